@@ -1,8 +1,11 @@
-//! A request and a reply, each beside a plain copy of the same bytes: what matters is how many copies a decode costs.
+//! A request and a reply, each beside a plain copy of the same bytes: what matters is how many
+//! copies a decode costs.
 
 use divan::{Bencher, black_box, counter::BytesCount};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply};
 use dotnet_diagnostics_ipc::message::{Message, Reply, encode};
 use dotnet_diagnostics_ipc::wire::{Array, Encode, Guid};
@@ -25,7 +28,9 @@ fn reply() -> ProcessInfo2Reply<'static> {
     ProcessInfo2Reply {
         process_id: 12345,
         runtime_cookie: Guid::NIL,
-        command_line: "/usr/share/dotnet/dotnet /srv/app/Example.Service.dll --urls http://localhost:5000".into(),
+        command_line:
+            "/usr/share/dotnet/dotnet /srv/app/Example.Service.dll --urls http://localhost:5000"
+                .into(),
         os: "Linux".into(),
         arch: "x64".into(),
         managed_entrypoint_assembly_name: "Example.Service".into(),
@@ -42,7 +47,9 @@ fn encoded<T: Encode>(command: Command, payload: &T) -> Vec<u8> {
 
 fn bench_copy(bencher: Bencher<'_, '_>, bytes: &[u8]) {
     let mut buffer = vec![0; bytes.len()];
-    bencher.counter(BytesCount::new(bytes.len())).bench_local(|| black_box(&mut buffer[..]).copy_from_slice(black_box(bytes)));
+    bencher
+        .counter(BytesCount::new(bytes.len()))
+        .bench_local(|| black_box(&mut buffer[..]).copy_from_slice(black_box(bytes)));
 }
 
 fn bench_encode<T: Encode>(bencher: Bencher<'_, '_>, command: Command, payload: &T) {
@@ -61,7 +68,8 @@ fn collect_tracing2_copy(bencher: Bencher<'_, '_>) {
 fn collect_tracing2_decode(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::COLLECT_TRACING2, &REQUEST);
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let request: CollectTracing2<'_> = Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
+        let request: CollectTracing2<'_> =
+            Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
         black_box(request);
     });
 }
@@ -71,8 +79,14 @@ fn collect_tracing2_decode(bencher: Bencher<'_, '_>) {
 fn collect_tracing2_decode_and_walk(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::COLLECT_TRACING2, &REQUEST);
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let request: CollectTracing2<'_> = Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
-        request.providers.iter().flat_map(|provider| provider.provider_name.units()).map(u64::from).sum::<u64>()
+        let request: CollectTracing2<'_> =
+            Message::decode(black_box(&bytes)).unwrap().request_as().unwrap();
+        request
+            .providers
+            .iter()
+            .flat_map(|provider| provider.provider_name.units())
+            .map(u64::from)
+            .sum::<u64>()
     });
 }
 
@@ -90,7 +104,8 @@ fn process_info2_reply_copy(bencher: Bencher<'_, '_>) {
 fn process_info2_reply_decode(bencher: Bencher<'_, '_>) {
     let bytes = encoded(Command::OK, &reply());
     bencher.counter(BytesCount::new(bytes.len())).bench_local(|| {
-        let reply: Reply<'_, _> = Message::decode(black_box(&bytes)).unwrap().reply_as::<ProcessInfo2>().unwrap();
+        let reply: Reply<'_, _> =
+            Message::decode(black_box(&bytes)).unwrap().reply_as::<ProcessInfo2>().unwrap();
         black_box(reply);
     });
 }

@@ -1,4 +1,5 @@
-//! Held connections, few and many: what is asked of one of them must not depend on how many there are.
+//! Held connections, few and many: what is asked of one of them must not depend on how many there
+//! are.
 
 use divan::{Bencher, black_box};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -15,7 +16,11 @@ fn main() {
 }
 
 fn advertise(number: u32) -> Advertise {
-    Advertise { runtime_cookie: Guid::from_fields(number, 1, 2, [3; 8]), process_id: number.into(), future: 0 }
+    Advertise {
+        runtime_cookie: Guid::from_fields(number, 1, 2, [3; 8]),
+        process_id: number.into(),
+        future: 0,
+    }
 }
 
 fn holding(held: u32) -> Port {
@@ -35,7 +40,9 @@ fn next(number: &mut u32, held: u32) -> Advertise {
 #[divan::bench(args = HELD)]
 fn find(bencher: Bencher<'_, '_>, held: u32) {
     let (port, mut number) = (holding(held), 1);
-    bencher.bench_local(|| *port.find(black_box(next(&mut number, held).runtime_cookie)).unwrap().token);
+    bencher.bench_local(|| {
+        *port.find(black_box(next(&mut number, held).runtime_cookie)).unwrap().token
+    });
 }
 
 #[divan::bench(args = HELD)]

@@ -1,14 +1,17 @@
-//! What the adapter costs beside a hand-written write and read: `ProcessInfo3` asked of a runtime, and a stream of 64 MiB.
+//! What the adapter costs beside a hand-written write and read: `ProcessInfo3` asked of a runtime,
+//! and a stream of 64 MiB.
 //!
 //! ```text
 //! python3 tests/live/launch.py net10.0.9 -- cargo bench --features io-adapters --bench io
 //! ```
 //!
-//! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of time and of processor time; then what each
-//! system call adds that is not among those by hand, the allocations of a call, requests a second from several threads, and divan's tables.
+//! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of
+//! time and of processor time; then what each system call adds that is not among those by hand, the
+//! allocations of a call, requests a second from several threads, and divan's tables.
 //!
-//! `--calls` makes one call that `strace` can count, between two of `getppid`. `--operation NAME N` prints the microseconds that one of N
-//! operations takes; `clients.py` asks that, in turns with other clients.
+//! `--calls` makes one call that `strace` can count, between two of `getppid`. `--operation NAME N`
+//! prints the microseconds that one of N operations takes; `clients.py` asks that, in turns with
+//! other clients.
 
 #[cfg(not(unix))]
 fn main() {
@@ -33,7 +36,9 @@ mod unix {
     use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
     use dotnet_diagnostics_ipc::io::{Client, Connection, Endpoint, UnixTransport};
     use dotnet_diagnostics_ipc::message::Request as _;
-    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+    use dotnet_diagnostics_ipc::message::eventpipe::{
+        CollectTracing2, EventLevel, Format, ProviderConfig,
+    };
     use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
     use dotnet_diagnostics_ipc::wire::Array;
 
@@ -44,12 +49,15 @@ mod unix {
     const PROCESS_ENVIRONMENT: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
     const SESSION: &[u8; 28] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 
-    static RUNTIME: LazyLock<PathBuf> = LazyLock::new(|| std::env::var_os("DIAG_SOCKET").unwrap_or_default().into());
+    static RUNTIME: LazyLock<PathBuf> =
+        LazyLock::new(|| std::env::var_os("DIAG_SOCKET").unwrap_or_default().into());
     static STREAMER: OnceLock<PathBuf> = OnceLock::new();
 
     pub(super) fn main() {
         if RUNTIME.as_os_str().is_empty() {
-            eprintln!("DIAG_SOCKET is not set: nothing is measured. tests/live/launch.py starts a runtime and sets it.");
+            eprintln!(
+                "DIAG_SOCKET is not set: nothing is measured. tests/live/launch.py starts a runtime and sets it."
+            );
             return;
         }
         let arguments: Vec<String> = std::env::args().collect();
@@ -62,12 +70,33 @@ mod unix {
         // What `cargo test` does, and `cargo bench -- --list`.
         if std::env::args().any(|argument| argument == "--bench") {
             let client = Client::new(Endpoint::socket(&*RUNTIME));
-            ratio("ProcessInfo3, a connection and a call", 200, || by_hand(connect(&RUNTIME)), || by_connection(connect(&RUNTIME)));
-            let trusting = Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
-            ratio("ProcessInfo3, a client that trusts anybody", 200, || by_hand(connect(&RUNTIME)), || by_client(&trusting));
-            ratio("ProcessInfo3, a client that looks at whom it asks", 200, || by_hand(connect(&RUNTIME)), || by_client(&client));
+            ratio(
+                "ProcessInfo3, a connection and a call",
+                200,
+                || by_hand(connect(&RUNTIME)),
+                || by_connection(connect(&RUNTIME)),
+            );
+            let trusting =
+                Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
+            ratio(
+                "ProcessInfo3, a client that trusts anybody",
+                200,
+                || by_hand(connect(&RUNTIME)),
+                || by_client(&trusting),
+            );
+            ratio(
+                "ProcessInfo3, a client that looks at whom it asks",
+                200,
+                || by_hand(connect(&RUNTIME)),
+                || by_client(&client),
+            );
             let process = Client::new(Endpoint::process(process_id()));
-            ratio("ProcessInfo3, a client that is told the process", 200, || by_hand(connect(&RUNTIME)), || by_client(&process));
+            ratio(
+                "ProcessInfo3, a client that is told the process",
+                200,
+                || by_hand(connect(&RUNTIME)),
+                || by_client(&process),
+            );
             for (what, calls) in ADDITIONS {
                 ratio(what, 200, || by_hand(connect(&RUNTIME)), || by_hand_with(calls));
             }
@@ -76,13 +105,18 @@ mod unix {
                 let count = allocation_counter::measure(|| {
                     black_box(by_client(client));
                 });
-                println!("allocations of a call by a client that is told {who}: {}", count.count_total);
+                println!(
+                    "allocations of a call by a client that is told {who}: {}",
+                    count.count_total
+                );
             }
             for threads in [1, 4, 16, 64] {
                 let mut best = [0f64; 2];
                 for round in 0..16 {
                     for which in in_turns(round) {
-                        let call = || if which == 0 { by_hand(connect(&RUNTIME)) } else { by_client(&client) };
+                        let call = || {
+                            if which == 0 { by_hand(connect(&RUNTIME)) } else { by_client(&client) }
+                        };
                         best[which] = best[which].max(requests_a_second(threads, call));
                     }
                 }
@@ -113,7 +147,11 @@ mod unix {
         let client = Client::new(Endpoint::process(process_id()));
         let environment = || {
             let mut entries = 0;
-            client.environment().unwrap().for_each(|entry| entries += black_box(entry.text().to_string()).len()).unwrap();
+            client
+                .environment()
+                .unwrap()
+                .for_each(|entry| entries += black_box(entry.text().to_string()).len())
+                .unwrap();
             entries
         };
         let run: &dyn Fn() -> usize = match name {
@@ -169,7 +207,12 @@ mod unix {
     }
 
     /// Measures both in turns, and compares the best rounds, of so many calls.
-    fn ratio(what: &str, calls: u32, mut plain: impl FnMut() -> usize, mut adapter: impl FnMut() -> usize) {
+    fn ratio(
+        what: &str,
+        calls: u32,
+        mut plain: impl FnMut() -> usize,
+        mut adapter: impl FnMut() -> usize,
+    ) {
         let (mut took, mut worked) = ([Duration::MAX; 2], [Duration::MAX; 2]);
         for round in 0..ROUNDS {
             for which in in_turns(round) {
@@ -247,7 +290,11 @@ mod unix {
         stream.write_all(PROCESS_INFO3).unwrap();
         if calls.contains(&Call::Poll) {
             let limit = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
-            rustix::event::poll(&mut [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::IN)], Some(&limit)).unwrap();
+            rustix::event::poll(
+                &mut [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::IN)],
+                Some(&limit),
+            )
+            .unwrap();
         }
         reply(stream)
     }
@@ -261,7 +308,8 @@ mod unix {
         client.process_info3().unwrap().message().len()
     }
 
-    /// A peer that answers every request with a session and 64 MiB of stream. It lasts as long as the process.
+    /// A peer that answers every request with a session and 64 MiB of stream. It lasts as long as
+    /// the process.
     fn streamer() -> PathBuf {
         let directory = tempfile::tempdir().unwrap().keep();
         let path = directory.join("streamer");
@@ -309,7 +357,8 @@ mod unix {
     }
 
     fn collect<T>(then: impl FnOnce(&CollectTracing2<'_>) -> T) -> T {
-        let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
+        let providers =
+            [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
         let (format, providers) = (Format::NET_TRACE, Array::new(&providers));
         then(&CollectTracing2 { circular_buffer_mb: 16, format, request_rundown: false, providers })
     }

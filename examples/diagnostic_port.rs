@@ -1,11 +1,13 @@
-//! A diagnostic port: waits for a runtime that starts suspended, sets a variable in it, and resumes it.
+//! A diagnostic port: waits for a runtime that starts suspended, sets a variable in it, and resumes
+//! it.
 //!
 //! ```text
 //! cargo run --features io-adapters --example diagnostic_port -- PORT NAME=VALUE [-- COMMAND ...]
 //! ```
 //!
-//! `PORT` is the path of a socket, or on Windows the name of a pipe. It starts the command, if there is one, and ends it at the end;
-//! otherwise it prints the variable to set for a process that is started elsewhere.
+//! `PORT` is the path of a socket, or on Windows the name of a pipe. It starts the command, if
+//! there is one, and ends it at the end; otherwise it prints the variable to set for a process that
+//! is started elsewhere.
 
 use std::error::Error;
 use std::process::{Child, Command, ExitCode};
@@ -38,12 +40,16 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
             println!("DOTNET_DiagnosticPorts='{setting}'");
             None
         }
-        [program, arguments @ ..] => {
-            Some(Ends(Command::new(program).args(arguments).env("DOTNET_DiagnosticPorts", &setting).spawn()?))
-        }
+        [program, arguments @ ..] => Some(Ends(
+            Command::new(program)
+                .args(arguments)
+                .env("DOTNET_DiagnosticPorts", &setting)
+                .spawn()?,
+        )),
     };
 
-    let patience = Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
+    let patience =
+        Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
     let runtime = port.wait_for(RuntimeFilter::Any, &patience)?;
     println!("process {} is waiting, cookie {}", runtime.process_id(), runtime.cookie());
 
@@ -67,8 +73,9 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if is_set { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The address for the runtime. For a socket, the absolute path: the runtime resolves neither `~` nor a path relative to another
-/// directory (F-60). For a pipe, only the name: the runtime prepends `\\.\pipe\` (F-124).
+/// The address for the runtime. For a socket, the absolute path: the runtime resolves neither `~`
+/// nor a path relative to another directory (F-60). For a pipe, only the name: the runtime prepends
+/// `\\.\pipe\` (F-124).
 fn address(port: &str) -> std::io::Result<String> {
     if cfg!(windows) {
         return Ok(port.trim_start_matches(r"\\.\pipe\").to_owned());

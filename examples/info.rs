@@ -28,7 +28,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         Err(_) => Endpoint::socket(target),
     });
 
-    // The newest command that it knows has the most fields: 3 since .NET 8, 2 since .NET 6, 1 since .NET 5.
+    // The newest command that it knows has the most fields: 3 since .NET 8, 2 since .NET 6, 1 since
+    // .NET 5.
     if let Some(answer) = if_known(client.process_info3())? {
         let Some(info) = answer.payload() else { return Ok(ExitCode::FAILURE) };
         row("process", &info.process_id);

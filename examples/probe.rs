@@ -4,11 +4,13 @@
 //! cargo run --features cli --example probe -- /tmp/dotnet-diagnostic-PID-KEY-socket
 //! ```
 //!
-//! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The variable `DIAG_SOCKET` may also give the socket. By default it
-//! requests only the process info, the environment, and a short trace with each `CollectTracing…`. With `--side-effects` it also
-//! sets and deletes an environment variable, enables and disables the perf map, resumes, and sends requests that a runtime must
-//! refuse; with `--dump` it ends by requesting a dump that cannot be written (the runtime may lose its socket: P-6). With
-//! `--record FILE` it writes the bytes of requests and replies for `vectors/source/runtimes.py`.
+//! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The variable `DIAG_SOCKET` may also
+//! give the socket. By default it requests only the process info, the environment, and a short
+//! trace with each `CollectTracing…`. With `--side-effects` it also sets and deletes an environment
+//! variable, enables and disables the perf map, resumes, and sends requests that a runtime must
+//! refuse; with `--dump` it ends by requesting a dump that cannot be written (the runtime may lose
+//! its socket: P-6). With `--record FILE` it writes the bytes of requests and replies for
+//! `vectors/source/runtimes.py`.
 
 use std::error::Error;
 use std::fs;
@@ -25,13 +27,13 @@ use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, DEFAULT_RUNDOWN_KEYWORD,
-    EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode, StopTracing, StreamingProviderConfig, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, ProviderConfig,
+    SessionBufferMode, StopTracing, StreamingProviderConfig, StreamingSession, StreamingSession6,
 };
 use dotnet_diagnostics_ipc::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3,
-    ResumeRuntime, SetEnvironmentVariable,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo,
+    ProcessInfo2, ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
 };
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request};
@@ -116,14 +118,24 @@ impl Probe {
         Ok(Link(self.endpoint.connect(&within(Duration::from_secs(20)))?))
     }
 
-    /// Sends a request and prints the reply. Returns the connection, for what follows, and the reply's bytes.
-    fn ask<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome<(Connection, Vec<u8>)> {
+    /// Sends a request and prints the reply. Returns the connection, for what follows, and the
+    /// reply's bytes.
+    fn ask<'a, R: Request<'a>>(
+        &mut self,
+        comment: &str,
+        request: &R,
+    ) -> Outcome<(Connection, Vec<u8>)> {
         let mut buffer = [0; 4096];
         let len = request.encode_message(&mut buffer)?;
         self.ask_bytes(comment, R::COMMAND, &buffer[..len])
     }
 
-    fn ask_bytes(&mut self, comment: &str, command: Command, request: &[u8]) -> Outcome<(Connection, Vec<u8>)> {
+    fn ask_bytes(
+        &mut self,
+        comment: &str,
+        command: Command,
+        request: &[u8],
+    ) -> Outcome<(Connection, Vec<u8>)> {
         let mut stream = self.connect()?;
         stream.write_all(request)?;
         #[cfg(unix)]
@@ -134,7 +146,10 @@ impl Probe {
         let message = Message::decode(&bytes)?;
         let reply = message.reply_to(Some(command))?;
         let canonical = message.is_canonical(&reply);
-        println!("{command}: {comment}\n  {reply:?}{}", if canonical { "" } else { "\n  NOT CANONICAL" });
+        println!(
+            "{command}: {comment}\n  {reply:?}{}",
+            if canonical { "" } else { "\n  NOT CANONICAL" }
+        );
         self.changed += usize::from(!canonical);
         self.record(comment, Some(command), request, &bytes);
         Ok((stream, bytes))
@@ -154,24 +169,34 @@ impl Probe {
     }
 
     fn environment(&mut self) -> Outcome {
-        let (mut stream, reply) = self.ask("size of the environment block", &ProcessEnvironment {})?;
-        let AnyReply::ProcessEnvironment(reply) = Message::decode(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))? else {
+        let (mut stream, reply) =
+            self.ask("size of the environment block", &ProcessEnvironment {})?;
+        let AnyReply::ProcessEnvironment(reply) =
+            Message::decode(&reply)?.reply_to(Some(Command::PROCESS_ENVIRONMENT))?
+        else {
             return Ok(()); // an error, such as from .NET Core 3.1
         };
         let mut block = Vec::new();
         stream.read_to_end(&mut block)?;
         // Each entry is an array of wchar that ends with a NUL, so it has the form of a string.
         let entries = Array::<IpcString<'_>>::decode(&mut Reader::new(&block))?;
-        println!("  {} bytes, {} announced, {} entries:", block.len(), reply.n_incoming_bytes, entries.len());
+        println!(
+            "  {} bytes, {} announced, {} entries:",
+            block.len(),
+            reply.n_incoming_bytes,
+            entries.len()
+        );
         entries.iter().for_each(|entry| println!("    {entry:?}"));
         self.record("the environment block", None, &[], &block);
         Ok(())
     }
 
-    /// Starts a session, lets it run, stops it on a second connection, and reads the stream to its end.
+    /// Starts a session, lets it run, stops it on a second connection, and reads the stream to its
+    /// end.
     fn trace<'a, R: Request<'a>>(&mut self, comment: &str, request: &R) -> Outcome {
         let (mut stream, reply) = self.ask(comment, request)?;
-        let AnyReply::Session(session) = Message::decode(&reply)?.reply_to(Some(R::COMMAND))? else {
+        let AnyReply::Session(session) = Message::decode(&reply)?.reply_to(Some(R::COMMAND))?
+        else {
             return Ok(());
         };
         if request.continuation() != Continuation::Nettrace {
@@ -183,7 +208,10 @@ impl Probe {
             stream.read_to_end(&mut bytes).map(|_| bytes)
         });
         thread::sleep(Duration::from_millis(200));
-        self.ask("stop it, on a second connection", &StopTracing { session_id: session.session_id })?;
+        self.ask(
+            "stop it, on a second connection",
+            &StopTracing { session_id: session.session_id },
+        )?;
         let bytes = reader.join().map_err(|_| "the reader thread died")??;
         let start: String = bytes.iter().take(8).map(|byte| char::from(*byte)).collect();
         println!("  the stream ended after {} bytes; it begins with {start:?}", bytes.len());
@@ -202,17 +230,35 @@ impl Probe {
             filter: EventFilter::ALL,
         }];
         let filtered = Array::new(&filtered);
-        let (circular_buffer_mb, format, request_rundown, request_stackwalk) = (16, Format::NET_TRACE, false, false);
+        let (circular_buffer_mb, format, request_rundown, request_stackwalk) =
+            (16, Format::NET_TRACE, false, false);
         let rundown_keyword = 0;
         self.trace("start a session", &CollectTracing { circular_buffer_mb, format, providers })?;
         let request = CollectTracing2 { circular_buffer_mb, format, request_rundown, providers };
         self.trace("start a session without rundown", &request)?;
-        let request = CollectTracing3 { circular_buffer_mb, format, request_rundown, request_stackwalk, providers };
+        let request = CollectTracing3 {
+            circular_buffer_mb,
+            format,
+            request_rundown,
+            request_stackwalk,
+            providers,
+        };
         self.trace("start a session without stacks", &request)?;
-        let request =
-            CollectTracing4 { circular_buffer_mb, format, rundown_keyword: DEFAULT_RUNDOWN_KEYWORD, request_stackwalk, providers };
+        let request = CollectTracing4 {
+            circular_buffer_mb,
+            format,
+            rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
+            request_stackwalk,
+            providers,
+        };
         self.trace("start a session with the usual rundown keyword", &request)?;
-        let session = StreamingSession { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers: filtered };
+        let session = StreamingSession {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers: filtered,
+        };
         self.trace("start a session that streams", &CollectTracing5::Streaming(session))?;
         let session_buffer_mode = SessionBufferMode::DROP;
         let session = StreamingSession6 {
@@ -223,7 +269,10 @@ impl Probe {
             providers: filtered,
             session_buffer_mode,
         };
-        self.trace("start a session that drops events when its buffer is full", &CollectTracing6::Streaming(session))?;
+        self.trace(
+            "start a session that drops events when its buffer is full",
+            &CollectTracing6::Streaming(session),
+        )?;
         self.ask("stop an unknown session", &StopTracing { session_id: 0 })?;
         Ok(())
     }
@@ -234,32 +283,57 @@ impl Probe {
         self.ask("set it to the empty string", &SetEnvironmentVariable { name, value: "".into() })?;
         if kills_native_aot {
             self.ask("delete it", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
-            self.ask("delete it again", &SetEnvironmentVariable { name, value: IpcString::ABSENT })?;
-            self.ask("set a variable without a name", &SetEnvironmentVariable { name: IpcString::ABSENT, value })?;
+            self.ask(
+                "delete it again",
+                &SetEnvironmentVariable { name, value: IpcString::ABSENT },
+            )?;
+            self.ask(
+                "set a variable without a name",
+                &SetEnvironmentVariable { name: IpcString::ABSENT, value },
+            )?;
         }
         self.ask("enable the perf map", &EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP })?;
         self.ask("disable the perf map", &DisablePerfMap {})?;
-        self.ask("enable a perf map of type 0", &EnablePerfMap { perf_map_type: PerfMapType::DISABLED })?;
+        self.ask(
+            "enable a perf map of type 0",
+            &EnablePerfMap { perf_map_type: PerfMapType::DISABLED },
+        )?;
         self.ask("enable a perf map of type 4", &EnablePerfMap { perf_map_type: PerfMapType(4) })?;
         self.ask("resume a runtime that is not suspended", &ResumeRuntime {})?;
         let request = StartupProfiler { profiler_guid: Clsid::NIL, profiler_path: "/none".into() };
         self.ask("set a start-up profiler after start-up", &request)?;
         let attach_timeout = 1000; // milliseconds
-        let request =
-            AttachProfiler { attach_timeout, profiler_guid: Clsid::NIL, profiler_path: "/none.so".into(), client_data: &[] };
+        let request = AttachProfiler {
+            attach_timeout,
+            profiler_guid: Clsid::NIL,
+            profiler_path: "/none.so".into(),
+            client_data: &[],
+        };
         self.ask("attach a missing profiler", &request)?;
-        self.ask("run a startup hook without a path", &ApplyStartupHook { startup_hook_path: IpcString::ABSENT })?;
-        self.ask("run a startup hook with an empty path", &ApplyStartupHook { startup_hook_path: "".into() })?;
-        let request = GenerateCoreDump3 { dump_name: "/none/dump".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+        self.ask(
+            "run a startup hook without a path",
+            &ApplyStartupHook { startup_hook_path: IpcString::ABSENT },
+        )?;
+        self.ask(
+            "run a startup hook with an empty path",
+            &ApplyStartupHook { startup_hook_path: "".into() },
+        )?;
+        let request = GenerateCoreDump3 {
+            dump_name: "/none/dump".into(),
+            dump_type: DumpType(9),
+            flags: DumpFlags::NONE,
+        };
         self.ask("write a dump of an unknown type", &request)?;
         Ok(())
     }
 
     /// Harmless requests that a runtime must refuse.
     fn refusals(&mut self) -> Outcome {
-        for (comment, code) in
-            [("an unknown id of a known set", 0x0463), ("an unknown set", 0x6301), ("the server's own OK", 0xff00)]
-        {
+        for (comment, code) in [
+            ("an unknown id of a known set", 0x0463),
+            ("an unknown set", 0x6301),
+            ("the server's own OK", 0xff00),
+        ] {
             let request = Header { size: 20, command: Command::from_code(code), reserved: 0 };
             self.ask_bytes(comment, Command::from_code(code), &request.to_bytes())?;
         }
@@ -274,7 +348,8 @@ impl Probe {
             self.ask_bytes("half a header, and the end", Command::PROCESS_INFO, &good[..10])?;
         }
         let reserved = Header { reserved: 0xffff, ..Header::decode(&good)? }.to_bytes();
-        let (_, reply) = self.ask_bytes("a reserved field that is not 0", Command::PROCESS_INFO, &reserved)?;
+        let (_, reply) =
+            self.ask_bytes("a reserved field that is not 0", Command::PROCESS_INFO, &reserved)?;
         let Command { set, id } = Message::decode(&reply)?.command;
         println!("  answered with {set:#04x} {id:#04x}");
         Ok(())
@@ -293,7 +368,11 @@ fn read_message(stream: &mut impl Read) -> Outcome<Vec<u8>> {
 
 fn main() -> Outcome {
     let arguments = Arguments::parse();
-    let endpoint = if cfg!(windows) { Endpoint::pipe(arguments.socket) } else { Endpoint::socket(arguments.socket) };
+    let endpoint = if cfg!(windows) {
+        Endpoint::pipe(arguments.socket)
+    } else {
+        Endpoint::socket(arguments.socket)
+    };
     // Only the named runtime is asked.
     let endpoint = endpoint.trusting(TrustPolicy::UNCHECKED);
     let mut probe = Probe { endpoint, record: Vec::new(), changed: 0 };
@@ -308,15 +387,27 @@ fn main() -> Outcome {
         probe.ask("it still answers", &ProcessInfo {})?;
     }
     if arguments.dump {
-        let request = GenerateCoreDump3 { dump_name: "/none/dump".into(), dump_type: DumpType::NORMAL, flags: DumpFlags::NONE };
+        let request = GenerateCoreDump3 {
+            dump_name: "/none/dump".into(),
+            dump_type: DumpType::NORMAL,
+            flags: DumpFlags::NONE,
+        };
         probe.ask("write a dump into a missing directory", &request)?;
     }
     if let Some(path) = arguments.record {
         let lines: Vec<String> = probe.record.iter().map(ToString::to_string).collect();
         fs::write(path, format!("[\n{}\n]\n", lines.join(",\n")))?;
     }
-    let errors = probe.record.iter().filter(|row| row["reply"].as_str().is_some_and(|reply| reply.get(32..36) == Some("ffff")));
-    println!("{} replies, {} of them errors, {} not canonical", probe.record.len(), errors.count(), probe.changed);
+    let errors = probe
+        .record
+        .iter()
+        .filter(|row| row["reply"].as_str().is_some_and(|reply| reply.get(32..36) == Some("ffff")));
+    println!(
+        "{} replies, {} of them errors, {} not canonical",
+        probe.record.len(),
+        errors.count(),
+        probe.changed
+    );
     match probe.changed {
         0 => Ok(()),
         _ => Err(format!("a reply does not encode to its own bytes ({})", HResult::FAIL).into()),

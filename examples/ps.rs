@@ -2,12 +2,15 @@
 //!
 //! `cargo run --features io-adapters --example ps [PROCESS ...]`
 //!
-//! Asks each runtime for its command line, which has no side effects. With arguments, lists and asks only those processes.
+//! Asks each runtime for its command line, which has no side effects. With arguments, lists and
+//! asks only those processes.
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::discovery::{self, DiscoveredEndpoint, EndpointState, UnreadablePath};
+use dotnet_diagnostics_ipc::io::discovery::{
+    self, DiscoveredEndpoint, EndpointState, UnreadablePath,
+};
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
 
@@ -15,14 +18,19 @@ use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let wanted: Vec<u32> = std::env::args().skip(1).map(|id| id.parse()).collect::<Result<_, _>>()?;
+    let wanted: Vec<u32> =
+        std::env::args().skip(1).map(|id| id.parse()).collect::<Result<_, _>>()?;
     let seen = discovery::processes()?;
     println!("{:>10}  {:<12}  COMMAND LINE, ENDPOINT", "PROCESS", "STATE");
-    let is_wanted = |found: &&DiscoveredEndpoint| wanted.is_empty() || found.process_id.is_some_and(|id| wanted.contains(&id));
+    let is_wanted = |found: &&DiscoveredEndpoint| {
+        wanted.is_empty() || found.process_id.is_some_and(|id| wanted.contains(&id))
+    };
     for found in seen.found.iter().filter(is_wanted) {
         let process_id = found.process_id.map_or_else(|| "-".to_string(), |id| id.to_string());
         let command_line = match found.state {
-            EndpointState::Listening => command_line(found).unwrap_or_else(|error| format!("({error:#})")),
+            EndpointState::Listening => {
+                command_line(found).unwrap_or_else(|error| format!("({error:#})"))
+            }
             _ => "-".to_string(),
         };
         println!("{process_id:>10}  {:<12}  {command_line}", found.state.to_string());
@@ -34,9 +42,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The command line that the process reports.
 fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
-    let endpoint = if cfg!(windows) { Endpoint::pipe(found.endpoint.to_string_lossy()) } else { Endpoint::socket(&found.endpoint) };
-    // It is only asked for its info. Root may ask other users' processes; for others the socket's mode refuses it.
-    let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+    let endpoint = if cfg!(windows) {
+        Endpoint::pipe(found.endpoint.to_string_lossy())
+    } else {
+        Endpoint::socket(&found.endpoint)
+    };
+    // It is only asked for its info. Root may ask other users' processes; for others the socket's
+    // mode refuses it.
+    let policy = found
+        .owner
+        .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
     let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
     let info = answer.payload().ok_or("OK without a payload")?;
@@ -50,7 +65,9 @@ fn report(unseen: &[UnreadablePath]) {
     for one in unseen {
         match (one.process_id, one.path.file_name()) {
             (Some(_), Some(file)) if one.path.starts_with("/proc") => {
-                *processes.entry(format!("{}: {}", file.to_string_lossy(), one.why)).or_default() += 1;
+                *processes
+                    .entry(format!("{}: {}", file.to_string_lossy(), one.why))
+                    .or_default() += 1;
             }
             _ => eprintln!("not readable: {one}"),
         }

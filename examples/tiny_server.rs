@@ -1,10 +1,12 @@
-//! A small server without a runtime: answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and streams a few bytes for `CollectTracing`.
+//! A small server without a runtime: answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and
+//! streams a few bytes for `CollectTracing`.
 //!
 //! ```text
 //! cargo run --features io-adapters --example tiny_server [SOCKET]
 //! ```
 //!
-//! Its first line of output is its socket. It ends when its input ends (Ctrl-D), or when it is killed.
+//! Its first line of output is its socket. It ends when its input ends (Ctrl-D), or when it is
+//! killed.
 
 #[cfg(unix)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,9 +33,15 @@ mod unix {
     use dotnet_diagnostics_ipc::exchange::{KnownCommands, ServerOptions};
     use dotnet_diagnostics_ipc::hresult::HResult;
     use dotnet_diagnostics_ipc::io::Canceller;
-    use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, StreamSession, serve};
-    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, CollectTracing2, Format, SessionReply, StopTracing};
-    use dotnet_diagnostics_ipc::message::process::{ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
+    use dotnet_diagnostics_ipc::io::server::{
+        Entries, Handler, ServeOptions, Served, StreamSession, serve,
+    };
+    use dotnet_diagnostics_ipc::message::eventpipe::{
+        CollectTracing, CollectTracing2, Format, SessionReply, StopTracing,
+    };
+    use dotnet_diagnostics_ipc::message::process::{
+        ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail,
+    };
     use dotnet_diagnostics_ipc::wire::Guid;
 
     /// The start of a nettrace stream.
@@ -83,7 +91,9 @@ mod unix {
             Self {
                 command_line: std::env::args().collect::<Vec<_>>().join(" "),
                 environment: std::env::vars_os()
-                    .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()))
+                    .map(|(name, value)| {
+                        format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
+                    })
                     .collect(),
                 sessions: Mutex::default(),
             }
@@ -113,7 +123,8 @@ mod unix {
 
     impl Handler for TinyServer {
         fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
-            let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } = self.process_info3()?;
+            let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } =
+                self.process_info3()?;
             Ok(ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch })
         }
 
@@ -149,11 +160,17 @@ mod unix {
             Ok(self.environment.iter().map(String::as_str).collect())
         }
 
-        fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+        fn collect_tracing(
+            &self,
+            request: CollectTracing<'_>,
+        ) -> Result<StreamSession<'_>, HResult> {
             self.stream(request.format)
         }
 
-        fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+        fn collect_tracing2(
+            &self,
+            request: CollectTracing2<'_>,
+        ) -> Result<StreamSession<'_>, HResult> {
             self.stream(request.format)
         }
 
@@ -164,7 +181,8 @@ mod unix {
         }
 
         fn served(&self, served: &Served) {
-            let command = served.command.map_or(String::from("no request"), |command| command.to_string());
+            let command =
+                served.command.map_or(String::from("no request"), |command| command.to_string());
             eprintln!("{command}: {:?}, {} bytes streamed", served.outcome, served.streamed);
         }
     }
@@ -182,7 +200,8 @@ mod unix {
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             ends.cancel();
         });
-        let exchange = ServerOptions { commands: KnownCommands::These(&COMMANDS), ..ServerOptions::DEFAULT };
+        let exchange =
+            ServerOptions { commands: KnownCommands::These(&COMMANDS), ..ServerOptions::DEFAULT };
         let options = ServeOptions { exchange, ..ServeOptions::DEFAULT };
         let served = serve(&listener, &TinyServer::new(), &options, &shutdown);
         std::fs::remove_file(&path)?;

@@ -13,7 +13,8 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession,
+    CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
+    StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 use tokio::io::AsyncReadExt as _;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
-    StreamingSession6,
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
+    StreamingProviderConfig, StreamingSession6,
 };
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -28,9 +28,12 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (Some(target), Some(seconds), Some(path), 3) =
-        (arguments.first(), arguments.get(1).and_then(|text| text.parse().ok()), arguments.get(2), arguments.len())
-    else {
+    let (Some(target), Some(seconds), Some(path), 3) = (
+        arguments.first(),
+        arguments.get(1).and_then(|text| text.parse().ok()),
+        arguments.get(2),
+        arguments.len(),
+    ) else {
         eprintln!("usage: trace PID | PATH-OF-ITS-SOCKET SECONDS FILE");
         return Ok(ExitCode::from(2));
     };
@@ -51,7 +54,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         provider("Microsoft-Windows-DotNETRuntime", 0x1_c019, EventLevel::INFORMATIONAL),
         provider("Microsoft-DotNETCore-SampleProfiler", 0, EventLevel::INFORMATIONAL),
     ];
-    // The newest command; the fallback steps down to one that the runtime knows, if it means the same.
+    // The newest command; the fallback steps down to one that the runtime knows, if it means the
+    // same.
     let request = CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
@@ -61,16 +65,22 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         session_buffer_mode: SessionBufferMode::DROP,
     });
     let mut file = File::create(path)?;
-    let (mut trace, lost) = client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
-    eprintln!("session {:#x}; fields lost in an older command: {lost}", trace.session_id().unwrap_or_default());
+    let (mut trace, lost) =
+        client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
+    eprintln!(
+        "session {:#x}; fields lost in an older command: {lost}",
+        trace.session_id().unwrap_or_default()
+    );
 
-    // The stop is answered when the stream has been read to its end, so one thread stops and the other continues reading.
+    // The stop is answered when the stream has been read to its end, so one thread stops and the
+    // other continues reading.
     let stopper = trace.stopper(&client);
     let stopping = thread::spawn(move || {
         thread::sleep(Duration::from_secs(seconds));
         stopper.stop()
     });
-    let (began, mut shown, mut bytes, mut piece) = (Instant::now(), Instant::now(), 0u64, vec![0; 64 * 1024]);
+    let (began, mut shown, mut bytes, mut piece) =
+        (Instant::now(), Instant::now(), 0u64, vec![0; 64 * 1024]);
     loop {
         let n = trace.read(&mut piece)?;
         file.write_all(&piece[..n])?;
@@ -78,7 +88,12 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         if n == 0 || shown.elapsed() >= Duration::from_millis(200) {
             shown = Instant::now();
             let ms = began.elapsed().as_millis().max(1);
-            eprint!("\r{bytes} bytes, {}.{} s, {} KiB/s ", ms / 1000, ms / 100 % 10, u128::from(bytes) * 1000 / 1024 / ms);
+            eprint!(
+                "\r{bytes} bytes, {}.{} s, {} KiB/s ",
+                ms / 1000,
+                ms / 100 % 10,
+                u128::from(bytes) * 1000 / 1024 / ms
+            );
         }
         if n == 0 {
             break;

@@ -4,7 +4,8 @@
 //! cargo run --features io-adapters --example user_events -- PID | PATH-OF-ITS-SOCKET SECONDS [PATH-OF-user_events_data]
 //! ```
 //!
-//! The runtime writes to the descriptor that it gets. If that is not `user_events_data`, it answers `E_FAIL`.
+//! The runtime writes to the descriptor that it gets. If that is not `user_events_data`, it answers
+//! `E_FAIL`.
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -29,7 +30,8 @@ mod unix {
     use dotnet_diagnostics_ipc::hresult::HResult;
     use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Until};
     use dotnet_diagnostics_ipc::message::eventpipe::{
-        CollectTracing5, EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
+        CollectTracing5, EventFilter, EventLevel, TracepointConfig, TracepointSet,
+        UserEventsProviderConfig, UserEventsSession,
     };
     use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -37,34 +39,51 @@ mod unix {
 
     pub(super) fn run() -> Result<ExitCode, Box<dyn Error>> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
-        let (Some(target), Some(seconds), 2..=3) =
-            (arguments.first(), arguments.get(1).and_then(|text| text.parse().ok()), arguments.len())
-        else {
-            eprintln!("usage: user_events PID | PATH-OF-ITS-SOCKET SECONDS [PATH-OF-user_events_data]");
+        let (Some(target), Some(seconds), 2..=3) = (
+            arguments.first(),
+            arguments.get(1).and_then(|text| text.parse().ok()),
+            arguments.len(),
+        ) else {
+            eprintln!(
+                "usage: user_events PID | PATH-OF-ITS-SOCKET SECONDS [PATH-OF-user_events_data]"
+            );
             return Ok(ExitCode::from(2));
         };
         let path = arguments.get(2).map_or(DATA, String::as_str);
-        let data = File::options().read(true).write(true).open(path).map_err(|error| format!("{path}: {error}"))?;
+        let data = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| format!("{path}: {error}"))?;
         let client = Client::new(match target.parse() {
             Ok(process_id) => Endpoint::process(process_id),
             Err(_) => Endpoint::socket(target),
         });
 
         // GCStart and GCEnd in one tracepoint, all other events of the keyword GC in another.
-        let sets = [TracepointSet { tracepoint_name: "dotnet_gc".into(), event_ids: Array::new(&[1, 2]) }];
+        let sets =
+            [TracepointSet { tracepoint_name: "dotnet_gc".into(), event_ids: Array::new(&[1, 2]) }];
         let providers = [UserEventsProviderConfig {
             keywords: 1,
             log_level: EventLevel::INFORMATIONAL,
             provider_name: "Microsoft-Windows-DotNETRuntime".into(),
             arguments: IpcString::ABSENT,
             filter: EventFilter::ALL,
-            config: TracepointConfig { default_tracepoint_name: "dotnet_rest".into(), tracepoints: Array::new(&sets) },
+            config: TracepointConfig {
+                default_tracepoint_name: "dotnet_rest".into(),
+                tracepoints: Array::new(&sets),
+            },
         }];
-        let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
+        let request = CollectTracing5::UserEvents(UserEventsSession {
+            rundown_keyword: 0,
+            providers: Array::new(&providers),
+        });
         let session = match client.user_events(&request, &data) {
             Ok(session) => session,
             Err(error) if error.hresult() == Some(HResult::FAIL) => {
-                eprintln!("{error}: {path} is not user_events_data, or the kernel refused the registration");
+                eprintln!(
+                    "{error}: {path} is not user_events_data, or the kernel refused the registration"
+                );
                 return Ok(ExitCode::FAILURE);
             }
             Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => {
@@ -72,10 +91,16 @@ mod unix {
             }
             Err(error) => return Err(error.into()),
         };
-        println!("session {:#x} writes dotnet_gc and dotnet_rest for {seconds} s", session.session_id().unwrap_or_default());
+        println!(
+            "session {:#x} writes dotnet_gc and dotnet_rest for {seconds} s",
+            session.session_id().unwrap_or_default()
+        );
 
         // It lasts as long as its connection (F-23).
-        let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(seconds)), ..Until::FOREVER };
+        let until = Until {
+            deadline: Instant::now().checked_add(Duration::from_secs(seconds)),
+            ..Until::FOREVER
+        };
         match session.wait(&until) {
             Ok(()) => println!("the process has ended"),
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => println!("done"),

@@ -1,10 +1,18 @@
-//! Compiles what the targets `differential` and `c_header` ask, with undefined behaviour made fatal.
+//! Compiles what the targets `differential` and `c_header` ask, with undefined behaviour made
+//! fatal.
 
 fn main() {
-    for file in ["adapter.c", "../vectors/adapters/c/adapter.c", "../vectors/adapters/c_header/adapter.c", "../c/dotnet_ipc.h"] {
+    for file in [
+        "adapter.c",
+        "../vectors/adapters/c/adapter.c",
+        "../vectors/adapters/c_header/adapter.c",
+        "../c/dotnet_ipc.h",
+    ] {
         println!("cargo::rerun-if-changed={file}");
     }
-    for (name, directory, serve) in [("oracle", "c", "serve(line, count)"), ("header", "c_header", "serve(line)")] {
+    for (name, directory, serve) in
+        [("oracle", "c", "serve(line, count)"), ("header", "c_header", "serve(line)")]
+    {
         cc::Build::new()
             .file("adapter.c")
             .include("../c")

@@ -24,7 +24,8 @@ pub const ADVERTISE_MAGIC: [u8; 8] = *b"ADVR_V1\0";
 /// The size of an advertise.
 pub const ADVERTISE_LEN: usize = 34;
 
-/// An advertise (section "Advertise Protocol"): the runtime sends one on each connection and gets no answer.
+/// An advertise (section "Advertise Protocol"): the runtime sends one on each connection and gets
+/// no answer.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -58,9 +59,9 @@ impl Advertise {
     /// Reads an advertise that is all of `bytes`.
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer than 34 bytes;
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) or [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are not
-    /// exactly 34.
+    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer
+    /// than 34 bytes; [`EndOfInput`](DecodeErrorKind::EndOfInput) or
+    /// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are not exactly 34.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         match Self::read(bytes) {
@@ -102,7 +103,9 @@ impl Advertise {
 #[inline(never)]
 fn wrong(bytes: &[u8]) -> DecodeError {
     if let Some(wrong) = bytes.iter().zip(ADVERTISE_MAGIC).position(|(have, want)| *have != want) {
-        return DecodeError::new(DecodeErrorKind::BadMagic, wrong).within(Field::Magic).in_root(Root::ADVERTISE);
+        return DecodeError::new(DecodeErrorKind::BadMagic, wrong)
+            .within(Field::Magic)
+            .in_root(Root::ADVERTISE);
     }
     let (kind, offset) = match bytes.len().checked_sub(ADVERTISE_LEN) {
         None => (DecodeErrorKind::EndOfInput { needed: clamp(ADVERTISE_LEN) }, bytes.len()),

@@ -16,7 +16,8 @@
 
 use core::{fmt, str::FromStr};
 
-/// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`: F-85).
+/// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`:
+/// F-85).
 ///
 /// Every pair is a value; the constants are the commands in the document or in a runtime.
 ///
@@ -84,10 +85,11 @@ pub enum Continuation {
     Nettrace,
     /// The environment block, with the number of bytes given in the reply.
     EnvironmentBlock,
-    /// Nothing, but the connection must stay open: the session ends with it (F-23). The client passed a file descriptor before the
-    /// reply arrived (F-19).
+    /// Nothing, but the connection must stay open: the session ends with it (F-23). The client
+    /// passed a file descriptor before the reply arrived (F-19).
     UserEvents,
-    /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), depending on the request's `session_type`.
+    /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), depending on the request's
+    /// `session_type`.
     BySessionType,
 }
 
@@ -281,11 +283,17 @@ impl FromStr for Command {
 
     fn from_str(text: &str) -> Result<Self, ParseCommandError> {
         if let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.len() == 4) {
-            return u16::from_str_radix(digits, 16).map(Self::from_code).map_err(|_| ParseCommandError(()));
+            return u16::from_str_radix(digits, 16)
+                .map(Self::from_code)
+                .map_err(|_| ParseCommandError(()));
         }
-        let (set, name) = text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
+        let (set, name) =
+            text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
         Self::named()
-            .find(|(_, names)| names.name.eq_ignore_ascii_case(name) && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set)))
+            .find(|(_, names)| {
+                names.name.eq_ignore_ascii_case(name)
+                    && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set))
+            })
             .map(|(command, _)| command)
             .ok_or(ParseCommandError(()))
     }
@@ -310,7 +318,16 @@ mod tests {
 
     #[test]
     fn unknown_text_is_refused() {
-        for text in ["", "/", "CollectTracing9", "Dump/CollectTracing", "0x", "0x203", "0xzzzz", "Server/OK"] {
+        for text in [
+            "",
+            "/",
+            "CollectTracing9",
+            "Dump/CollectTracing",
+            "0x",
+            "0x203",
+            "0xzzzz",
+            "Server/OK",
+        ] {
             assert!(text.parse::<Command>().is_err(), "{text}");
         }
     }

@@ -55,13 +55,13 @@ pub struct Header {
 impl Header {
     /// Reads the header at the front of `bytes`; the rest is ignored.
     ///
-    /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3, F-69). Here the magic is first:
-    /// after a wrong magic, `size` means nothing (F-71).
+    /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3,
+    /// F-69). Here the magic is first: after a wrong magic, `size` means nothing (F-71).
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer than 20 bytes,
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) with fewer than 20 bytes, [`SizeTooSmall`](DecodeErrorKind::SizeTooSmall) with a
-    /// `size` below 20.
+    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer
+    /// than 20 bytes, [`EndOfInput`](DecodeErrorKind::EndOfInput) with fewer than 20 bytes,
+    /// [`SizeTooSmall`](DecodeErrorKind::SizeTooSmall) with a `size` below 20.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         match Self::read(bytes) {
@@ -75,7 +75,11 @@ impl Header {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (magic, &[size_low, size_high, set, id, reserved_low, reserved_high]) = parts(bytes)?;
         let size = u16::from_le_bytes([size_low, size_high]);
-        let header = Self { size, command: Command { set, id }, reserved: u16::from_le_bytes([reserved_low, reserved_high]) };
+        let header = Self {
+            size,
+            command: Command { set, id },
+            reserved: u16::from_le_bytes([reserved_low, reserved_high]),
+        };
         (is_magic(magic) && usize::from(size) >= HEADER_LEN).then_some(header)
     }
 
@@ -111,20 +115,27 @@ fn is_magic(bytes: &[u8; 14]) -> bool {
     const FIRST: u64 = u64::from_le_bytes(*b"DOTNET_I");
     const LAST: u64 = u64::from_le_bytes(*b"_IPC_V1\0");
     let words = bytes.first_chunk().zip(bytes.last_chunk());
-    words.is_some_and(|(first, last)| u64::from_le_bytes(*first) == FIRST && u64::from_le_bytes(*last) == LAST)
+    words.is_some_and(|(first, last)| {
+        u64::from_le_bytes(*first) == FIRST && u64::from_le_bytes(*last) == LAST
+    })
 }
 
 /// Why `bytes` do not begin with a valid header.
 #[cold]
 #[inline(never)]
 fn wrong(bytes: &[u8]) -> DecodeError {
-    let (kind, offset, field) = if let Some(wrong) = bytes.iter().zip(MAGIC).position(|(have, want)| *have != want) {
-        (DecodeErrorKind::BadMagic, wrong, Some(Field::Magic))
-    } else if let Some((_, &[size_low, size_high, ..])) = parts(bytes) {
-        (DecodeErrorKind::SizeTooSmall { size: u16::from_le_bytes([size_low, size_high]) }, 14, Some(Field::Size))
-    } else {
-        (DecodeErrorKind::EndOfInput { needed: clamp(HEADER_LEN) }, bytes.len(), None)
-    };
+    let (kind, offset, field) =
+        if let Some(wrong) = bytes.iter().zip(MAGIC).position(|(have, want)| *have != want) {
+            (DecodeErrorKind::BadMagic, wrong, Some(Field::Magic))
+        } else if let Some((_, &[size_low, size_high, ..])) = parts(bytes) {
+            (
+                DecodeErrorKind::SizeTooSmall { size: u16::from_le_bytes([size_low, size_high]) },
+                14,
+                Some(Field::Size),
+            )
+        } else {
+            (DecodeErrorKind::EndOfInput { needed: clamp(HEADER_LEN) }, bytes.len(), None)
+        };
     let mut error = DecodeError::new(kind, offset);
     if let Some(field) = field {
         error.path_mut().push(field);
@@ -141,14 +152,20 @@ mod tests {
     #[test]
     fn errors_have_kind_and_offset() {
         let good = Header { size: 28, command: Command::STOP_TRACING, reserved: 0 }.to_bytes();
-        for (at, value, kind, offset) in [(12, b'2', "bad_magic", 12), (13, b' ', "bad_magic", 13), (14, 19, "size_too_small", 14)]
-        {
+        for (at, value, kind, offset) in [
+            (12, b'2', "bad_magic", 12),
+            (13, b' ', "bad_magic", 13),
+            (14, 19, "size_too_small", 14),
+        ] {
             let mut bytes = good;
             bytes[at] = value;
             let error = Header::decode(&bytes).unwrap_err();
             assert_eq!((error.kind().name(), error.offset()), (kind, offset));
         }
         let error = Header::decode(&good[..19]).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::EndOfInput { needed: 20 }, 19));
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (DecodeErrorKind::EndOfInput { needed: 20 }, 19)
+        );
     }
 }

@@ -16,7 +16,8 @@
 
 use core::fmt;
 
-/// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit set) means failure.
+/// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit
+/// set) means failure.
 ///
 /// Unknown codes are values like any other.
 ///
@@ -126,7 +127,10 @@ mod tests {
     #[test]
     fn each_named_code_is_named_once() {
         for (nth, code) in HResult::NAMED.iter().enumerate() {
-            assert!(!HResult::NAMED.iter().skip(nth.saturating_add(1)).any(|other| other == code), "{code}");
+            assert!(
+                !HResult::NAMED.iter().skip(nth.saturating_add(1)).any(|other| other == code),
+                "{code}"
+            );
         }
     }
 

@@ -1,6 +1,7 @@
-//! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps, its environment and more, or answer
-//! as one. The crate encodes and decodes every message, as the document prints it and as runtimes ship it, and has both sides of every
-//! exchange as state machines. Without a feature it is `no_std`, does not allocate, and does no I/O.
+//! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps,
+//! its environment and more, or answer as one. The crate encodes and decodes every message, as the
+//! document prints it and as runtimes ship it, and has both sides of every exchange as state
+//! machines. Without a feature it is `no_std`, does not allocate, and does no I/O.
 //!
 //! # Send a request, read the reply
 //!
@@ -35,7 +36,6 @@
 //! # Ask a running process
 //!
 //! With the feature `io-adapters`:
-//!
 #![cfg_attr(
     feature = "io-adapters",
     doc = "
@@ -68,14 +68,13 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | check a server, client or codec in any language | the program `diagipc`, feature `cli`: [`src/bin/diagipc/README.md`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
-//! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and the runtimes' behaviour. The files named
-//! on this page are in the package and in the repository.
+//! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and
+//! the runtimes' behaviour. The files named on this page are in the package and in the repository.
 //!
 //! [`src/bin/diagipc/README.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/src/bin/diagipc/README.md
 //! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
 //!
 //! # How it is built
-//!
 #![cfg_attr(doc, doc = include_str!("pictures/layers.svg"))]
 //!
 //! | module | contents |
@@ -93,18 +92,39 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
     feature = "io-adapters",
     doc = "| [`io`] | the exchanges over real sockets and pipes; finding and trusting a runtime |"
 )]
-#![cfg_attr(feature = "vectors", doc = "| [`vectors`] | the golden vectors, and this crate's codec by type name |")]
-#![cfg_attr(feature = "conformance", doc = "| [`conformance`] | test suites for implementations in any language |")]
-#![cfg_attr(feature = "conformance", doc = "| [`grammar`] | the grammar of every message as data, for other languages |")]
-#![cfg_attr(feature = "arbitrary", doc = "| [`testing::arbitrary`] | values of any kind from a fuzzer's bytes |")]
-#![cfg_attr(feature = "proptest", doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |")]
+#![cfg_attr(
+    feature = "vectors",
+    doc = "| [`vectors`] | the golden vectors, and this crate's codec by type name |"
+)]
+#![cfg_attr(
+    feature = "conformance",
+    doc = "| [`conformance`] | test suites for implementations in any language |"
+)]
+#![cfg_attr(
+    feature = "conformance",
+    doc = "| [`grammar`] | the grammar of every message as data, for other languages |"
+)]
+#![cfg_attr(
+    feature = "arbitrary",
+    doc = "| [`testing::arbitrary`] | values of any kind from a fuzzer's bytes |"
+)]
+#![cfg_attr(
+    feature = "proptest",
+    doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |"
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![deny(unsafe_code)]
 // Input never panics.
 #![cfg_attr(
     not(test),
-    deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+    deny(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
 )]
 
 #[cfg(feature = "alloc")]

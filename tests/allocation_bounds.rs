@@ -1,4 +1,5 @@
-//! The conveniences that allocate take at most a constant times the bytes that are present, whatever the counts claim.
+//! The conveniences that allocate take at most a constant times the bytes that are present,
+//! whatever the counts claim.
 
 use allocation_counter::{AllocationInfo, measure};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -30,8 +31,11 @@ fn message_decode_allocates_nothing() {
                 let AllocationInfo { count_total, .. } = measure(|| {
                     let message = Message::decode(bytes);
                     let _ = message.as_ref().is_ok_and(|message| message.request().is_ok());
-                    let _ =
-                        message.is_ok_and(|message| message.reply_to(group.subject().and_then(|subject| subject.command)).is_ok());
+                    let _ = message.is_ok_and(|message| {
+                        message
+                            .reply_to(group.subject().and_then(|subject| subject.command))
+                            .is_ok()
+                    });
                 });
                 assert_eq!(count_total, 0, "{}", group.name);
             }
@@ -39,12 +43,14 @@ fn message_decode_allocates_nothing() {
     }
 }
 
-/// At most three bytes of UTF-8 for two of UTF-16, in a string that doubles and moves when it grows.
+/// At most three bytes of UTF-8 for two of UTF-16, in a string that doubles and moves when it
+/// grows.
 #[test]
 fn text_allocates_at_most_four_times_its_bytes() {
     for sample in ["a", "é", "語", "💩", "a語💩é"] {
         for len in [0, 1, 2, 3, 7, 100, 1000, 30_000] {
-            let bytes = wire(sample.encode_utf16().cycle().take(len - len % sample.encode_utf16().count()));
+            let bytes =
+                wire(sample.encode_utf16().cycle().take(len - len % sample.encode_utf16().count()));
             let string = IpcString::decode(&mut Reader::new(&bytes)).unwrap();
             let taken = bytes_max(|| drop(string.to_unicode()));
             assert!(taken <= 4 * bytes.len() + 16, "{sample} × {len}: {taken} for {}", bytes.len());
@@ -63,7 +69,9 @@ fn encode_allocates_message_size_or_nothing() {
     for (len, size) in [(0, 30), (1, 32), (1000, 2030), (32_751, 65_532)] {
         let request = SetEnvironmentVariable { name: text[..len].into(), value: IpcString::ABSENT };
         let mut made = Vec::new();
-        let taken = bytes_max(|| made = encode_to_vec(Command::SET_ENVIRONMENT_VARIABLE, &request).unwrap());
+        let taken = bytes_max(|| {
+            made = encode_to_vec(Command::SET_ENVIRONMENT_VARIABLE, &request).unwrap();
+        });
         assert_eq!((made.len(), taken), (size, size));
     }
     let long = "x".repeat(32_753);
@@ -95,7 +103,11 @@ fn held_connection_allocates_at_most_six_slots() {
             for number in 0..connections {
                 let mut cookie = [0; 16];
                 cookie[..4].copy_from_slice(&number.to_le_bytes());
-                let advertise = Advertise { runtime_cookie: Guid::from_bytes(cookie), process_id: 1, future: 0 };
+                let advertise = Advertise {
+                    runtime_cookie: Guid::from_bytes(cookie),
+                    process_id: 1,
+                    future: 0,
+                };
                 assert!(port.hold(advertise, number).is_ok());
             }
         });
@@ -104,7 +116,8 @@ fn held_connection_allocates_at_most_six_slots() {
     }
 }
 
-/// The values of the vectors, which tools print: an id of four bytes becomes a JSON number, a provider of twenty bytes an object.
+/// The values of the vectors, which tools print: an id of four bytes becomes a JSON number, a
+/// provider of twenty bytes an object.
 #[test]
 fn value_false_counts_allocates_constant_times_its_bytes() {
     const EACH: usize = 60;
@@ -121,7 +134,13 @@ fn value_false_counts_allocates_constant_times_its_bytes() {
         if each > dearest.0 {
             dearest = (each, group.name.clone());
         }
-        assert!(taken <= ONCE + EACH * bytes.len(), "{}: {taken} for {} bytes: {}", group.name, bytes.len(), hex::encode(bytes));
+        assert!(
+            taken <= ONCE + EACH * bytes.len(),
+            "{}: {taken} for {} bytes: {}",
+            group.name,
+            bytes.len(),
+            hex::encode(bytes)
+        );
     };
     for file in vectors::files().unwrap() {
         for group in &file.groups {

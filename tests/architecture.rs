@@ -1,8 +1,8 @@
 //! The architecture: which module may use which, and no cycles between files.
 //!
-//! Reads every file of `src/`: its `use` lines, and the paths `crate::…` elsewhere in its code and in its macros. A name that a
-//! module re-exports counts as use of the file that defines it. Tests inside `src/` are not checked, nor is `pub use`, which
-//! is a module's table of contents.
+//! Reads every file of `src/`: its `use` lines, and the paths `crate::…` elsewhere in its code and
+//! in its macros. A name that a module re-exports counts as use of the file that defines it. Tests
+//! inside `src/` are not checked, nor is `pub use`, which is a module's table of contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -46,10 +46,14 @@ fn imports_point_downwards() {
     for (from, to) in edges(&files) {
         let (above, below) = (floor(&files[from].module), floor(&files[to].module));
         if below > above {
-            writeln!(wrong, "{} uses {}", files[from].path.display(), files[to].path.display()).unwrap();
+            writeln!(wrong, "{} uses {}", files[from].path.display(), files[to].path.display())
+                .unwrap();
         }
     }
-    assert!(wrong.is_empty(), "these files use a higher floor (the order is FLOORS in tests/architecture.rs):\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "these files use a higher floor (the order is FLOORS in tests/architecture.rs):\n{wrong}"
+    );
 }
 
 #[test]
@@ -57,16 +61,21 @@ fn files_have_no_import_cycles() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mut wrong = String::new();
     for circle in circles(files.len(), &edges(&files)) {
-        let names: Vec<_> = circle.iter().map(|&file| files[file].path.display().to_string()).collect();
+        let names: Vec<_> =
+            circle.iter().map(|&file| files[file].path.display().to_string()).collect();
         writeln!(wrong, "{}", names.join(" -> ")).unwrap();
     }
-    assert!(wrong.is_empty(), "each of these files uses the next one, and the last one the first:\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "each of these files uses the next one, and the last one the first:\n{wrong}"
+    );
 }
 
 #[test]
 fn every_module_has_a_floor() {
     let files = read(Path::new(env!("CARGO_MANIFEST_DIR")));
-    let modules: BTreeSet<_> = files.iter().filter_map(|file| file.module.first()).map(String::as_str).collect();
+    let modules: BTreeSet<_> =
+        files.iter().filter_map(|file| file.module.first()).map(String::as_str).collect();
     let ordered: BTreeSet<_> = FLOORS.concat().into_iter().collect();
     assert_eq!(modules, ordered);
 }
@@ -102,7 +111,11 @@ fn every_form_of_import_is_found() {
     ] {
         assert!(used(text, 2).contains(&1), "{text}");
     }
-    for text in ["#[cfg(test)] mod tests { use crate::low::Item; }", "pub use crate::low::Item;", "use other::low::Item;"] {
+    for text in [
+        "#[cfg(test)] mod tests { use crate::low::Item; }",
+        "pub use crate::low::Item;",
+        "use other::low::Item;",
+    ] {
         assert_eq!(used(text, 2), [], "{text}");
     }
     // What a module re-exports is not its own. What it declares is.
@@ -134,13 +147,20 @@ fn read(root: &Path) -> Vec<File> {
 
 /// `src/wire/reader.rs` is `wire::reader`.
 fn module(path: &Path) -> Module {
-    let names = path.with_extension("").components().skip(1).map(|name| name.as_os_str().to_str().unwrap().to_owned()).collect();
+    let names = path
+        .with_extension("")
+        .components()
+        .skip(1)
+        .map(|name| name.as_os_str().to_str().unwrap().to_owned())
+        .collect();
     let mut names: Module = names;
     if names.last().is_some_and(|last| last == "mod" || (last == "lib" && names.len() == 1)) {
         names.pop();
     }
     // A program of several files: the others are modules of its `main`.
-    if names.first().is_some_and(|first| first == "bin") && names.last().is_some_and(|last| last == "main") {
+    if names.first().is_some_and(|first| first == "bin")
+        && names.last().is_some_and(|last| last == "main")
+    {
         names.pop();
     }
     names
@@ -149,15 +169,24 @@ fn module(path: &Path) -> Module {
 fn floor(module: &Module) -> usize {
     // The root itself only names modules.
     let Some(name) = module.first() else { return FLOORS.len() };
-    FLOORS.iter().position(|floor| floor.contains(&name.as_str())).unwrap_or_else(|| panic!("{name} is on no floor"))
+    FLOORS
+        .iter()
+        .position(|floor| floor.contains(&name.as_str()))
+        .unwrap_or_else(|| panic!("{name} is on no floor"))
 }
 
 fn file(path: PathBuf, module: Module, parsed: &syn::File) -> File {
     let mut paths = Paths { inside: Vec::new(), uses: Vec::new(), exports: Vec::new() };
     paths.visit_file(parsed);
     let root = if module.first().is_some_and(|first| first == "bin") { &module[..2] } else { &[] };
-    let absolute = |(inside, names): (Vec<String>, Vec<String>)| absolute(root, &[module.clone(), inside].concat(), &names);
-    let exports = paths.exports.into_iter().filter_map(|(name, inside, names)| Some((name, absolute((inside, names))?))).collect();
+    let absolute = |(inside, names): (Vec<String>, Vec<String>)| {
+        absolute(root, &[module.clone(), inside].concat(), &names)
+    };
+    let exports = paths
+        .exports
+        .into_iter()
+        .filter_map(|(name, inside, names)| Some((name, absolute((inside, names))?)))
+        .collect();
     File { path, uses: paths.uses.into_iter().filter_map(absolute).collect(), exports, module }
 }
 
@@ -198,10 +227,16 @@ impl Paths {
             }
         };
         match tree {
-            syn::UseTree::Path(path) => self.tree(&path.tree, &[before, &[path.ident.to_string()]].concat(), exported),
-            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.tree(tree, before, exported)),
+            syn::UseTree::Path(path) => {
+                self.tree(&path.tree, &[before, &[path.ident.to_string()]].concat(), exported);
+            }
+            syn::UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.tree(tree, before, exported));
+            }
             syn::UseTree::Name(name) => take(name.ident.to_string(), name.ident.to_string()),
-            syn::UseTree::Rename(rename) => take(rename.ident.to_string(), rename.rename.to_string()),
+            syn::UseTree::Rename(rename) => {
+                take(rename.ident.to_string(), rename.rename.to_string());
+            }
             syn::UseTree::Glob(_) => take("self".into(), "*".into()),
         }
     }
@@ -215,7 +250,13 @@ impl Paths {
                 TokenTree::Ident(ident) if ident == "crate" => {
                     let mut names = vec![String::from("crate")];
                     let mut rest = &tokens[at + 1..];
-                    while let [TokenTree::Punct(one), TokenTree::Punct(two), TokenTree::Ident(name), more @ ..] = rest {
+                    while let [
+                        TokenTree::Punct(one),
+                        TokenTree::Punct(two),
+                        TokenTree::Ident(name),
+                        more @ ..,
+                    ] = rest
+                    {
                         if (one.as_char(), two.as_char()) != (':', ':') {
                             break;
                         }
@@ -232,7 +273,8 @@ impl Paths {
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
     })
 }
 
@@ -253,7 +295,9 @@ impl<'ast> Visit<'ast> for Paths {
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        if matches!(names.first().map(String::as_str), Some("crate" | "super" | "self")) && names.len() > 1 {
+        if matches!(names.first().map(String::as_str), Some("crate" | "super" | "self"))
+            && names.len() > 1
+        {
             self.uses.push((self.inside.clone(), names));
         }
         syn::visit::visit_path(self, path);
@@ -266,7 +310,8 @@ impl<'ast> Visit<'ast> for Paths {
 
 /// Which file uses which.
 fn edges(files: &[File]) -> BTreeSet<(usize, usize)> {
-    let by_module: BTreeMap<_, _> = files.iter().enumerate().map(|(nth, file)| (&file.module[..], nth)).collect();
+    let by_module: BTreeMap<_, _> =
+        files.iter().enumerate().map(|(nth, file)| (&file.module[..], nth)).collect();
     let mut edges = BTreeSet::new();
     for (from, file) in files.iter().enumerate() {
         for names in &file.uses {
@@ -279,7 +324,11 @@ fn edges(files: &[File]) -> BTreeSet<(usize, usize)> {
 }
 
 /// The file that defines what the path names.
-fn defined_in(files: &[File], by_module: &BTreeMap<&[String], usize>, names: &[String]) -> Option<usize> {
+fn defined_in(
+    files: &[File],
+    by_module: &BTreeMap<&[String], usize>,
+    names: &[String],
+) -> Option<usize> {
     let mut names = names.to_vec();
     // A re-export may lead to another one.
     for _ in 0..8 {

@@ -20,16 +20,19 @@ use std::time::Instant;
 use super::adapter_program::Program;
 use crate::io::Canceller;
 
-/// The maximum length of an answer: the largest message in hexadecimal, with its value, is well below.
+/// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
+/// below.
 const LONGEST_LINE: u64 = 8 << 20;
 /// How many unrequested lines are buffered: a program that answers ahead then blocks.
 const LINES_AHEAD: usize = 1;
 /// How much of its last output on standard error is kept.
 const KEPT_ERRORS: usize = 4096;
-/// The time limit for answers that were held back until the input ended: that of any answer, within these bounds.
+/// The time limit for answers that were held back until the input ended: that of any answer, within
+/// these bounds.
 const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
-const MARKS: [(&[u8], &str); 3] = [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
+const MARKS: [(&[u8], &str); 3] =
+    [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How often the canceller is checked.
 const SLICE: Duration = Duration::from_millis(20);
 /// The minimum time for a program to end after its input; that of an answer, if longer.
@@ -59,7 +62,8 @@ impl fmt::Display for AdapterCommand {
 pub enum AdapterError {
     /// The program cannot be started.
     NotStarted(String),
-    /// It ended, or closed its output, instead of answering. Its last output on standard error follows how it ended.
+    /// It ended, or closed its output, instead of answering. Its last output on standard error
+    /// follows how it ended.
     Died(String),
     /// It did not answer in time.
     TimedOut(Duration),
@@ -83,7 +87,10 @@ impl fmt::Display for AdapterError {
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
             Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
             Self::ByteOrderMark(encoding) => {
-                write!(f, "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark")
+                write!(
+                    f,
+                    "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark"
+                )
             }
             Self::NotFlushed(deadline) => write!(
                 f,
@@ -107,14 +114,21 @@ impl core::error::Error for AdapterError {}
 impl AdapterError {
     /// Whether every question would have the same result.
     pub(super) const fn is_of_every_answer(&self) -> bool {
-        matches!(self, Self::NotStarted(_) | Self::ByteOrderMark(_) | Self::NotFlushed(_) | Self::NoLineFeed(_))
+        matches!(
+            self,
+            Self::NotStarted(_)
+                | Self::ByteOrderMark(_)
+                | Self::NotFlushed(_)
+                | Self::NoLineFeed(_)
+        )
     }
 }
 
 /// A program that answers lines, restarted whenever it is lost.
 ///
-/// Nothing here waits without a deadline: separate threads write, read, and collect its standard error. On Unix the program leads
-/// its own process group, which is ended with it; elsewhere only the program itself is.
+/// Nothing here waits without a deadline: separate threads write, read, and collect its standard
+/// error. On Unix the program leads its own process group, which is ended with it; elsewhere only
+/// the program itself is.
 #[derive(Debug)]
 pub struct Adapter {
     command: AdapterCommand,
@@ -195,8 +209,8 @@ impl Adapter {
         }
     }
 
-    /// Closes the program's input, and waits for its end. `None` if it ends correctly, with status 0; else what it did. The
-    /// canceller ends the wait and the program.
+    /// Closes the program's input, and waits for its end. `None` if it ends correctly,
+    /// with status 0; else what it did. The canceller ends the wait and the program.
     pub fn finish(mut self) -> Option<String> {
         self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
     }
@@ -211,7 +225,8 @@ impl Drop for Adapter {
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
         let started = Program::start(Command::new(&command.program).args(&command.arguments));
-        let (program, pipes) = started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
+        let (program, pipes) =
+            started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
@@ -220,7 +235,8 @@ impl Running {
         let (ended, errors_end) = mpsc::channel();
         let errors = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&errors);
-        // They end once the pipes close, which a child of the program may hold open: they are not waited for.
+        // They end once the pipes close, which a child of the program may hold open: they are not
+        // waited for.
         thread::spawn(move || write_lines(stdin, &to_write));
         thread::spawn(move || read_lines(stdout, &read));
         thread::spawn(move || {
@@ -231,14 +247,21 @@ impl Running {
         Ok(Self { program, lines: Some(lines), answers, errors, errors_end })
     }
 
-    fn ask(&mut self, line: &str, deadline: Duration, canceller: Option<&Canceller>) -> Result<String, AdapterError> {
+    fn ask(
+        &mut self,
+        line: &str,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<String, AdapterError> {
         // A failed writer shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
         match self.next(deadline, canceller)? {
             Ok(Ok(Line::Whole { text, .. })) => Ok(text),
             Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
             Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
-            Ok(Err(error)) => Err(AdapterError::Died(format!("its output cannot be read: {error}"))),
+            Ok(Err(error)) => {
+                Err(AdapterError::Died(format!("its output cannot be read: {error}")))
+            }
             Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
             Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
         }
@@ -256,7 +279,9 @@ impl Running {
             // Polled only if something can cancel it.
             let patience = if canceller.is_some() { left.min(SLICE) } else { left };
             match self.answers.recv_timeout(patience) {
-                Err(RecvTimeoutError::Timeout) if canceller.is_some_and(Canceller::is_cancelled) => {
+                Err(RecvTimeoutError::Timeout)
+                    if canceller.is_some_and(Canceller::is_cancelled) =>
+                {
                     return Err(AdapterError::Cancelled);
                 }
                 Err(RecvTimeoutError::Timeout) if patience < left => {}
@@ -308,7 +333,11 @@ impl Running {
         let _ = self.errors_end.recv_timeout(Duration::from_millis(500));
         let Ok(errors) = self.errors.lock() else { return how };
         let text = String::from_utf8_lossy(&errors);
-        if text.trim().is_empty() { how } else { format!("{how}; on standard error: {}", text.trim()) }
+        if text.trim().is_empty() {
+            how
+        } else {
+            format!("{how}; on standard error: {}", text.trim())
+        }
     }
 
     fn kill(mut self) {
@@ -320,7 +349,8 @@ impl Running {
         if !self.ends_within(most, canceller) {
             self.kill();
             let is_cancelled = canceller.is_some_and(Canceller::is_cancelled);
-            return (!is_cancelled).then(|| format!("it did not end within {} s after its input", most.as_secs()));
+            return (!is_cancelled)
+                .then(|| format!("it did not end within {} s after its input", most.as_secs()));
         }
         let ended = self.program.end();
         if ended.is_some_and(|ended| ended.success()) {
@@ -352,10 +382,12 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
         let answer = match (read, mark) {
             (Ok(0), _) => return,
             (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
-            // An incomplete last line is passed on: it may be the last message of a program that crashes.
-            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
-                Ok(Line::Whole { text: String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended })
-            }
+            // An incomplete last line is passed on: it may be the last message of a program that
+            // crashes.
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => Ok(Line::Whole {
+                text: String::from_utf8_lossy(&line).trim_end().to_owned(),
+                is_ended,
+            }),
             (Ok(_), None) => Ok(Line::TooLong),
             (Err(error), _) => Err(error),
         };
@@ -400,7 +432,8 @@ mod tests {
         let mut command = shell(script);
         command.arguments.push(count.clone().into());
         let mut adapter = Adapter::start(command).unwrap();
-        let written = || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        let written =
+            || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
         // Until it has written nothing more for a while.
         let (mut before, mut still) = (None, 0);
         let began = Instant::now();
@@ -440,7 +473,8 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         // Its new parent may not have waited for it yet.
         let lives = || {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero())).unwrap_or_default();
+            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero()))
+                .unwrap_or_default();
             rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")
         };
         while lives() && Instant::now() < until {

@@ -39,7 +39,10 @@ impl Program {
     }
 
     /// Whether it has ended by itself.
-    #[cfg_attr(unix, allow(clippy::needless_pass_by_ref_mut, reason = "elsewhere it is waited for"))]
+    #[cfg_attr(
+        unix,
+        allow(clippy::needless_pass_by_ref_mut, reason = "elsewhere it is waited for")
+    )]
     pub(super) fn has_ended(&mut self) -> bool {
         #[cfg(unix)]
         return self.process.death().is_some();

@@ -30,13 +30,17 @@ impl Glob {
                     star = Some((behind, rest));
                     pattern = behind;
                 }
-                (Some((wanted, behind)), Some((byte, more))) if *wanted == b'?' || wanted == byte => {
+                (Some((wanted, behind)), Some((byte, more)))
+                    if *wanted == b'?' || wanted == byte =>
+                {
                     (pattern, rest) = (behind, more);
                 }
                 (None, None) => return true,
                 _ => {
                     // The star takes another byte.
-                    let Some((behind, (_, more))) = star.and_then(|(behind, from)| Some((behind, from.split_first()?))) else {
+                    let Some((behind, (_, more))) =
+                        star.and_then(|(behind, from)| Some((behind, from.split_first()?)))
+                    else {
                         return false;
                     };
                     star = Some((behind, more));

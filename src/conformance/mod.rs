@@ -1,4 +1,5 @@
-//! Check an implementation in any language: servers, clients and codecs, against the golden vectors and exchange scripts.
+//! Check an implementation in any language: servers, clients and codecs, against the golden vectors
+//! and exchange scripts.
 //!
 //! | | |
 //! |---|---|
@@ -12,7 +13,8 @@
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
-//! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for each of them.
+//! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for
+//! each of them.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::conformance::{Grade, codec};
@@ -59,8 +61,8 @@ pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
 pub use named_fault::NamedFault;
 pub use report::{
-    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Section, TooFewJudged,
-    Turn,
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
+    Report, Section, TooFewJudged, Turn,
 };
 #[cfg(any(unix, windows))]
 pub use started::end_all_started;

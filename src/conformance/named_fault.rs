@@ -45,7 +45,8 @@ impl NamedFault {
         }
     }
 
-    /// The fault that is a cause of a report. In a report of `check` the suite precedes the names of its cases.
+    /// The fault that is a cause of a report. In a report of `check` the suite precedes the names
+    /// of its cases.
     pub fn of_cause(report: &Report, cause: &Cause) -> Option<Self> {
         let suites = [Some(report.suite.as_str()), cause.example.split('/').next()];
         suites.into_iter().flatten().find_map(|suite| Self::of(suite, &cause.name))
@@ -55,7 +56,12 @@ impl NamedFault {
 #[cfg(any(unix, windows))]
 fn of_servers(name: &str) -> Option<NamedFault> {
     let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name)?;
-    Some(NamedFault { suite: "server", sentence: fault.sentence(), mend: fault.mend(), spec: fault.spec() })
+    Some(NamedFault {
+        suite: "server",
+        sentence: fault.sentence(),
+        mend: fault.mend(),
+        spec: fault.spec(),
+    })
 }
 
 #[cfg(not(any(unix, windows)))]
@@ -66,7 +72,12 @@ const fn of_servers(_: &str) -> Option<NamedFault> {
 #[cfg(any(unix, windows))]
 fn of_clients(name: &str) -> Option<NamedFault> {
     let fault = ClientFault::ALL.iter().find(|fault| fault.name() == name)?;
-    Some(NamedFault { suite: "client", sentence: fault.sentence(), mend: fault.mend(), spec: fault.spec() })
+    Some(NamedFault {
+        suite: "client",
+        sentence: fault.sentence(),
+        mend: fault.mend(),
+        spec: fault.spec(),
+    })
 }
 
 #[cfg(not(any(unix, windows)))]

@@ -20,7 +20,8 @@ use super::codec::NamedFile;
 use super::{Case, Detail, Grade, Report};
 use crate::vectors::{Group, Test, Value, check};
 
-/// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are canonical.
+/// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
+/// canonical.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::{codec, vectors};
@@ -30,7 +31,8 @@ use crate::vectors::{Group, Test, Value, check};
 /// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 /// ```
 pub fn run(files: &[NamedFile]) -> Report {
-    let mut report = Report::new("vectors", concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")));
+    let mut report =
+        Report::new("vectors", concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")));
     for NamedFile { name, file } in files {
         for group in &file.groups {
             for test in &group.tests {

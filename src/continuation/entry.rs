@@ -9,9 +9,10 @@ use crate::wire::{Decode, Encode, EncodeError, IpcString, Reader, Scan, Sink, de
 /// | 4 | count of UTF-16 units, including the NUL (F-43) |
 /// | 2 × count | units, little-endian; the last one is NUL |
 ///
-/// Runtimes pass on what the operating system gives them (F-79): some entries have no `=`, a name may occur twice, and on Windows
-/// some names begin with `=`. The document types an entry as `array<wchar>`, so an entry without a final NUL is valid; no runtime
-/// sends one. See [`is_terminated`](Self::is_terminated).
+/// Runtimes pass on what the operating system gives them (F-79): some entries have no `=`, a name
+/// may occur twice, and on Windows some names begin with `=`. The document types an entry as
+/// `array<wchar>`, so an entry without a final NUL is valid; no runtime sends one. See
+/// [`is_terminated`](Self::is_terminated).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::Entry;
@@ -41,8 +42,8 @@ impl<'a> Entry<'a> {
         Self { text: IpcString::from_units(units), terminated: true }
     }
 
-    /// An entry without NUL, which no runtime sends; an absent text has no units. `None` if the last unit of `text` is NUL: it
-    /// would be read as the terminator.
+    /// An entry without NUL, which no runtime sends; an absent text has no units. `None` if the
+    /// last unit of `text` is NUL: it would be read as the terminator.
     pub fn unterminated(text: IpcString<'a>) -> Option<Self> {
         let text = if text.is_absent() { IpcString::new("") } else { text };
         (text.units().last() != Some(0)).then_some(Self { text, terminated: false })
@@ -52,7 +53,9 @@ impl<'a> Entry<'a> {
     #[inline]
     pub(crate) fn from_wire(units: &'a [u8]) -> Self {
         match units.split_last_chunk::<2>() {
-            Some((text, [0, 0])) => Self { text: IpcString::from_wire_units(text), terminated: true },
+            Some((text, [0, 0])) => {
+                Self { text: IpcString::from_wire_units(text), terminated: true }
+            }
             _ => Self { text: IpcString::from_wire_units(units), terminated: false },
         }
     }
@@ -127,7 +130,11 @@ mod tests {
         let units: Vec<u16> = text.encode_utf16().collect();
         let wire: Vec<u8> = units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
         for entry in [Entry::new(text), Entry::from_units(&units), Entry::from_wire(&wire)] {
-            assert_eq!((entry.name(), entry.value()), (name.into(), value.map(IpcString::new)), "{text:?}");
+            assert_eq!(
+                (entry.name(), entry.value()),
+                (name.into(), value.map(IpcString::new)),
+                "{text:?}"
+            );
             assert!(entry.is_terminated() && entry == Entry::new(text));
         }
     }

@@ -3,18 +3,23 @@
 use super::interruption::error_message;
 use super::{Entry, EnvironmentError, EnvironmentErrorKind};
 use crate::message::process::ProcessEnvironmentReply;
-use crate::wire::{Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Root, Sink, clamp};
+use crate::wire::{
+    Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Root,
+    Sink, clamp,
+};
 
-/// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`, `nIncomingBytes` long.
+/// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`,
+/// `nIncomingBytes` long.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 4 | count of entries |
 /// | … | the entries: each an [`Entry`] |
 ///
-/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire, duplicates too (F-79). Use this
-/// for a block that is already in memory or will be written; [`EnvironmentDecoder`](super::EnvironmentDecoder) reads one as it
-/// arrives. Section "`ProcessEnvironment`" of the document.
+/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire,
+/// duplicates too (F-79). Use this for a block that is already in memory or will be written;
+/// [`EnvironmentDecoder`](super::EnvironmentDecoder) reads one as it arrives. Section
+/// "`ProcessEnvironment`" of the document.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{Entry, Environment};
@@ -42,16 +47,20 @@ impl<'a> Environment<'a> {
     /// Reads a block that is all of `block`, `nIncomingBytes` long.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) or [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if the block ends
-    /// before its last entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes follow the last entry, and
-    /// [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) if an error message replaces a count (the module docs say when it is
-    /// recognised).
+    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) or
+    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if the block ends before its last
+    /// entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes follow the
+    /// last entry, and [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) if an error message
+    /// replaces a count (the module docs say when it is recognised).
     pub fn decode(block: &'a [u8]) -> Result<Self, EnvironmentError> {
         let mut reader = Reader::new(block);
         Array::decode(&mut reader)
             .and_then(|entries| match reader.rest().len() {
                 0 => Ok(Self(entries)),
-                extra => Err(DecodeError::new(DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, reader.offset())),
+                extra => Err(DecodeError::new(
+                    DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) },
+                    reader.offset(),
+                )),
             })
             .map_err(|error| refusal(block, error.in_root(Root::ENVIRONMENT)))
     }
@@ -77,7 +86,8 @@ impl<'a> Environment<'a> {
     /// [`EncodeError::CountTooLarge`] if the size does not fit in 32 bits.
     pub fn reply(&self) -> Result<ProcessEnvironmentReply, EncodeError> {
         let count = self.encoded_len()?;
-        let n_incoming_bytes = u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
+        let n_incoming_bytes =
+            u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
         Ok(ProcessEnvironmentReply { n_incoming_bytes, future: 0 })
     }
 }
@@ -85,10 +95,14 @@ impl<'a> Environment<'a> {
 /// If a count is too large, it may be the start of an error message.
 fn refusal(block: &[u8], error: DecodeError) -> EnvironmentError {
     let message = match error.kind() {
-        DecodeErrorKind::CountTooLarge { .. } => block.get(error.offset()..).and_then(error_message),
+        DecodeErrorKind::CountTooLarge { .. } => {
+            block.get(error.offset()..).and_then(error_message)
+        }
         _ => None,
     };
-    error.map(|kind| message.map_or(kind.into(), |hresult| EnvironmentErrorKind::ErrorMessage { hresult }))
+    error.map(|kind| {
+        message.map_or(kind.into(), |hresult| EnvironmentErrorKind::ErrorMessage { hresult })
+    })
 }
 
 impl<'a> IntoIterator for Environment<'a> {
@@ -126,7 +140,10 @@ mod tests {
     #[track_caller]
     fn refused(block: &[u8], kind: impl Into<EnvironmentErrorKind>, offset: usize, path: &str) {
         let error = Environment::decode(block).unwrap_err();
-        assert_eq!((error.kind(), error.offset(), error.path().to_string()), (kind.into(), offset, path.into()));
+        assert_eq!(
+            (error.kind(), error.offset(), error.path().to_string()),
+            (kind.into(), offset, path.into())
+        );
     }
 
     #[test]
@@ -150,18 +167,39 @@ mod tests {
     #[test]
     fn errors_name_the_entry() {
         refused(&[], DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 0 }, 0, "environment");
-        refused(b"\x01\0\0\0", DecodeErrorKind::CountTooLarge { count: 1, remaining: 0 }, 0, "environment");
+        refused(
+            b"\x01\0\0\0",
+            DecodeErrorKind::CountTooLarge { count: 1, remaining: 0 },
+            0,
+            "environment",
+        );
         let second = b"\x02\0\0\0\x01\0\0\0\0\0\x02\0\0\0A\0";
-        refused(second, DecodeErrorKind::CountTooLarge { count: 2, remaining: 2 }, 10, "environment[1]");
+        refused(
+            second,
+            DecodeErrorKind::CountTooLarge { count: 2, remaining: 2 },
+            10,
+            "environment[1]",
+        );
         refused(b"\0\0\0\0\0", DecodeErrorKind::BytesAfterMessage { extra: 1 }, 4, "environment");
     }
 
     #[test]
     fn error_message_in_place_of_a_count_is_recognised() {
         const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
-        refused(ERROR, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
-        let broken_off: Vec<u8> = b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
-        refused(&broken_off, EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 10, "environment[1]");
+        refused(
+            ERROR,
+            EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL },
+            0,
+            "environment",
+        );
+        let broken_off: Vec<u8> =
+            b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
+        refused(
+            &broken_off,
+            EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL },
+            10,
+            "environment[1]",
+        );
         // One byte less, and it is a count.
         let count = DecodeErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
         refused(&broken_off[..33], count, 10, "environment[1]");

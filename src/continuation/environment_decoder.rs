@@ -26,9 +26,11 @@ pub enum EnvironmentEvent<'d> {
     Count(u32),
     /// The next entry, in the caller's buffer.
     Entry(Entry<'d>),
-    /// The next entry is larger than the buffer. All of its units are skipped; the next event is the entry after it.
+    /// The next entry is larger than the buffer. All of its units are skipped; the next event is
+    /// the entry after it.
     EntryTooLarge {
-        /// The number of units, including the NUL. A buffer of twice this many bytes would hold it.
+        /// The number of units, including the NUL. A buffer of twice this many bytes would hold
+        /// it.
         units: u32,
     },
     /// That was the last entry, and the end of the block. The last event; occurs once.
@@ -37,9 +39,10 @@ pub enum EnvironmentEvent<'d> {
 
 /// Reads an environment block from bytes that arrive in pieces of any size, without allocating.
 ///
-/// The caller provides a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`, except to complete the first 24
-/// bytes of an error message that began inside the block (see the [module](super)). [`wanted`](Self::wanted) returns how many bytes
-/// may be read without reading too many.
+/// The caller provides a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`,
+/// except to complete the first 24 bytes of an error message that began inside the block (see the
+/// [module](super)). [`wanted`](Self::wanted) returns how many bytes may be read without reading
+/// too many.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
@@ -102,14 +105,18 @@ enum State {
 }
 
 impl<'b> EnvironmentDecoder<'b> {
-    /// A decoder of a block of `n_incoming_bytes`, as given in the reply, with the default limits. An entry fits if `buffer` has
-    /// two bytes for each of its units, including the NUL.
+    /// A decoder of a block of `n_incoming_bytes`, as given in the reply, with the default limits.
+    /// An entry fits if `buffer` has two bytes for each of its units, including the NUL.
     pub const fn new(n_incoming_bytes: u32, buffer: &'b mut [u8]) -> Self {
         Self::with_limits(n_incoming_bytes, buffer, EnvironmentLimits::DEFAULT)
     }
 
     /// Like `new`, with the caller's limits.
-    pub const fn with_limits(n_incoming_bytes: u32, buffer: &'b mut [u8], limits: EnvironmentLimits) -> Self {
+    pub const fn with_limits(
+        n_incoming_bytes: u32,
+        buffer: &'b mut [u8],
+        limits: EnvironmentLimits,
+    ) -> Self {
         Self {
             buffer,
             limits,
@@ -125,14 +132,18 @@ impl<'b> EnvironmentDecoder<'b> {
 
     /// Takes bytes from the front of `input` until there is an event; `None` once `input` is empty.
     ///
-    /// Call it until it returns `None`, then again with the next bytes. After [`Done`](EnvironmentEvent::Done) it always returns
-    /// `None` and takes nothing.
+    /// Call it until it returns `None`, then again with the next bytes. After
+    /// [`Done`](EnvironmentEvent::Done) it always returns `None` and takes nothing.
     ///
     /// # Errors
-    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path, as soon as it is certain; and
-    /// [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded) before the first byte or after the count. After an error, every call
-    /// returns the same error.
-    pub fn decode<'d>(&'d mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
+    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path,
+    /// as soon as it is certain; and [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded)
+    /// before the first byte or after the count. After an error, every call returns the same
+    /// error.
+    pub fn decode<'d>(
+        &'d mut self,
+        input: &mut &[u8],
+    ) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
         // Two functions, because an entry borrows the buffer and the state loop must not.
         Ok(match self.advance(input)? {
             None => None,
@@ -150,8 +161,8 @@ impl<'b> EnvironmentDecoder<'b> {
     ///
     /// # Errors
     /// [`EndOfInput`](DecodeErrorKind::EndOfInput) if bytes of the block are missing,
-    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if an error message had begun but is incomplete, and any error that
-    /// [`decode`](Self::decode) returned.
+    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if an error message had begun but is
+    /// incomplete, and any error that [`decode`](Self::decode) returned.
     pub fn finish(&self) -> Result<(), EnvironmentError> {
         match self.state {
             State::Complete | State::Done => Ok(()),
@@ -161,7 +172,8 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    /// The most bytes that may be read from the connection now: the rest of the block, or of an error message in it.
+    /// The most bytes that may be read from the connection now: the rest of the block, or of an
+    /// error message in it.
     pub fn wanted(&self) -> usize {
         match self.state {
             State::Complete | State::Done | State::Failed => 0,
@@ -245,10 +257,14 @@ impl<'b> EnvironmentDecoder<'b> {
     fn check_room(&self) -> Result<(), EnvironmentError> {
         let (limit, remaining) = (self.limits.max_bytes, self.remaining());
         if self.size > limit {
-            return Err(self.error(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0));
+            return Err(
+                self.error(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0)
+            );
         }
         if remaining < 4 {
-            return Err(self.error(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken));
+            return Err(
+                self.error(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
+            );
         }
         Ok(())
     }
@@ -288,14 +304,18 @@ impl<'b> EnvironmentDecoder<'b> {
         step
     }
 
-    /// Chooses the state after the count or an entry. Leftover bytes are an error, reported after the last entry.
+    /// Chooses the state after the count or an entry. Leftover bytes are an error, reported after
+    /// the last entry.
     fn end_if_last(&mut self) {
         self.state = match self.remaining() {
             _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
             0 => State::Complete,
             extra => {
                 let kind = DecodeErrorKind::BytesAfterMessage { extra };
-                self.fail(EnvironmentError::new(kind.into(), self.taken as usize).in_root(Root::ENVIRONMENT));
+                self.fail(
+                    EnvironmentError::new(kind.into(), self.taken as usize)
+                        .in_root(Root::ENVIRONMENT),
+                );
                 State::Failed
             }
         };
@@ -357,7 +377,8 @@ impl<'b> EnvironmentDecoder<'b> {
     #[inline(never)]
     fn error(&self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> EnvironmentError {
         let error = EnvironmentError::new(kind.into(), offset as usize);
-        let error = if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
+        let error =
+            if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
         error.in_root(Root::ENVIRONMENT)
     }
 }

@@ -4,10 +4,11 @@ use super::Entry;
 use crate::message::process::ProcessEnvironmentReply;
 use crate::wire::{Encode as _, EncodeError, Units};
 
-/// Writes an environment block in pieces of any size, without holding the block or an entry in memory.
+/// Writes an environment block in pieces of any size, without holding the block or an entry in
+/// memory.
 ///
-/// The entries come from an iterator that runs twice: once in [`new`](Self::new), to compute the reply's sizes, and once for
-/// writing. Both runs must yield the same entries.
+/// The entries come from an iterator that runs twice: once in [`new`](Self::new), to compute the
+/// reply's sizes, and once for writing. Both runs must yield the same entries.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::EnvironmentEncoder;
@@ -52,15 +53,25 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
     /// An encoder of these entries: [`Entry`]s, or text without the final NUL.
     ///
     /// # Errors
-    /// [`CountTooLarge`](EncodeError::CountTooLarge) if the number of entries, units or bytes does not fit in 32 bits.
-    pub fn new(entries: impl IntoIterator<IntoIter = I, Item = I::Item>) -> Result<Self, EncodeError> {
+    /// [`CountTooLarge`](EncodeError::CountTooLarge) if the number of entries, units or bytes does
+    /// not fit in 32 bits.
+    pub fn new(
+        entries: impl IntoIterator<IntoIter = I, Item = I::Item>,
+    ) -> Result<Self, EncodeError> {
         let entries = entries.into_iter();
-        let (count, n_incoming_bytes) = measure(entries.clone().map(|entry| entry.into().encoded_len()))?;
-        Ok(Self { entries, n_incoming_bytes, left: n_incoming_bytes, next: count_of(count), entry: None })
+        let (count, n_incoming_bytes) =
+            measure(entries.clone().map(|entry| entry.into().encoded_len()))?;
+        Ok(Self {
+            entries,
+            n_incoming_bytes,
+            left: n_incoming_bytes,
+            next: count_of(count),
+            entry: None,
+        })
     }
 
-    /// Writes the next bytes to the front of `buffer`, as many as fit, and returns how many. Returns 0 if the block is complete or
-    /// `buffer` has no room.
+    /// Writes the next bytes to the front of `buffer`, as many as fit, and returns how many.
+    /// Returns 0 if the block is complete or `buffer` has no room.
     pub fn encode(&mut self, buffer: &mut [u8]) -> usize {
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let mut written = 0usize;
@@ -82,7 +93,9 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
     /// Puts the next count or unit into `next`; returns whether there is one.
     fn advance(&mut self) -> bool {
         if let Some(open) = &mut self.entry {
-            if let Some(unit) = open.units.next().or_else(|| core::mem::take(&mut open.nul).then_some(0)) {
+            if let Some(unit) =
+                open.units.next().or_else(|| core::mem::take(&mut open.nul).then_some(0))
+            {
                 self.next = unit.to_le_bytes().into_iter().collect();
                 return true;
             }
@@ -117,7 +130,9 @@ fn count_of(count: u32) -> Piece {
 }
 
 /// The number of entries and the size of the block, from the sizes of the entries.
-fn measure(mut sizes: impl Iterator<Item = Result<usize, EncodeError>>) -> Result<(u32, u32), EncodeError> {
+fn measure(
+    mut sizes: impl Iterator<Item = Result<usize, EncodeError>>,
+) -> Result<(u32, u32), EncodeError> {
     let too_large = |count| EncodeError::CountTooLarge { count };
     let (count, bytes) = sizes.try_fold((0usize, 4usize), |(count, bytes), size| {
         let count = count.checked_add(1).ok_or(too_large(usize::MAX))?;
@@ -138,7 +153,10 @@ mod tests {
     use std::vec::Vec;
 
     /// The block, written `size` bytes at a time.
-    fn pieces<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone>(mut encoder: EnvironmentEncoder<'e, I>, size: usize) -> Vec<Vec<u8>> {
+    fn pieces<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone>(
+        mut encoder: EnvironmentEncoder<'e, I>,
+        size: usize,
+    ) -> Vec<Vec<u8>> {
         let mut pieces = Vec::new();
         let mut buffer = std::vec![0xee; size];
         loop {
@@ -182,7 +200,16 @@ mod tests {
     #[test]
     fn encoded_pieces_of_any_size_are_decoded() {
         let long = "x".repeat(300);
-        let entries = ["A=1", "", "=C:=C:\\dir", "=", "no equals sign", &long, "\u{e9}\u{1f600}=\u{3d3d}", "A=1"];
+        let entries = [
+            "A=1",
+            "",
+            "=C:=C:\\dir",
+            "=",
+            "no equals sign",
+            &long,
+            "\u{e9}\u{1f600}=\u{3d3d}",
+            "A=1",
+        ];
         let sent: Vec<Entry<'_>> = entries.iter().map(|text| Entry::new(text)).collect();
         let size = EnvironmentEncoder::new(entries).unwrap().n_incoming_bytes();
         for piece in 1..=size as usize {
@@ -222,7 +249,10 @@ mod tests {
         let over = measure([Ok(4), Ok(largest - 7)].into_iter());
         // Where `usize` has 32 bits, it cannot either.
         assert_eq!(over, Err(EncodeError::CountTooLarge { count: largest.saturating_add(1) }));
-        assert_eq!(measure([Ok(usize::MAX)].into_iter()), Err(EncodeError::CountTooLarge { count: usize::MAX }));
+        assert_eq!(
+            measure([Ok(usize::MAX)].into_iter()),
+            Err(EncodeError::CountTooLarge { count: usize::MAX })
+        );
         let entry = EncodeError::CountTooLarge { count: 7 };
         assert_eq!(measure([Ok(4), Err(entry)].into_iter()), Err(entry));
     }

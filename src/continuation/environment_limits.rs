@@ -1,6 +1,7 @@
 //! How much of an environment block a caller accepts.
 
-/// Limits on what an [`EnvironmentDecoder`](super::EnvironmentDecoder) accepts. The caller's buffer limits the size of one entry.
+/// Limits on what an [`EnvironmentDecoder`](super::EnvironmentDecoder) accepts. The caller's buffer
+/// limits the size of one entry.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentLimits};
@@ -18,8 +19,8 @@ pub struct EnvironmentLimits {
 }
 
 impl EnvironmentLimits {
-    /// 32 MiB and 65,536 entries. Linux starts no process with more than 6 MiB of arguments and environment, which is less than 12
-    /// MiB of units.
+    /// 32 MiB and 65,536 entries. Linux starts no process with more than 6 MiB of arguments and
+    /// environment, which is less than 12 MiB of units.
     pub const DEFAULT: Self = Self { max_bytes: 32 << 20, max_entries: 1 << 16 };
 
     /// No limit except the wire's 32 bits.

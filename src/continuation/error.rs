@@ -77,7 +77,9 @@ impl fmt::Display for EnvironmentErrorKind {
         match *self {
             Self::Grammar(kind) => kind.fmt(f),
             Self::ErrorMessage { hresult } => write!(f, "an error message begins here: {hresult}"),
-            Self::LimitExceeded { limit, found } => write!(f, "{found} exceeds the limit of {limit}"),
+            Self::LimitExceeded { limit, found } => {
+                write!(f, "{found} exceeds the limit of {limit}")
+            }
         }
     }
 }

@@ -8,13 +8,17 @@ use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
 /// |---|---|
 /// | 1 | anything; 0 is written |
 ///
-/// The descriptor is not part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg` that sends this byte. Four common
-/// mistakes:
+/// The descriptor is not part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg`
+/// that sends this byte. Four common mistakes:
 ///
-/// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not reply without it (F-19).
-/// - It is a separate byte, after the request. A descriptor attached to bytes of the request is lost (F-20).
-/// - A byte without a descriptor is answered with an error (F-21); no byte at all blocks every other client (F-75).
-/// - Send one descriptor. Of two in one control message the runtime uses the first and never closes the second (P-21).
+/// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not
+///   reply without it (F-19).
+/// - It is a separate byte, after the request. A descriptor attached to bytes of the request is
+///   lost (F-20).
+/// - A byte without a descriptor is answered with an error (F-21); no byte at all blocks every
+///   other client (F-75).
+/// - Send one descriptor. Of two in one control message the runtime uses the first and never closes
+///   the second (P-21).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::FdByte;

@@ -19,7 +19,10 @@ pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
 /// Whether `begun` can still become an error message.
 pub(super) fn may_be_error(begun: &[u8]) -> bool {
     let is = |at: usize, byte: u8| begun.get(at).is_none_or(|have| *have == byte);
-    let size = begun.get(14..16).and_then(|size| size.first_chunk::<2>()).map_or(u16::MAX, |size| u16::from_le_bytes(*size));
+    let size = begun
+        .get(14..16)
+        .and_then(|size| size.first_chunk::<2>())
+        .map_or(u16::MAX, |size| u16::from_le_bytes(*size));
     begun.iter().zip(MAGIC).all(|(have, want)| *have == want)
         && usize::from(size) >= ERROR_LEN
         && is(16, Command::ERROR.set)
@@ -48,7 +51,11 @@ mod tests {
             bytes[at] ^= 1;
             // A size of 25 or 280 is also valid.
             let still = at == 14 || at == 15;
-            assert_eq!((may_be_error(&bytes), error_message(&bytes).is_some()), (still, still), "byte {at}");
+            assert_eq!(
+                (may_be_error(&bytes), error_message(&bytes).is_some()),
+                (still, still),
+                "byte {at}"
+            );
         }
         let mut short = *ERROR;
         short[14] = 23;

@@ -8,19 +8,23 @@
 //!
 //! # An error message inside the environment block
 //!
-//! A runtime that fails while it writes the block stops and sends an error message (`0xFFFF`) on the same connection, after the OK
-//! that announced the block (F-43). Nothing marks the message. It is recognised like this:
+//! A runtime that fails while it writes the block stops and sends an error message (`0xFFFF`) on
+//! the same connection, after the OK that announced the block (F-43). Nothing marks the message. It
+//! is recognised like this:
 //!
-//! - If a count (the block's or an entry's) has the four bytes `DOTN`, it is a count of 1,314,148,164. If that many items fit into
-//!   the rest of the block (2.4 GiB and more), it is the count.
-//! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of at least 24, `0xFFFF`, any
-//!   `reserved`, HRESULT), it is one: [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
+//! - If a count (the block's or an entry's) has the four bytes `DOTN`, it is a count of
+//!   1,314,148,164. If that many items fit into the rest of the block (2.4 GiB and more), it is the
+//!   count.
+//! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of
+//!   at least 24, `0xFFFF`, any `reserved`, HRESULT), it is one:
+//!   [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
 //! - Anything else, or fewer bytes, is a count that is too large.
-//! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They cannot be distinguished from text;
-//!   the block then ends too early, or a later count is impossible.
+//! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They
+//!   cannot be distinguished from text; the block then ends too early, or a later count is
+//!   impossible.
 //!
-//! `nIncomingBytes` does not count the message, so it may extend beyond the end of the block. [`EnvironmentDecoder`] reads it
-//! there; [`Environment::decode`] has only its input.
+//! `nIncomingBytes` does not count the message, so it may extend beyond the end of the block.
+//! [`EnvironmentDecoder`] reads it there; [`Environment::decode`] has only its input.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -1,6 +1,7 @@
 //! A stream that is passed through unread.
 
-/// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the caller's limit.
+/// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the
+/// caller's limit.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::OpaqueStream;
@@ -18,7 +19,8 @@ pub struct OpaqueStream {
 }
 
 impl OpaqueStream {
-    /// A stream of at most `limit` bytes. There is no default: a session streams as long as it lasts.
+    /// A stream of at most `limit` bytes. There is no default: a session streams as long as it
+    /// lasts.
     pub const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }

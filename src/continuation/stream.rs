@@ -12,7 +12,8 @@ const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSeria
 
 /// The format of a stream, from its first bytes after the reply to a `CollectTracing…`.
 ///
-/// The protocol leaves the stream's contents to its format; this type only identifies the format, for tools that store it.
+/// The protocol leaves the stream's contents to its format; this type only identifies the format,
+/// for tools that store it.
 ///
 /// | the stream begins with | bytes | it is |
 /// |---|---|---|
@@ -64,7 +65,10 @@ impl StreamStart {
             Self::Nettrace
         } else if bytes.starts_with(FAST_SERIALIZATION) {
             Self::Netperf
-        } else if [&NETTRACE_OBJECTS[..], FAST_SERIALIZATION, b"Nettrace\0\0\0\0"].iter().any(|start| start.starts_with(bytes)) {
+        } else if [&NETTRACE_OBJECTS[..], FAST_SERIALIZATION, b"Nettrace\0\0\0\0"]
+            .iter()
+            .any(|start| start.starts_with(bytes))
+        {
             Self::NeedMore
         } else {
             Self::Opaque
@@ -141,7 +145,10 @@ mod tests {
 
     const STARTS: [(&[u8], StreamStart); 4] = [
         (b"Nettrace\x14\0\0\0!FastSerialization.1", StreamStart::Nettrace),
-        (b"Nettrace\0\0\0\0\x06\0\0\0\x01\0\0\0", StreamStart::NettraceBlocks { major: 6, minor: 1 }),
+        (
+            b"Nettrace\0\0\0\0\x06\0\0\0\x01\0\0\0",
+            StreamStart::NettraceBlocks { major: 6, minor: 1 },
+        ),
         (b"\x14\0\0\0!FastSerialization.1", StreamStart::Netperf),
         (b"\x14\0\0\0!FastSerialization.2", StreamStart::Opaque),
     ];
@@ -150,7 +157,11 @@ mod tests {
     fn start_is_recognised_at_its_last_byte() {
         for (bytes, start) in STARTS {
             for len in 0..bytes.len() {
-                assert_eq!(StreamStart::recognise(&bytes[..len]), StreamStart::NeedMore, "{start:?} {len}");
+                assert_eq!(
+                    StreamStart::recognise(&bytes[..len]),
+                    StreamStart::NeedMore,
+                    "{start:?} {len}"
+                );
             }
             let longer: Vec<u8> = bytes.iter().copied().chain(*b"Nettrace").collect();
             for len in bytes.len()..longer.len() {

@@ -1,16 +1,17 @@
 //! Find a runtime's default port: names of sockets and pipes, their directory, and the key in a
 //! name.
 //!
-//! Section "Naming and Location Conventions". This module does not access the system: the caller provides file names, the value of
-//! `TMPDIR` and the text of `/proc/PID/stat`.
+//! Section "Naming and Location Conventions". This module does not access the system: the caller
+//! provides file names, the value of `TMPDIR` and the text of `/proc/PID/stat`.
 //!
 //! | on | name | in |
 //! |---|---|---|
 //! | Unix | [`SocketName`]: `dotnet-diagnostic-{pid}-{key}-socket` | [`directory`] |
 //! | Windows | [`PipeName`]: `dotnet-diagnostic-{pid}` | `\\.\pipe\` |
 //!
-//! The key is the start time of the process. Linux: in jiffies since boot, from `/proc/PID/stat` ([`ProcessStat`]). macOS: in
-//! seconds since 1970; ask the system. [`UNKNOWN_KEY`] if the runtime could not determine it (F-61).
+//! The key is the start time of the process. Linux: in jiffies since boot, from `/proc/PID/stat`
+//! ([`ProcessStat`]). macOS: in seconds since 1970; ask the system. [`UNKNOWN_KEY`] if the runtime
+//! could not determine it (F-61).
 //!
 //! A socket file does not prove a live process: only a clean shutdown removes it (F-61, F-82).
 #![forbid(unsafe_code)]
@@ -80,17 +81,22 @@ impl NamePrefix {
 
     /// The prefix of `name`, and the rest.
     fn strip(name: &str) -> Option<(Self, &str)> {
-        [Self::Current, Self::Draft].into_iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix.text())?)))
+        [Self::Current, Self::Draft]
+            .into_iter()
+            .find_map(|prefix| Some((prefix, name.strip_prefix(prefix.text())?)))
     }
 }
 
-/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` if it is unset or empty.
+/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` if it is
+/// unset or empty.
 ///
-/// A sandboxed application on macOS has its socket in the container directory of its Application Group instead, whatever the value
-/// of `TMPDIR`. Only the system knows that directory: use its path in place of this function's result.
+/// A sandboxed application on macOS has its socket in the container directory of its Application
+/// Group instead, whatever the value of `TMPDIR`. Only the system knows that directory: use its
+/// path in place of this function's result.
 ///
-/// The text is returned unchanged. The document does not mention a final slash; [`SocketPath`] adds one only if there is none, as
-/// runtimes do: `/x` and `/x/` give the same path, and `/x//` keeps both slashes.
+/// The text is returned unchanged. The document does not mention a final slash; [`SocketPath`] adds
+/// one only if there is none, as runtimes do: `/x` and `/x/` give the same path, and `/x//` keeps
+/// both slashes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::directory;
@@ -103,8 +109,9 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
     tmpdir.filter(|text| !text.is_empty()).unwrap_or("/tmp")
 }
 
-/// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most `most` ([`SUN_PATH_LINUX`],
-/// [`SUN_PATH_MACOS`]). The address of a diagnostic port has the same limit.
+/// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most
+/// `most` ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). The address of a diagnostic port has the same
+/// limit.
 ///
 /// # Errors
 /// [`PathTooLong`], with both numbers. A path is never truncated.
@@ -119,7 +126,8 @@ pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> 
     if len > most { Err(PathTooLong::new(len, most)) } else { Ok(()) }
 }
 
-/// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display) or [`Encode`].
+/// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
+/// or [`Encode`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
@@ -163,7 +171,8 @@ impl SocketPath<'_> {
         false
     }
 
-    /// Checks that the path has at most `most` bytes. A runtime with a longer path has no socket and runs without one (F-82).
+    /// Checks that the path has at most `most` bytes. A runtime with a longer path has no socket
+    /// and runs without one (F-82).
     ///
     /// # Errors
     /// As [`check_path_len`].
@@ -208,7 +217,8 @@ pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S)
     let _ = fmt::write(&mut Text(sink), format_args!("{text}"));
 }
 
-/// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign, no leading zero.
+/// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign,
+/// no leading zero.
 fn number<T: core::str::FromStr>(text: &str) -> Option<(T, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;
@@ -237,7 +247,10 @@ mod tests {
     fn sandboxed_application_socket_is_in_its_container() {
         let directory = "/Users/me/Library/Group Containers/TEAM.group";
         let path = SocketPath { directory, name: SocketName::new(12, 345) }.to_string();
-        assert_eq!(path, "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket");
+        assert_eq!(
+            path,
+            "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket"
+        );
     }
 
     #[test]
@@ -250,7 +263,10 @@ mod tests {
         assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
         assert_eq!((error.needed(), error.most()), (108, 107));
-        assert_eq!(at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(), "the socket path has 106 bytes, the maximum is 103");
+        assert_eq!(
+            at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
+            "the socket path has 106 bytes, the maximum is 103"
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::wire::{Encode, EncodeError, Sink};
 /// The prefix that makes the name of a pipe a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 
-/// The name of a default port's pipe on Windows: `dotnet-diagnostic-{pid}`, with or without [`PIPE_PREFIX`].
+/// The name of a default port's pipe on Windows: `dotnet-diagnostic-{pid}`, with or without
+/// [`PIPE_PREFIX`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::PipeName;
@@ -37,12 +38,15 @@ impl PipeName {
     /// Reads a name. Case matters, as runtimes write it; Windows itself ignores case.
     ///
     /// # Errors
-    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix), [`BadNumber`](NameErrorKind::BadNumber),
+    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
+    /// [`BadNumber`](NameErrorKind::BadNumber),
     /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
-        let (is_path, rest) = name.strip_prefix(PIPE_PREFIX).map_or((false, name), |rest| (true, rest));
-        let (prefix, rest) = NamePrefix::strip(rest).ok_or_else(|| at(rest, NameErrorKind::UnknownPrefix))?;
+        let (is_path, rest) =
+            name.strip_prefix(PIPE_PREFIX).map_or((false, name), |rest| (true, rest));
+        let (prefix, rest) =
+            NamePrefix::strip(rest).ok_or_else(|| at(rest, NameErrorKind::UnknownPrefix))?;
         let (pid, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
         if !rest.is_empty() {
             return Err(at(rest, NameErrorKind::UnknownSuffix));

@@ -5,10 +5,12 @@ use core::fmt;
 use super::{NameError, NameErrorKind, number, put_text};
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// The position of the start time among the fields after the process name: it is the 22nd field, the name the second.
+/// The position of the start time among the fields after the process name: it is the 22nd field,
+/// the name the second.
 const START_TIME: usize = 19;
 
-/// The fields of `/proc/PID/stat` that the name of a socket contains: the process id and the start time (F-82).
+/// The fields of `/proc/PID/stat` that the name of a socket contains: the process id and the start
+/// time (F-82).
 ///
 /// | field | what |
 /// |---|---|
@@ -38,12 +40,17 @@ impl ProcessStat {
     /// Reads the whole text of the file. Bytes, since a process name may contain any.
     ///
     /// # Errors
-    /// [`BadNumber`](NameErrorKind::BadNumber) at field 1 or 22, [`MissingName`](NameErrorKind::MissingName) at the end of a text
-    /// without `)`, [`MissingField`](NameErrorKind::MissingField) at the end of a text that ends before or with field 22: its last
-    /// digits may be missing. A runtime that cannot find the key uses [`UNKNOWN_KEY`](super::UNKNOWN_KEY); callers may do the same.
+    /// [`BadNumber`](NameErrorKind::BadNumber) at field 1 or 22,
+    /// [`MissingName`](NameErrorKind::MissingName) at the end of a text without `)`,
+    /// [`MissingField`](NameErrorKind::MissingField) at the end of a text that ends before or with
+    /// field 22: its last digits may be missing. A runtime that cannot find the key uses
+    /// [`UNKNOWN_KEY`](super::UNKNOWN_KEY); callers may do the same.
     pub fn parse(text: &[u8]) -> Result<Self, NameError> {
         let at = |rest: &[u8], kind| NameError::new(kind, text.len().saturating_sub(rest.len()));
-        let close = text.iter().rposition(|b| *b == b')').ok_or_else(|| at(&[], NameErrorKind::MissingName))?;
+        let close = text
+            .iter()
+            .rposition(|b| *b == b')')
+            .ok_or_else(|| at(&[], NameErrorKind::MissingName))?;
         let (pid, _) = field(text);
         let pid = whole_number(pid).ok_or_else(|| at(text, NameErrorKind::BadNumber))?;
         let mut rest = text.get(close.saturating_add(1)..).unwrap_or_default();
@@ -55,12 +62,14 @@ impl ProcessStat {
         if behind.is_empty() {
             return Err(at(&[], NameErrorKind::MissingField));
         }
-        let start_time = whole_number(start_time).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
+        let start_time =
+            whole_number(start_time).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
         Ok(Self { pid, start_time })
     }
 }
 
-/// The shortest text with these numbers that [`parse`](ProcessStat::parse) accepts: for testing a reader without a process.
+/// The shortest text with these numbers that [`parse`](ProcessStat::parse) accepts: for testing a
+/// reader without a process.
 impl fmt::Display for ProcessStat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} () S", self.pid)?;

@@ -50,7 +50,8 @@ pub enum SocketForm {
     /// With `-socket`: a file name.
     #[default]
     Socket,
-    /// `dotnet-diagnostic-<pid>-<epoch>`: as printed in section "Diagnostic Ports" (F-85). No runtime creates such a file.
+    /// `dotnet-diagnostic-<pid>-<epoch>`: as printed in section "Diagnostic Ports" (F-85). No
+    /// runtime creates such a file.
     AsPrinted,
 }
 
@@ -63,11 +64,13 @@ impl SocketName {
     /// Reads a name.
     ///
     /// # Errors
-    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix), [`BadNumber`](NameErrorKind::BadNumber),
-    /// [`MissingKey`](NameErrorKind::MissingKey), [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
+    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
+    /// [`BadNumber`](NameErrorKind::BadNumber), [`MissingKey`](NameErrorKind::MissingKey),
+    /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
-        let (prefix, rest) = NamePrefix::strip(name).ok_or_else(|| NameError::new(NameErrorKind::UnknownPrefix, 0))?;
+        let (prefix, rest) = NamePrefix::strip(name)
+            .ok_or_else(|| NameError::new(NameErrorKind::UnknownPrefix, 0))?;
         let (pid, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
         let rest = rest.strip_prefix('-').ok_or_else(|| at(rest, NameErrorKind::MissingKey))?;
         let (key, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;

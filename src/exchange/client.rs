@@ -1,4 +1,5 @@
-//! The tool's side of one connection: a request, its reply, and the state of the connection after it.
+//! The tool's side of one connection: a request, its reply, and the state of the connection after
+//! it.
 
 use core::ops::Range;
 
@@ -26,13 +27,15 @@ use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ClientAction {
-    /// Write this range of the buffer, or some of it; then [`Client::sent`], or [`Client::send_failed`].
+    /// Write this range of the buffer, or some of it; then [`Client::sent`], or
+    /// [`Client::send_failed`].
     Send(Range<usize>),
-    /// Send a separate byte with the descriptor of `user_events_data` ([`FdByte`](crate::continuation::FdByte)); then
-    /// [`Client::fd_sent`], or [`Client::send_failed`]. Comes before the reply: the runtime waits for it (F-19).
+    /// Send a separate byte with the descriptor of `user_events_data`
+    /// ([`FdByte`](crate::continuation::FdByte)); then [`Client::fd_sent`], or
+    /// [`Client::send_failed`]. Comes before the reply: the runtime waits for it (F-19).
     SendFd,
-    /// Read into this range of the buffer, and no more: later bytes belong to the continuation. Then [`Client::received`], or
-    /// [`Client::ended`].
+    /// Read into this range of the buffer, and no more: later bytes belong to the continuation.
+    /// Then [`Client::received`], or [`Client::ended`].
     Receive(Range<usize>),
     /// Nothing more is asked for.
     Finished(Outcome),
@@ -40,8 +43,8 @@ pub enum ClientAction {
 
 /// The tool's side of one connection: sends a request, and receives the reply to its last byte.
 ///
-/// The caller lends one buffer: the request is at its front, the reply overwrites it. 65,535 bytes are enough for every reply; for
-/// a smaller one see [`Outcome::BufferTooSmall`].
+/// The caller lends one buffer: the request is at its front, the reply overwrites it. 65,535 bytes
+/// are enough for every reply; for a smaller one see [`Outcome::BufferTooSmall`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
@@ -104,8 +107,8 @@ impl Client {
         Self::with_payload(request.command(), request.continuation(), request, buffer)
     }
 
-    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` is what follows an OK; `None` if
-    /// unknown.
+    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` is what
+    /// follows an OK; `None` if unknown.
     ///
     /// # Errors
     /// As [`message::encode`].
@@ -186,17 +189,21 @@ impl Client {
         Ok(())
     }
 
-    /// Sending failed. A server that refuses a request early closes before it has read all of it: its reply may still arrive.
+    /// Sending failed. A server that refuses a request early closes before it has read all of it:
+    /// its reply may still arrive.
     ///
     /// # Errors
     /// [`MisuseError`] if there was nothing to send.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
-        let (State::Send(_) | State::SendFd) = self.state else { return Err(MisuseError::NotAsked) };
+        let (State::Send(_) | State::SendFd) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
         self.state = State::Receive(Incoming::START);
         Ok(())
     }
 
-    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the range.
+    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the
+    /// range.
     ///
     /// [`MisuseError`] if the exchange did not ask for this.
     #[inline]
@@ -213,9 +220,13 @@ impl Client {
     /// Checks the received part of a message: it may be whole now, or have a header.
     fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         self.state = match incoming.progress(buffer) {
-            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
+            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => {
+                State::TooSmall(incoming, header.size)
+            }
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
-            Ok(Progress::Whole(header)) => State::Done(self.judge(header.size, incoming.bytes(buffer))),
+            Ok(Progress::Whole(header)) => {
+                State::Done(self.judge(header.size, incoming.bytes(buffer)))
+            }
             Err(error) => State::Done(Outcome::malformed(error)),
         };
     }
@@ -223,35 +234,43 @@ impl Client {
     /// The connection ended, or the caller's time limit expired.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange is finished. While something is to be sent, only a timeout is possible: other ends are
-    /// reported with [`send_failed`](Self::send_failed).
+    /// [`MisuseError`] if the exchange is finished. While something is to be sent, only a timeout
+    /// is possible: other ends are reported with [`send_failed`](Self::send_failed).
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.state = State::Done(match self.state {
-            State::Receive(incoming) if incoming.have() > 0 => Outcome::Cut { received: incoming.have(), end },
+            State::Receive(incoming) if incoming.have() > 0 => {
+                Outcome::Cut { received: incoming.have(), end }
+            }
             State::Receive(_) => Outcome::NoReply { end, request_sent: self.request_sent },
-            State::Send(_) | State::SendFd if end == End::TimedOut => Outcome::NoReply { end, request_sent: self.request_sent },
+            State::Send(_) | State::SendFd if end == End::TimedOut => {
+                Outcome::NoReply { end, request_sent: self.request_sent }
+            }
             _ => return Err(MisuseError::NotAsked),
         });
         Ok(())
     }
 
-    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20 bytes to its front.
+    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20
+    /// bytes to its front.
     ///
     /// # Errors
-    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not begin with that header.
+    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
+    /// begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
         let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
         Ok(())
     }
 
-    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump command twice (F-81). Usually the
-    /// outcome is then [`Outcome::NoReply`].
+    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump
+    /// command twice (F-81). Usually the outcome is then [`Outcome::NoReply`].
     ///
     /// # Errors
     /// [`MisuseError`] unless the reply to a dump command has arrived.
     pub fn another_reply(&mut self) -> Result<(), MisuseError> {
-        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else { return Err(MisuseError::NotAsked) };
+        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
         if self.command.set != Command::GENERATE_CORE_DUMP.set {
             return Err(MisuseError::NotAsked);
         }
@@ -266,9 +285,14 @@ impl Client {
 
     /// The meaning of the whole message `bytes`.
     fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
-        match Message::decode(bytes).and_then(|message| message.announced(self.command, self.ok_payload)) {
+        match Message::decode(bytes)
+            .and_then(|message| message.announced(self.command, self.ok_payload))
+        {
             Ok(Announced::Error { hresult }) => Outcome::Error { size, hresult },
-            Ok(announced) => Outcome::Ok { size, then: AfterReply::after(self.continuation, self.command, announced) },
+            Ok(announced) => Outcome::Ok {
+                size,
+                then: AfterReply::after(self.continuation, self.command, announced),
+            },
             Err(error) => Outcome::malformed(error),
         }
     }

@@ -21,7 +21,8 @@ pub enum End {
     Closed,
     /// A read failed, usually with `ECONNRESET`: the peer closed with unread bytes (F-70), or died.
     Reset,
-    /// Nothing arrived within the caller's time limit. A stopped runtime, or one busy with another client, looks like this (F-75).
+    /// Nothing arrived within the caller's time limit. A stopped runtime, or one busy with another
+    /// client, looks like this (F-75).
     TimedOut,
 }
 

@@ -7,7 +7,8 @@ use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{DecodeError, DecodeErrorKind};
 
-/// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted, then as many as `size`.
+/// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
+/// then as many as `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
     have: u16,
@@ -47,7 +48,8 @@ impl Incoming {
         buffer.get(..usize::from(self.have)).unwrap_or_default()
     }
 
-    /// Continues in a larger `buffer`, which must have room for the message of `size` bytes, and begin with its header.
+    /// Continues in a larger `buffer`, which must have room for the message of `size` bytes, and
+    /// begin with its header.
     pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, MisuseError> {
         if buffer.len() < size.into() {
             return Err(MisuseError::BufferTooShort { needed: size.into() });
@@ -84,20 +86,25 @@ impl Incoming {
         match Header::read(self.bytes(buffer)) {
             Some(header) => Ok(self.want_all(header)),
             None => match Header::decode(self.bytes(buffer)) {
-                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => Err(error),
+                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
+                    Err(error)
+                }
                 _ => Ok(Progress::InHeader),
             },
         }
     }
 
-    /// The same in the order of runtimes (F-3, F-69): `size` first, and everything else once the whole message has arrived.
+    /// The same in the order of runtimes (F-3, F-69): `size` first, and everything else once the
+    /// whole message has arrived.
     ///
     /// # Errors
     /// As [`Header::decode`].
     #[inline]
     pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
         let bytes = self.bytes(buffer);
-        let Some(RawSize { size, command }) = RawSize::of(bytes) else { return Ok(Progress::InHeader) };
+        let Some(RawSize { size, command }) = RawSize::of(bytes) else {
+            return Ok(Progress::InHeader);
+        };
         if usize::from(size) < HEADER_LEN {
             return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14));
         }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// An acknowledgement that does not fit the exchange's action: a bug in the caller's loop, never in the peer's bytes. The exchange
-/// is unchanged.
+/// An acknowledgement that does not fit the exchange's action: a bug in the caller's loop, never in
+/// the peer's bytes. The exchange is unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
@@ -40,7 +40,9 @@ impl fmt::Display for MisuseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAsked => f.write_str("the exchange did not ask for this"),
-            Self::TooMany { asked, said } => write!(f, "{said} bytes were acknowledged, expected at most {asked}"),
+            Self::TooMany { asked, said } => {
+                write!(f, "{said} bytes were acknowledged, expected at most {asked}")
+            }
             Self::NoBytes => f.write_str("no byte was received: acknowledge end of input instead"),
             Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
         }

@@ -1,8 +1,7 @@
-//! Run an exchange with your own I/O: both sides of every flow (`spec/FLOWS.md`) as state machines without I/O, clock or
-//! allocation.
+//! Run an exchange with your own I/O: both sides of every flow (`spec/FLOWS.md`) as state machines
+//! without I/O, clock or allocation.
 //!
 //! An exchange names its next action; the caller performs it on any socket, and reports the result.
-//!
 #![cfg_attr(doc, doc = include_str!("../pictures/exchange.svg"))]
 //!
 //! # The run loop
@@ -10,15 +9,23 @@
 //! The contract is the same for every exchange:
 //!
 //! 1. Call `action()`. It returns the next action and changes nothing, however often it is called.
-//! 2. Perform that action on your socket or pipe: blocking, polled or async, one byte at a time or all at once.
-//! 3. Report the result with the method that belongs to the action. Any other is a typed error ([`MisuseError`]).
-//! 4. Lend the same buffer each time. Actions name ranges of it: the request is at its front, and the reply overwrites it.
-//! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after the reply.
-//! 6. Report a failed write, and continue reading: a server that refuses early closes before it has read everything.
+//! 2. Perform that action on your socket or pipe: blocking, polled or async, one byte at a time or
+//!    all at once.
+//! 3. Report the result with the method that belongs to the action. Any other is a typed error
+//!    ([`MisuseError`]).
+//! 4. Lend the same buffer each time. Actions name ranges of it: the request is at its front, and
+//!    the reply overwrites it.
+//! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after
+//!    the reply.
+//! 6. Report a failed write, and continue reading: a server that refuses early closes before it has
+//!    read everything.
 //! 7. Report end of input too: closed, reset or timed out. Each has a named outcome.
-//! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here waits.
-//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] gives the state of the connection.
-//! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for that.
+//! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
+//!    waits.
+//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] gives the
+//!    state of the connection.
+//! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
+//!     that.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -113,6 +120,7 @@ pub use outcome::{AfterReply, Outcome};
 pub use reply_deadline::ReplyDeadline;
 pub use retry::{Delays, RetryPolicy};
 pub use server::{
-    CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOptions, ServerOutcome,
+    CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction,
+    ServerOptions, ServerOutcome,
 };
 pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamEnd};

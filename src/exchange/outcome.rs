@@ -8,7 +8,8 @@ use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 
 /// The outcome of a request.
 ///
-/// An error is final as soon as its last byte arrives: not every runtime closes after one (F-5, F-74), so do not wait for it.
+/// An error is final as soon as its last byte arrives: not every runtime closes after one (F-5,
+/// F-74), so do not wait for it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
@@ -43,17 +44,19 @@ pub enum Outcome {
         /// Its HRESULT.
         hresult: HResult,
     },
-    /// The reply is invalid: a wrong magic (F-71), a `size` below 20, a code other than OK and Error, or a payload that does not
-    /// decode. The buffer's contents must not be used as data, and the connection cannot be used again.
+    /// The reply is invalid: a wrong magic (F-71), a `size` below 20, a code other than OK and
+    /// Error, or a payload that does not decode. The buffer's contents must not be used as
+    /// data, and the connection cannot be used again.
     Malformed {
         /// What is wrong. [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
-        /// [`reply_to`](crate::message::Message::reply_to) on the buffer give it with the path of the field.
+        /// [`reply_to`](crate::message::Message::reply_to) on the buffer give it with the path of
+        /// the field.
         kind: DecodeErrorKind,
         /// Where, in bytes from the front of the buffer.
         offset: u32,
     },
-    /// The reply has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest is unread:
-    /// [`Client::enlarged`](super::Client::enlarged) continues.
+    /// The reply has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest
+    /// is unread: [`Client::enlarged`](super::Client::enlarged) continues.
     BufferTooSmall {
         /// The required size of the buffer in bytes.
         size: u16,
@@ -115,30 +118,39 @@ pub enum AfterReply {
         /// Its size in bytes.
         n_incoming_bytes: u32,
     },
-    /// The connection holds a `user_events` session: nothing follows, and the session ends when it is closed (F-23).
+    /// The connection holds a `user_events` session: nothing follows, and the session ends when it
+    /// is closed (F-23).
     UserEvents {
         /// The session. `None` if the reply was the generic OK.
         session_id: Option<u64>,
     },
-    /// Unknown: the command is unknown here, or an environment block should follow and its size was not given.
+    /// Unknown: the command is unknown here, or an environment block should follow and its size was
+    /// not given.
     Unknown,
 }
 
 impl AfterReply {
     /// What follows an OK to `command` that announces `announced`.
-    pub(super) fn after(continuation: Option<Continuation>, command: Command, announced: Announced) -> Self {
+    pub(super) fn after(
+        continuation: Option<Continuation>,
+        command: Command,
+        announced: Announced,
+    ) -> Self {
         let session_id = match announced {
             Announced::Session { session_id } => Some(session_id),
             _ => None,
         };
         match (continuation, announced) {
-            (Some(Continuation::Close), _) if command.set == Command::GENERATE_CORE_DUMP.set => Self::AnotherReply,
+            (Some(Continuation::Close), _) if command.set == Command::GENERATE_CORE_DUMP.set => {
+                Self::AnotherReply
+            }
             (Some(Continuation::Close), _) => Self::Close,
             (Some(Continuation::Nettrace), _) => Self::Stream { session_id },
             (Some(Continuation::UserEvents), _) => Self::UserEvents { session_id },
-            (Some(Continuation::EnvironmentBlock), Announced::EnvironmentBlock { n_incoming_bytes }) => {
-                Self::EnvironmentBlock { n_incoming_bytes }
-            }
+            (
+                Some(Continuation::EnvironmentBlock),
+                Announced::EnvironmentBlock { n_incoming_bytes },
+            ) => Self::EnvironmentBlock { n_incoming_bytes },
             _ => Self::Unknown,
         }
     }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 /// The delays of runtimes in ms, as observed; later ones are [`MOST`] (F-77).
-const SHIPPED: [u16; 20] = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571];
+const SHIPPED: [u16; 20] =
+    [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571];
 
 /// The longest delay that the document allows.
 const MOST: Duration = Duration::from_millis(500);
@@ -39,8 +40,8 @@ const MOST: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RetryPolicy {
-    /// As in runtimes: each delay is 1.25 times the one before, rounded down to ms. A delay of 500 ms or more is followed by 500
-    /// ms; so one of them is 571 ms (F-77).
+    /// As in runtimes: each delay is 1.25 times the one before, rounded down to ms. A delay of 500
+    /// ms or more is followed by 500 ms; so one of them is 571 ms (F-77).
     #[default]
     AsShipped,
     /// As in the document: min(10 × 1.25ⁿ, 500) ms, rounded down to ns.
@@ -57,7 +58,8 @@ impl RetryPolicy {
             }
             // 1.25ⁿ is 5ⁿ / 4ⁿ. Anything beyond 64 bits is far above the longest delay.
             Self::AsPrinted => {
-                let scaled = 5u64.checked_pow(attempt).and_then(|power| power.checked_mul(10_000_000));
+                let scaled =
+                    5u64.checked_pow(attempt).and_then(|power| power.checked_mul(10_000_000));
                 let nanos = scaled.and_then(|scaled| scaled.checked_shr(attempt.saturating_mul(2)));
                 nanos.map_or(MOST, |nanos| Duration::from_nanos(nanos).min(MOST))
             }
@@ -105,7 +107,11 @@ mod tests {
     fn as_shipped_equals_runtime_arithmetic() {
         let mut ms = 10u32;
         for attempt in 0..1000 {
-            assert_eq!(RetryPolicy::AsShipped.delay(attempt), Duration::from_millis(ms.into()), "{attempt}");
+            assert_eq!(
+                RetryPolicy::AsShipped.delay(attempt),
+                Duration::from_millis(ms.into()),
+                "{attempt}"
+            );
             ms = if ms >= 500 { 500 } else { (ms as f32 * 1.25) as u32 };
         }
     }
@@ -115,7 +121,11 @@ mod tests {
         let (mut above, mut below) = (10_000_000u128, 1u128);
         for attempt in 0..40 {
             let exact = u64::try_from(above / below).unwrap().min(500_000_000);
-            assert_eq!(RetryPolicy::AsPrinted.delay(attempt), Duration::from_nanos(exact), "{attempt}");
+            assert_eq!(
+                RetryPolicy::AsPrinted.delay(attempt),
+                Duration::from_nanos(exact),
+                "{attempt}"
+            );
             (above, below) = (above * 5, below * 4);
         }
     }
@@ -123,7 +133,11 @@ mod tests {
     #[test]
     fn every_attempt_has_a_delay() {
         for policy in [RetryPolicy::AsShipped, RetryPolicy::AsPrinted] {
-            for attempt in (0..32).map(|bit| 1u32 << bit).chain([u32::MAX - 1, u32::MAX]).filter(|attempt| *attempt >= 20) {
+            for attempt in (0..32)
+                .map(|bit| 1u32 << bit)
+                .chain([u32::MAX - 1, u32::MAX])
+                .filter(|attempt| *attempt >= 20)
+            {
                 assert_eq!(policy.delay(attempt), MOST, "{attempt}");
             }
             let mut last = Delays { policy, attempt: u32::MAX };
@@ -133,7 +147,9 @@ mod tests {
 
     #[test]
     fn as_printed_never_falls_and_as_shipped_falls_once() {
-        let falls = |policy: RetryPolicy| policy.delays().zip(policy.delays().skip(1)).take(100).filter(|(a, b)| a > b).count();
+        let falls = |policy: RetryPolicy| {
+            policy.delays().zip(policy.delays().skip(1)).take(100).filter(|(a, b)| a > b).count()
+        };
         assert_eq!((falls(RetryPolicy::AsPrinted), falls(RetryPolicy::AsShipped)), (0, 1));
     }
 }

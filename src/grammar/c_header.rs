@@ -30,12 +30,23 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
         programs.add(&of.name, &of.fields, &[])?;
     }
     let structs = programs.list.len();
-    let commands = model.commands.iter().map(|command| command_row(command, &mut programs)).collect::<Result<Vec<_>, _>>()?;
+    let commands = model
+        .commands
+        .iter()
+        .map(|command| command_row(command, &mut programs))
+        .collect::<Result<Vec<_>, _>>()?;
     let plain = |field: &&Field| field.when.as_ref().is_none_or(|when| when.answers.is_none());
-    let error_program = programs.add("/Error", &model.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(), &[])?;
+    let error_program = programs.add(
+        "/Error",
+        &model.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(),
+        &[],
+    )?;
     let names = programs.field_names();
-    let fields: Vec<Named> = names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
-    let least = |program: &Program| model.structs.iter().find(|of| of.name == program.name).map_or(0, |of| of.least);
+    let fields: Vec<Named> =
+        names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
+    let least = |program: &Program| {
+        model.structs.iter().find(|of| of.name == program.name).map_or(0, |of| of.least)
+    };
     let leasts: Vec<usize> = programs.list.iter().take(structs).map(least).collect();
     let mut at = 0usize;
     let rows: Vec<ProgramRow> = programs
@@ -43,7 +54,12 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
         .iter()
         .map(|program| {
             let row = ProgramRow {
-                name: program.names.join(", ").replace(", /", ", ").trim_start_matches('/').to_owned(),
+                name: program
+                    .names
+                    .join(", ")
+                    .replace(", /", ", ")
+                    .trim_start_matches('/')
+                    .to_owned(),
                 bytes: program.bytes.clone(),
                 at,
             };
@@ -53,7 +69,9 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
         .collect();
     let starts = model.continuations.nettrace.starts.iter().map(|start| {
         let bytes = bytes_of(&start.bytes)?;
-        let known = bytes.len().saturating_add(start.fields.iter().map(|field| width(model, &field.type_name)).sum());
+        let known = bytes
+            .len()
+            .saturating_add(start.fields.iter().map(|field| width(model, &field.type_name)).sum());
         Ok(Start { spelled: macro_of(&start.name), known, bytes })
     });
     let environment = &model.continuations.environment;
@@ -163,8 +181,14 @@ struct Programs<'m> {
 }
 
 impl Programs<'_> {
-    /// The number of the program of these fields; equal fields share one. `optional` may be omitted at the end.
-    fn add(&mut self, name: &str, fields: &[Field], optional: &[&str]) -> Result<usize, GrammarError> {
+    /// The number of the program of these fields; equal fields share one. `optional` may be omitted
+    /// at the end.
+    fn add(
+        &mut self,
+        name: &str,
+        fields: &[Field],
+        optional: &[&str],
+    ) -> Result<usize, GrammarError> {
         let mut bytes = Vec::new();
         let mut only = None;
         for field in fields {
@@ -174,14 +198,23 @@ impl Programs<'_> {
             }
         }
         // Structs have separate programs: their number is also that of their minimum size.
-        let known = self.list.iter().position(|program| program.bytes == bytes).filter(|_| name.contains('/'));
+        let known = self
+            .list
+            .iter()
+            .position(|program| program.bytes == bytes)
+            .filter(|_| name.contains('/'));
         if let Some(program) = known.and_then(|nth| self.list.get_mut(nth)) {
             if !program.names.iter().any(|known| known == name) {
                 program.names.push(name.to_owned());
             }
             return Ok(known.unwrap_or_default());
         }
-        self.list.push(Program { name: name.to_owned(), names: vec![name.to_owned()], bytes, fields: fields.to_vec() });
+        self.list.push(Program {
+            name: name.to_owned(),
+            names: vec![name.to_owned()],
+            bytes,
+            fields: fields.to_vec(),
+        });
         Ok(self.list.len().saturating_sub(1))
     }
 
@@ -193,9 +226,12 @@ impl Programs<'_> {
         bytes: &mut Vec<String>,
     ) -> Result<(), GrammarError> {
         let of_struct = |name: &str| self.list.iter().position(|program| program.name == name);
-        let (kind, argument) = match (field.type_name.as_str(), field.items.as_deref(), &field.only) {
+        let (kind, argument) = match (field.type_name.as_str(), field.items.as_deref(), &field.only)
+        {
             ("uint", _, Some(only)) => {
-                if !only.iter().copied().eq(0..u32::try_from(only.len()).unwrap_or_default()) || only.len() != 2 {
+                if !only.iter().copied().eq(0..u32::try_from(only.len()).unwrap_or_default())
+                    || only.len() != 2
+                {
                     return Err(error(format!("{}: only 0 and 1 are supported here", field.name)));
                 }
                 ("DIPC__ONLY".to_owned(), Some(only.len()))
@@ -203,14 +239,19 @@ impl Programs<'_> {
             ("hresult", ..) => ("DIPC_HRESULT_CODE".to_owned(), None),
             ("array", Some("uint"), _) => ("DIPC_UINTS".to_owned(), None),
             ("array", Some(items), _) => {
-                let program = of_struct(items).ok_or_else(|| error(format!("{}: an array of {items}", field.name)))?;
+                let program = of_struct(items)
+                    .ok_or_else(|| error(format!("{}: an array of {items}", field.name)))?;
                 ("DIPC_ARRAY".to_owned(), Some(program))
             }
-            ("byte" | "ushort" | "uint" | "ulong" | "bool" | "guid" | "string" | "bytes" | "rest", None, _) => {
-                (format!("DIPC_{}", field.type_name.to_uppercase()), None)
-            }
+            (
+                "byte" | "ushort" | "uint" | "ulong" | "bool" | "guid" | "string" | "bytes"
+                | "rest",
+                None,
+                _,
+            ) => (format!("DIPC_{}", field.type_name.to_uppercase()), None),
             (name, ..) => {
-                let program = of_struct(name).ok_or_else(|| error(format!("{}: unknown type {name}", field.name)))?;
+                let program = of_struct(name)
+                    .ok_or_else(|| error(format!("{}: unknown type {name}", field.name)))?;
                 ("DIPC_STRUCT".to_owned(), Some(program))
             }
         };
@@ -218,7 +259,12 @@ impl Programs<'_> {
             Some(when) if when.field.is_some() => match (when.field.as_deref() == only, when.is) {
                 (true, Some(0)) => " | 0x10",
                 (true, Some(1)) => " | 0x20",
-                _ => return Err(error(format!("{}: this condition is not supported here", field.name))),
+                _ => {
+                    return Err(error(format!(
+                        "{}: this condition is not supported here",
+                        field.name
+                    )));
+                }
             },
             _ => "",
         };
@@ -248,7 +294,10 @@ impl Programs<'_> {
     fn depth_of(&self, fields: &[Field]) -> usize {
         let inner = fields.iter().filter_map(|field| {
             let name = field.items.as_ref().unwrap_or(&field.type_name);
-            self.list.iter().find(|program| program.name == *name).map(|program| self.depth_of(&program.fields))
+            self.list
+                .iter()
+                .find(|program| program.name == *name)
+                .map(|program| self.depth_of(&program.fields))
         });
         inner.max().unwrap_or_default().saturating_add(1)
     }
@@ -272,7 +321,8 @@ struct CommandRow {
 fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<CommandRow, GrammarError> {
     let name = &command.name;
     let model = programs.model;
-    let code = command.code.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    let code =
+        command.code.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
     let code = code.ok_or_else(|| error(format!("{name}: {} is not a code", command.code)))?;
     let reply = model.replies.iter().find(|reply| reply.name == command.reply);
     let reply = reply.ok_or_else(|| error(format!("{name}: unknown reply {}", command.reply)))?;
@@ -304,8 +354,13 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Command
 /// A digit for each session type, type 0 last.
 fn continuation(list: &[Continuation]) -> Result<String, GrammarError> {
     let of = |session_type| {
-        let is = |one: &&Continuation| one.when.as_ref().is_none_or(|when| when.is == Some(session_type));
-        let found = list.iter().find(is).and_then(|one| CONTINUATIONS.iter().position(|name| *name == one.name));
+        let is = |one: &&Continuation| {
+            one.when.as_ref().is_none_or(|when| when.is == Some(session_type))
+        };
+        let found = list
+            .iter()
+            .find(is)
+            .and_then(|one| CONTINUATIONS.iter().position(|name| *name == one.name));
         found.ok_or_else(|| error("unknown continuation"))
     };
     Ok(format!("{}{}", of(1)?, of(0)?))
@@ -313,7 +368,12 @@ fn continuation(list: &[Continuation]) -> Result<String, GrammarError> {
 
 /// The number of bytes of a type of fixed size.
 fn width(model: &Model, name: &str) -> usize {
-    model.kinds.iter().find(|kind| kind.name == name).and_then(|kind| kind.bytes).unwrap_or_default()
+    model
+        .kinds
+        .iter()
+        .find(|kind| kind.name == name)
+        .and_then(|kind| kind.bytes)
+        .unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -325,7 +385,11 @@ struct Number {
 
 /// The fields of all messages, except those of the draft.
 fn fields_of(model: &Model) -> impl Iterator<Item = &Field> {
-    let structs = model.structs.iter().filter(|of| of.name != "draft_provider_config").flat_map(|of| &of.fields);
+    let structs = model
+        .structs
+        .iter()
+        .filter(|of| of.name != "draft_provider_config")
+        .flat_map(|of| &of.fields);
     structs.chain(model.commands.iter().flat_map(|command| &command.fields))
 }
 
@@ -348,8 +412,10 @@ fn faults(model: &Model) -> Vec<Number> {
     let mut faults = Vec::new();
     for (layer, number) in LAYERS.iter().zip(1u32..) {
         let of_layer = model.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
-        faults
-            .extend(of_layer.map(|(fault, nth)| Number { spelled: macro_of(&fault.name), number: format!("0x{number:X}{nth:X}") }));
+        faults.extend(of_layer.map(|(fault, nth)| Number {
+            spelled: macro_of(&fault.name),
+            number: format!("0x{number:X}{nth:X}"),
+        }));
     }
     faults
 }
@@ -374,7 +440,9 @@ fn limits(model: &Model) -> Result<Vec<LimitRow>, GrammarError> {
                 Measure::Count => "COUNT",
                 Measure::UnitsBeforeNul => "UNITS",
                 Measure::Utf8BeforeNul => "UTF8",
-                Measure::CountOfAll | Measure::Distinct => return Err(error(format!("{}: a limit of a struct", field.name))),
+                Measure::CountOfAll | Measure::Distinct => {
+                    return Err(error(format!("{}: a limit of a struct", field.name)));
+                }
             };
             rows.extend(limit.ranges.iter().map(|&[low, high]| LimitRow {
                 field: macro_of(&field.name),
@@ -385,7 +453,9 @@ fn limits(model: &Model) -> Result<Vec<LimitRow>, GrammarError> {
             }));
         }
         match fields.iter().find(|(name, _)| *name == field.name) {
-            Some((_, known)) if *known != rows => return Err(error(format!("{} has two sets of limits", field.name))),
+            Some((_, known)) if *known != rows => {
+                return Err(error(format!("{} has two sets of limits", field.name)));
+            }
             Some(_) => {}
             None => fields.push((field.name.clone(), rows)),
         }
@@ -403,12 +473,22 @@ struct Together {
 
 /// The only limit of combined counts.
 fn together(model: &Model) -> Result<Together, GrammarError> {
-    let mut found = model.structs.iter().flat_map(|of| &of.limits).filter(|limit| limit.of == Measure::CountOfAll);
-    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("expected one limit of combined counts"))?;
+    let mut found = model
+        .structs
+        .iter()
+        .flat_map(|of| &of.limits)
+        .filter(|limit| limit.of == Measure::CountOfAll);
+    let limit = found
+        .next()
+        .filter(|_| found.next().is_none())
+        .ok_or_else(|| error("expected one limit of combined counts"))?;
     match (&limit.fields[..], &limit.ranges[..]) {
-        ([first, last], [[low, u32::MAX]]) => {
-            Ok(Together { fault: macro_of(&limit.fault), first: macro_of(first), last: macro_of(last), low: *low })
-        }
+        ([first, last], [[low, u32::MAX]]) => Ok(Together {
+            fault: macro_of(&limit.fault),
+            first: macro_of(first),
+            last: macro_of(last),
+            low: *low,
+        }),
         _ => Err(error("combined counts: expected two fields and a minimum count")),
     }
 }
@@ -422,10 +502,21 @@ struct Distinct {
 
 /// The only limit of distinct numbers.
 fn distinct(model: &Model) -> Result<Distinct, GrammarError> {
-    let mut found = model.structs.iter().flat_map(|of| &of.limits).filter(|limit| limit.of == Measure::Distinct);
-    let limit = found.next().filter(|_| found.next().is_none()).ok_or_else(|| error("expected one limit of distinct numbers"))?;
+    let mut found = model
+        .structs
+        .iter()
+        .flat_map(|of| &of.limits)
+        .filter(|limit| limit.of == Measure::Distinct);
+    let limit = found
+        .next()
+        .filter(|_| found.next().is_none())
+        .ok_or_else(|| error("expected one limit of distinct numbers"))?;
     match &limit.fields[..] {
-        [outer, inner] => Ok(Distinct { fault: macro_of(&limit.fault), outer: macro_of(outer), inner: macro_of(inner) }),
+        [outer, inner] => Ok(Distinct {
+            fault: macro_of(&limit.fault),
+            outer: macro_of(outer),
+            inner: macro_of(inner),
+        }),
         _ => Err(error("distinct numbers: expected the path of two fields")),
     }
 }

@@ -36,7 +36,10 @@ pub(super) struct Asked {
 }
 
 /// The parts that `build` requests, and the value it builds from empty data.
-pub(super) fn described<T>(user_events: bool, build: impl FnOnce(&mut Asked) -> Result<T, Infallible>) -> (Part, T) {
+pub(super) fn described<T>(
+    user_events: bool,
+    build: impl FnOnce(&mut Asked) -> Result<T, Infallible>,
+) -> (Part, T) {
     let mut asked = Asked { user_events, part: Part::Struct(Vec::new()), fields: Vec::new() };
     let Ok(made) = build(&mut asked);
     (asked.part, made)
@@ -106,8 +109,13 @@ impl<'a> Source<'a> for Asked {
     }
 
     fn number(&mut self, names: Option<Names>) -> Result<u32, Infallible> {
-        let list = |names: Names| (0..=MOST_NAMED).filter_map(move |value| Some((value, names(value)?.to_owned())));
-        let part = Part::Number { names: names.into_iter().flat_map(list).collect(), bits: names.is_none() };
+        let list = |names: Names| {
+            (0..=MOST_NAMED).filter_map(move |value| Some((value, names(value)?.to_owned())))
+        };
+        let part = Part::Number {
+            names: names.into_iter().flat_map(list).collect(),
+            bits: names.is_none(),
+        };
         Ok(self.part(part, 0))
     }
 
@@ -127,7 +135,10 @@ impl<'a> Source<'a> for Asked {
         Ok(value)
     }
 
-    fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, Infallible>) -> Result<T, Infallible> {
+    fn object<T>(
+        &mut self,
+        fields: impl FnOnce(&mut Self) -> Result<T, Infallible>,
+    ) -> Result<T, Infallible> {
         let outer = core::mem::take(&mut self.fields);
         let made = fields(self)?;
         self.part = Part::Struct(core::mem::replace(&mut self.fields, outer));
@@ -139,14 +150,19 @@ impl Part {
     /// The fields of a struct. `named` has the names of structs in fields.
     pub(super) fn fields(&self, named: &[(&'static str, Part)]) -> Vec<model::Field> {
         match self {
-            Self::Struct(fields) => fields.iter().map(|(field, part)| part.in_field(*field, named)).collect(),
+            Self::Struct(fields) => {
+                fields.iter().map(|(field, part)| part.in_field(*field, named)).collect()
+            }
             _ => Vec::new(),
         }
     }
 
     fn in_field(&self, field: Field, named: &[(&'static str, Part)]) -> model::Field {
-        let mut described =
-            model::Field { name: field.name().to_owned(), type_name: self.type_name(named), ..model::Field::default() };
+        let mut described = model::Field {
+            name: field.name().to_owned(),
+            type_name: self.type_name(named),
+            ..model::Field::default()
+        };
         match self {
             Self::Number { names, bits } => {
                 described.names.clone_from(names);
@@ -156,7 +172,10 @@ impl Part {
             Self::SessionType => {
                 let types = [SessionType::STREAMING, SessionType::USER_EVENTS];
                 described.only = Some(types.iter().map(|kind| kind.0).collect());
-                described.names = types.iter().filter_map(|kind| Some((kind.0, kind.name()?.to_owned()))).collect();
+                described.names = types
+                    .iter()
+                    .filter_map(|kind| Some((kind.0, kind.name()?.to_owned())))
+                    .collect();
             }
             Self::Kind(_) | Self::Struct(_) => {}
         }
@@ -168,19 +187,31 @@ impl Part {
             Self::Kind(name) => (*name).to_owned(),
             Self::Number { .. } | Self::SessionType => "uint".to_owned(),
             Self::Array(_) => "array".to_owned(),
-            Self::Struct(_) => named.iter().find(|(_, part)| part == self).map_or("?", |(name, _)| *name).to_owned(),
+            Self::Struct(_) => named
+                .iter()
+                .find(|(_, part)| part == self)
+                .map_or("?", |(name, _)| *name)
+                .to_owned(),
         }
     }
 }
 
 /// The fields of a payload in both forms, which share the fields up to `session_type`.
-pub(super) fn by_session_type(streaming: Vec<model::Field>, user_events: Vec<model::Field>) -> Vec<model::Field> {
-    let Some(at) = streaming.iter().position(|field| field.only.is_some()) else { return streaming };
+pub(super) fn by_session_type(
+    streaming: Vec<model::Field>,
+    user_events: Vec<model::Field>,
+) -> Vec<model::Field> {
+    let Some(at) = streaming.iter().position(|field| field.only.is_some()) else {
+        return streaming;
+    };
     let behind = at.saturating_add(1);
     let mut fields = streaming;
     let mut of_streaming = fields.split_off(behind.min(fields.len()));
     let mut of_user_events: Vec<_> = user_events.into_iter().skip(behind).collect();
-    for (kind, fields) in [(SessionType::STREAMING, &mut of_streaming), (SessionType::USER_EVENTS, &mut of_user_events)] {
+    for (kind, fields) in [
+        (SessionType::STREAMING, &mut of_streaming),
+        (SessionType::USER_EVENTS, &mut of_user_events),
+    ] {
         for field in fields {
             field.when = Some(when(kind));
         }
@@ -191,7 +222,12 @@ pub(super) fn by_session_type(streaming: Vec<model::Field>, user_events: Vec<mod
 
 /// The condition for a session type.
 pub(super) fn when(kind: SessionType) -> When {
-    When { field: Some(Field::SessionType.name().to_owned()), is: Some(kind.0), answers: None, bytes_left: false }
+    When {
+        field: Some(Field::SessionType.name().to_owned()),
+        is: Some(kind.0),
+        answers: None,
+        bytes_left: false,
+    }
 }
 
 /// The fields of `T`, which is not in another struct.
@@ -200,6 +236,8 @@ pub(super) fn fields_of<'a, T: Fields<'a>>(named: &[(&'static str, Part)]) -> Ve
 }
 
 /// The fields that `asked` requests, one by one.
-pub(super) fn fields_by_hand(build: impl FnOnce(&mut Asked) -> Result<(), Infallible>) -> Vec<model::Field> {
+pub(super) fn fields_by_hand(
+    build: impl FnOnce(&mut Asked) -> Result<(), Infallible>,
+) -> Vec<model::Field> {
     described(false, |asked| asked.object(build)).0.fields(&[])
 }

@@ -1,4 +1,5 @@
-//! What a field visitor does not know: limits, units, names of bits, and the meaning of absent and empty strings.
+//! What a field visitor does not know: limits, units, names of bits, and the meaning of absent and
+//! empty strings.
 //!
 //! `tests` tries each row on the crate, and each field without one.
 
@@ -24,11 +25,16 @@ pub(super) struct Row {
 /// A measure that must be in one of the ranges.
 struct Limit(LimitKind, Measure, &'static [[u32; 2]]);
 
-const NOTHING: Row = Row { of: &[], field: Field::Name, limits: &[], unit: None, bits: &[], strings: None };
+const NOTHING: Row =
+    Row { of: &[], field: Field::Name, limits: &[], unit: None, bits: &[], strings: None };
 
 const MOST: u32 = u32::MAX;
-const STREAMS: &[&str] =
-    &["EventPipe/CollectTracing", "EventPipe/CollectTracing2", "EventPipe/CollectTracing3", "EventPipe/CollectTracing4"];
+const STREAMS: &[&str] = &[
+    "EventPipe/CollectTracing",
+    "EventPipe/CollectTracing2",
+    "EventPipe/CollectTracing3",
+    "EventPipe/CollectTracing4",
+];
 const TYPED: &[&str] = &["EventPipe/CollectTracing5", "EventPipe/CollectTracing6"];
 const SESSIONS: &[&str] = &[
     "EventPipe/CollectTracing",
@@ -39,8 +45,10 @@ const SESSIONS: &[&str] = &[
     "EventPipe/CollectTracing6",
 ];
 const DRAFT: &[&str] = &["draft/CollectTracing"];
-const PROVIDERS: &[&str] = &["provider_config", "streaming_provider_config", "user_events_provider_config"];
-const DUMPS: &[&str] = &["Dump/GenerateCoreDump", "Dump/GenerateCoreDump2", "Dump/GenerateCoreDump3"];
+const PROVIDERS: &[&str] =
+    &["provider_config", "streaming_provider_config", "user_events_provider_config"];
+const DUMPS: &[&str] =
+    &["Dump/GenerateCoreDump", "Dump/GenerateCoreDump2", "Dump/GenerateCoreDump3"];
 const INFOS: &[&str] = &["ProcessInfoReply", "ProcessInfo2Reply", "ProcessInfo3Reply"];
 
 const BUFFER: &[Limit] = &[Limit(LimitKind::ZeroBuffer, Measure::Value, &[[1, MOST]])];
@@ -55,10 +63,22 @@ const NAME_LEN: Limit = Limit(
 
 /// One row per field.
 pub(super) const TABLE: &[Row] = &[
-    Row { of: STREAMS, field: Field::CircularBufferMb, unit: Some("MB"), limits: BUFFER, ..NOTHING },
+    Row {
+        of: STREAMS,
+        field: Field::CircularBufferMb,
+        unit: Some("MB"),
+        limits: BUFFER,
+        ..NOTHING
+    },
     Row { of: DRAFT, field: Field::CircularBufferMb, unit: Some("MB"), ..NOTHING },
     Row { of: STREAMS, field: Field::Format, limits: FORMAT, ..NOTHING },
-    Row { of: TYPED, field: Field::StreamingCircularBufferMb, unit: Some("MB"), limits: BUFFER, ..NOTHING },
+    Row {
+        of: TYPED,
+        field: Field::StreamingCircularBufferMb,
+        unit: Some("MB"),
+        limits: BUFFER,
+        ..NOTHING
+    },
     Row { of: TYPED, field: Field::StreamingFormat, limits: FORMAT, ..NOTHING },
     Row {
         of: SESSIONS,
@@ -86,29 +106,49 @@ pub(super) const TABLE: &[Row] = &[
         of: PROVIDERS,
         field: Field::ProviderName,
         limits: &[Limit(LimitKind::EmptyProviderName, Measure::UnitsBeforeNul, &[[1, MOST]])],
-        strings: Some(("refused (F-16)", "refused (F-16); a string that begins with NUL too (P-43)")),
+        strings: Some((
+            "refused (F-16)",
+            "refused (F-16); a string that begins with NUL too (P-43)",
+        )),
         ..NOTHING
     },
-    Row { of: PROVIDERS, field: Field::Arguments, strings: Some(("no arguments", "arguments without text")), ..NOTHING },
+    Row {
+        of: PROVIDERS,
+        field: Field::Arguments,
+        strings: Some(("no arguments", "arguments without text")),
+        ..NOTHING
+    },
     Row {
         of: &["tracepoint_config"],
         field: Field::DefaultTracepointName,
         limits: &[NAME_LEN],
-        strings: Some(("events that no set lists are not written", "counts as a name; its registration fails (P-7)")),
+        strings: Some((
+            "events that no set lists are not written",
+            "counts as a name; its registration fails (P-7)",
+        )),
         ..NOTHING
     },
     Row {
         of: &["tracepoint_set"],
         field: Field::TracepointName,
-        limits: &[Limit(LimitKind::EmptyTracepointName, Measure::UnitsBeforeNul, &[[1, MOST]]), NAME_LEN],
-        strings: Some(("refused (F-21)", "refused (F-21); a string that begins with NUL too (P-43)")),
+        limits: &[
+            Limit(LimitKind::EmptyTracepointName, Measure::UnitsBeforeNul, &[[1, MOST]]),
+            NAME_LEN,
+        ],
+        strings: Some((
+            "refused (F-21)",
+            "refused (F-21); a string that begins with NUL too (P-43)",
+        )),
         ..NOTHING
     },
     Row {
         of: DUMPS,
         field: Field::DumpName,
         limits: PRESENT,
-        strings: Some(("must be refused; released runtimes die of it (F-72)", "accepted; the runtime chooses the place (F-126)")),
+        strings: Some((
+            "must be refused; released runtimes die of it (F-72)",
+            "accepted; the runtime chooses the place (F-126)",
+        )),
         ..NOTHING
     },
     Row {
@@ -127,14 +167,24 @@ pub(super) const TABLE: &[Row] = &[
         ],
         ..NOTHING
     },
-    Row { of: &["Profiler/AttachProfiler"], field: Field::AttachTimeout, unit: Some("ms"), ..NOTHING },
+    Row {
+        of: &["Profiler/AttachProfiler"],
+        field: Field::AttachTimeout,
+        unit: Some("ms"),
+        ..NOTHING
+    },
     Row {
         of: &["Profiler/AttachProfiler"],
         field: Field::ProfilerPath,
         strings: Some(("decodes; answered by E_FAIL (P-5)", "decodes; answered by E_FAIL (P-5)")),
         ..NOTHING
     },
-    Row { of: &["Profiler/StartupProfiler"], field: Field::ProfilerPath, strings: Some(("no path", "no path")), ..NOTHING },
+    Row {
+        of: &["Profiler/StartupProfiler"],
+        field: Field::ProfilerPath,
+        strings: Some(("no path", "no path")),
+        ..NOTHING
+    },
     Row {
         of: &["Process/SetEnvironmentVariable"],
         field: Field::Name,
@@ -152,7 +202,11 @@ pub(super) const TABLE: &[Row] = &[
         of: &["Process/EnablePerfMap"],
         field: Field::PerfMapType,
         // What is above is negative to runtimes (P-44).
-        limits: &[Limit(LimitKind::UnknownPerfMapType(0), Measure::Value, &[[1, 3], [0x8000_0000, MOST]])],
+        limits: &[Limit(
+            LimitKind::UnknownPerfMapType(0),
+            Measure::Value,
+            &[[1, 3], [0x8000_0000, MOST]],
+        )],
         ..NOTHING
     },
     Row {
@@ -168,14 +222,37 @@ pub(super) const TABLE: &[Row] = &[
     Row {
         of: &["ProcessInfo2Reply", "ProcessInfo3Reply"],
         field: Field::ManagedEntrypointAssemblyName,
-        strings: Some(("as empty; runtimes send empty (F-11)", "the entry assembly is not loaded yet (F-39)")),
+        strings: Some((
+            "as empty; runtimes send empty (F-11)",
+            "the entry assembly is not loaded yet (F-39)",
+        )),
         ..NOTHING
     },
-    Row { of: &["ProcessInfo2Reply", "ProcessInfo3Reply"], field: Field::ClrProductVersion, strings: SENT, ..NOTHING },
+    Row {
+        of: &["ProcessInfo2Reply", "ProcessInfo3Reply"],
+        field: Field::ClrProductVersion,
+        strings: SENT,
+        ..NOTHING
+    },
     Row { of: &["ProcessInfo3Reply"], field: Field::RuntimeIdentifier, strings: SENT, ..NOTHING },
-    Row { of: &["Error"], field: Field::Message, strings: Some(("no text", "no text (F-81)")), ..NOTHING },
-    Row { of: DRAFT, field: Field::OutputPath, strings: Some(("unused, to be sent absent", "unused")), ..NOTHING },
-    Row { of: &["draft_provider_config"], field: Field::ProviderName, strings: Some(("no name", "no name")), ..NOTHING },
+    Row {
+        of: &["Error"],
+        field: Field::Message,
+        strings: Some(("no text", "no text (F-81)")),
+        ..NOTHING
+    },
+    Row {
+        of: DRAFT,
+        field: Field::OutputPath,
+        strings: Some(("unused, to be sent absent", "unused")),
+        ..NOTHING
+    },
+    Row {
+        of: &["draft_provider_config"],
+        field: Field::ProviderName,
+        strings: Some(("no name", "no name")),
+        ..NOTHING
+    },
     Row {
         of: &["draft_provider_config"],
         field: Field::FilterData,
@@ -184,12 +261,15 @@ pub(super) const TABLE: &[Row] = &[
     },
 ];
 
-const SENT: Option<(&str, &str)> = Some(("as empty; runtimes send empty (F-11)", "unknown to the runtime"));
+const SENT: Option<(&str, &str)> =
+    Some(("as empty; runtimes send empty (F-11)", "unknown to the runtime"));
 
 /// Adds the known facts about the fields of `owner`.
 pub(super) fn add(owner: &str, fields: &mut [model::Field]) {
     for field in fields {
-        for row in TABLE.iter().filter(|row| row.of.contains(&owner) && row.field.name() == field.name) {
+        for row in
+            TABLE.iter().filter(|row| row.of.contains(&owner) && row.field.name() == field.name)
+        {
             field.limits = row.limits.iter().map(Limit::model).collect();
             field.unit = row.unit.map(ToOwned::to_owned);
             field.names.extend(row.bits.iter().map(|(bit, name)| (bit.0, (*name).to_owned())));
@@ -202,7 +282,12 @@ pub(super) fn add(owner: &str, fields: &mut [model::Field]) {
 impl Limit {
     fn model(&self) -> model::Limit {
         let Self(fault, of, ranges) = self;
-        model::Limit { fault: fault.name().to_owned(), of: *of, fields: Vec::new(), ranges: ranges.to_vec() }
+        model::Limit {
+            fault: fault.name().to_owned(),
+            of: *of,
+            fields: Vec::new(),
+            ranges: ranges.to_vec(),
+        }
     }
 }
 
@@ -211,7 +296,8 @@ pub(super) fn of_struct(name: &str) -> Vec<model::Limit> {
     if name != "tracepoint_config" {
         return Vec::new();
     }
-    let path = |fields: &[Field]| fields.iter().map(|field| field.name().to_string()).collect::<Vec<_>>();
+    let path =
+        |fields: &[Field]| fields.iter().map(|field| field.name().to_string()).collect::<Vec<_>>();
     vec![
         model::Limit {
             fault: LimitKind::NoTracepoint.name().to_owned(),

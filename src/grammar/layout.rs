@@ -20,7 +20,8 @@ struct Language {
     text: fn(&str) -> String,
 }
 
-const JSON: Language = Language { list: ['[', ']'], name: |name| format!("{}: ", quoted(name)), text: quoted };
+const JSON: Language =
+    Language { list: ['[', ']'], name: |name| format!("{}: ", quoted(name)), text: quoted };
 const LUA: Language = Language { list: ['{', '}'], name: lua_name, text: quoted };
 
 /// The text of `spec/grammar.json`.
@@ -84,10 +85,15 @@ impl Language {
         let joined = |items: Vec<String>| items.join(", ");
         let [first, last] = self.list;
         match value {
-            Value::Array(items) => format!("{first}{}{last}", joined(items.iter().map(|item| self.in_a_line(item)).collect())),
+            Value::Array(items) => format!(
+                "{first}{}{last}",
+                joined(items.iter().map(|item| self.in_a_line(item)).collect())
+            ),
             Value::Object(object) if object.is_empty() => "{}".to_string(),
             Value::Object(object) => {
-                let entry = |(key, item): (&String, &Value)| format!("{}{}", (self.name)(key), self.in_a_line(item));
+                let entry = |(key, item): (&String, &Value)| {
+                    format!("{}{}", (self.name)(key), self.in_a_line(item))
+                };
                 format!("{{ {} }}", joined(object.iter().map(entry).collect()))
             }
             Value::String(text) => (self.text)(text),
@@ -96,7 +102,8 @@ impl Language {
     }
 }
 
-/// As in JSON, which YAML and Lua read as well: the texts have quotes, backslashes and no other escapes.
+/// As in JSON, which YAML and Lua read as well: the texts have quotes, backslashes and no other
+/// escapes.
 pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

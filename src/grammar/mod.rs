@@ -96,7 +96,8 @@ impl Grammar {
     /// The text of a file in this format.
     ///
     /// # Errors
-    /// If the format does not support something in the grammar. It supports all of this crate's grammar.
+    /// If the format does not support something in the grammar. It supports all of this crate's
+    /// grammar.
     pub fn print(&self, format: Format) -> Result<String, GrammarError> {
         match format {
             Format::Json => Ok(layout::json(&self.0)),

@@ -16,7 +16,11 @@ pub(super) fn macro_of(name: &str) -> String {
             spelled.push('_');
         }
         lower = letter.is_ascii_lowercase() || letter.is_ascii_digit();
-        spelled.push(if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' });
+        spelled.push(if letter.is_ascii_alphanumeric() {
+            letter.to_ascii_uppercase()
+        } else {
+            '_'
+        });
     }
     spelled
 }

@@ -8,7 +8,9 @@ use alloc::{
     vec::Vec,
 };
 
-use super::describe::{Part, by_session_type, described, fields_by_hand, fields_of, parts_of, when};
+use super::describe::{
+    Part, by_session_type, described, fields_by_hand, fields_of, parts_of, when,
+};
 use super::facts;
 use super::model::{self, Field, Frame, Kind, Model, Struct};
 use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
@@ -18,16 +20,20 @@ use crate::header::{HEADER_LEN, MAGIC, MAX_MESSAGE_LEN};
 use crate::hresult::HResult;
 use crate::legacy::{DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldRequest};
 use crate::message::eventpipe::{
-    EventFilter, ProviderConfig, SessionType, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    EventFilter, ProviderConfig, SessionType, StreamingProviderConfig, TracepointConfig,
+    TracepointSet, UserEventsProviderConfig,
 };
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, AnyRequest};
 use crate::wire::fields::Source as _;
-use crate::wire::{Decode, DecodeErrorKind, Encode as _, Field as Name, Guid, IpcString, LimitKind, WireErrorKind};
+use crate::wire::{
+    Decode, DecodeErrorKind, Encode as _, Field as Name, Guid, IpcString, LimitKind, WireErrorKind,
+};
 
 pub(super) fn model() -> Model {
     let named = structs();
-    let shapes: Vec<(&'static str, Part)> = named.iter().map(|(name, part, _)| (*name, part.clone())).collect();
+    let shapes: Vec<(&'static str, Part)> =
+        named.iter().map(|(name, part, _)| (*name, part.clone())).collect();
     Model {
         schema: "grammar.schema.json".into(),
         format: 1,
@@ -37,10 +43,17 @@ pub(super) fn model() -> Model {
         header: frame("both", &MAGIC, HEADER_LEN, header_fields()),
         checks: checks(),
         kinds: kinds(),
-        structs: named.iter().map(|(name, part, least)| of_struct(name, part, *least, &shapes)).collect(),
+        structs: named
+            .iter()
+            .map(|(name, part, least)| of_struct(name, part, *least, &shapes))
+            .collect(),
         commands: Command::known().map(|command| of_command(command, &shapes)).collect(),
         replies: replies(&shapes),
-        error: model::ErrorReply { code: code(Command::ERROR), direction: "server".into(), fields: error_fields() },
+        error: model::ErrorReply {
+            code: code(Command::ERROR),
+            direction: "server".into(),
+            fields: error_fields(),
+        },
         continuations: continuations(),
         advertise: frame("server", &ADVERTISE_MAGIC, ADVERTISE_LEN, advertise_fields()),
         legacy: legacy(&shapes),
@@ -48,7 +61,12 @@ pub(super) fn model() -> Model {
         faults: faults(),
         hresults: HResult::NAMED
             .iter()
-            .filter_map(|hresult| Some(model::HResult { code: eight_digits(*hresult), name: hresult.name()?.to_owned() }))
+            .filter_map(|hresult| {
+                Some(model::HResult {
+                    code: eight_digits(*hresult),
+                    name: hresult.name()?.to_owned(),
+                })
+            })
             .collect(),
     }
 }
@@ -126,12 +144,13 @@ fn error_fields() -> Vec<Field> {
 }
 
 fn of_command(command: Command, shapes: &[(&'static str, Part)]) -> model::Command {
-    let [(streaming, one), (user_events, other)] =
-        [false, true].map(|user_events| described(user_events, |asked| AnyRequest::build(command, asked)));
+    let [(streaming, one), (user_events, other)] = [false, true]
+        .map(|user_events| described(user_events, |asked| AnyRequest::build(command, asked)));
     let name = command.to_string();
     let mut fields = by_session_type(streaming.fields(shapes), user_events.fields(shapes));
     facts::add(&name, &mut fields);
-    let continuations = [one, other].map(|request| request.and_then(|request| request.continuation()).map(continuation));
+    let continuations = [one, other]
+        .map(|request| request.and_then(|request| request.continuation()).map(continuation));
     let [continuation, user_events] = continuations.map(|name| name.unwrap_or("close").to_owned());
     let continuation = if continuation == user_events {
         vec![model::Continuation { name: continuation, when: None }]
@@ -173,13 +192,16 @@ const fn reply_name(reply: ReplyType) -> &'static str {
 /// Those that answer a known command, in the order of the first command each answers.
 fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
     let mut replies = Vec::<model::Reply>::new();
-    for (command, reply_type) in Command::known().filter_map(|command| Some((command, command.reply_type()?))) {
+    for (command, reply_type) in
+        Command::known().filter_map(|command| Some((command, command.reply_type()?)))
+    {
         let name = reply_name(reply_type);
         if let Some(known) = replies.iter_mut().find(|reply| reply.name == name) {
             known.answers.push(command.to_string());
             continue;
         }
-        let mut fields = described(false, |asked| AnyReply::build(reply_type, asked)).0.fields(shapes);
+        let mut fields =
+            described(false, |asked| AnyReply::build(reply_type, asked)).0.fields(shapes);
         facts::add(name, &mut fields);
         replies.push(model::Reply {
             name: name.to_owned(),
@@ -222,7 +244,14 @@ fn kinds() -> Vec<Kind> {
         counted("string", Some(2), Some(0), "text"),
         counted("bytes", Some(1), None, "hexadecimal"),
         counted("array", None, None, "list"),
-        Kind { name: "rest".into(), bytes: None, count: None, unit: None, last: None, value: "hexadecimal".into() },
+        Kind {
+            name: "rest".into(),
+            bytes: None,
+            count: None,
+            unit: None,
+            last: None,
+            value: "hexadecimal".into(),
+        },
     ]
 }
 
@@ -239,7 +268,11 @@ fn checks() -> Vec<model::Check> {
         check("size", None, Some(DecodeErrorKind::SizeTooSmall { size: 0 })),
         check("all", None, Some(DecodeErrorKind::EndOfInput { needed: 0 })),
         check("end", None, Some(DecodeErrorKind::BytesAfterMessage { extra: 0 })),
-        check("command", Some("request"), Some(DecodeErrorKind::UnexpectedCommand { code: 0, expected: 0 })),
+        check(
+            "command",
+            Some("request"),
+            Some(DecodeErrorKind::UnexpectedCommand { code: 0, expected: 0 }),
+        ),
         check("command", Some("reply"), Some(DecodeErrorKind::NotAReply { code: 0 })),
         check("payload", None, None),
         check("limits", Some("request"), None),
@@ -249,7 +282,11 @@ fn checks() -> Vec<model::Check> {
 /// Every fault of a message, and of an advertise.
 fn faults() -> Vec<model::Fault> {
     fn fault(kind: impl WireErrorKind) -> model::Fault {
-        model::Fault { name: kind.name().to_owned(), layer: kind.layer().name().to_owned(), answer: eight_digits(kind.hresult()) }
+        model::Fault {
+            name: kind.name().to_owned(),
+            layer: kind.layer().name().to_owned(),
+            answer: eight_digits(kind.hresult()),
+        }
     }
     let grammar = [
         DecodeErrorKind::BadMagic,
@@ -318,8 +355,11 @@ fn starts() -> Vec<model::Start> {
         asked.field::<u32>(Name::Version)?;
         asked.field::<u32>(Name::Version).map(drop)
     });
-    let versioned: Vec<Field> =
-        versioned.into_iter().zip(["major", "minor"]).map(|(field, name)| Field { name: name.to_owned(), ..field }).collect();
+    let versioned: Vec<Field> = versioned
+        .into_iter()
+        .zip(["major", "minor"])
+        .map(|(field, name)| Field { name: name.to_owned(), ..field })
+        .collect();
     let start = |name: &str, start: StreamStart, fields: Vec<Field>| {
         let mut bytes = Vec::new();
         // A vector accepts everything.
@@ -370,12 +410,16 @@ fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
 
 /// The closed list of what is accepted although no writer may write it.
 fn leniencies() -> Vec<model::Leniency> {
-    let leniency = |name: &str, text: &str| model::Leniency { name: name.to_owned(), text: text.to_owned() };
+    let leniency =
+        |name: &str, text: &str| model::Leniency { name: name.to_owned(), text: text.to_owned() };
     vec![
         leniency("bool", "any byte but 0 is true; 1 is written"),
         leniency("trailing_bytes", "bytes after the last field of a payload are ignored"),
         leniency("reserved", "`reserved` of the header may be any number; 0 is written"),
         leniency("generic_ok", "an OK without payload answers any command (F-2)"),
-        leniency("negative_perf_map_type", "a `perfMapType` of 0x80000000 or more is accepted (P-44)"),
+        leniency(
+            "negative_perf_map_type",
+            "a `perfMapType` of 0x80000000 or more is accepted (P-44)",
+        ),
     ]
 }

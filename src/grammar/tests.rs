@@ -25,7 +25,11 @@ fn owners(model: &Model) -> Vec<(String, &[Field])> {
     let commands = model.commands.iter().map(|command| (command.name.clone(), &command.fields[..]));
     let structs = model.structs.iter().map(|of| (of.name.clone(), &of.fields[..]));
     let replies = model.replies.iter().map(|reply| (reply.name.clone(), &reply.fields[..]));
-    let draft = model.legacy.commands.iter().map(|command| ("draft/CollectTracing".to_owned(), &command.fields[..]));
+    let draft = model
+        .legacy
+        .commands
+        .iter()
+        .map(|command| ("draft/CollectTracing".to_owned(), &command.fields[..]));
     let error = core::iter::once(("Error".to_owned(), &model.error.fields[..]));
     commands.chain(structs).chain(replies).chain(draft).chain(error).collect()
 }
@@ -35,8 +39,9 @@ fn field_types_are_defined_and_least_sizes_add_up() {
     let model = model();
     let kind = |name: &str| model.kinds.iter().find(|kind| kind.name == name);
     let of = |name: &str| model.structs.iter().find(|of| of.name == name);
-    for (owner, field) in
-        owners(&model).into_iter().flat_map(|(owner, fields)| fields.iter().map(move |field| (owner.clone(), field)))
+    for (owner, field) in owners(&model)
+        .into_iter()
+        .flat_map(|(owner, fields)| fields.iter().map(move |field| (owner.clone(), field)))
     {
         for name in core::iter::once(&field.type_name).chain(&field.items) {
             assert!(kind(name).is_some() || of(name).is_some(), "{owner}.{}: {name}", field.name);
@@ -58,16 +63,31 @@ fn fact_row_has_field_and_string_has_fact_row() {
     let owners = owners(&model);
     for row in facts::TABLE {
         for of in row.of {
-            let (_, fields) = owners.iter().find(|(owner, _)| owner == of).unwrap_or_else(|| panic!("there is no {of}"));
-            assert!(fields.iter().any(|field| field.name == row.field.name()), "{of} has no {}", row.field.name());
+            let (_, fields) = owners
+                .iter()
+                .find(|(owner, _)| owner == of)
+                .unwrap_or_else(|| panic!("there is no {of}"));
+            assert!(
+                fields.iter().any(|field| field.name == row.field.name()),
+                "{of} has no {}",
+                row.field.name()
+            );
         }
     }
     for (owner, fields) in &owners {
         for field in *fields {
-            let rows = facts::TABLE.iter().filter(|row| row.of.contains(&owner.as_str()) && row.field.name() == field.name).count();
+            let rows = facts::TABLE
+                .iter()
+                .filter(|row| row.of.contains(&owner.as_str()) && row.field.name() == field.name)
+                .count();
             assert!(rows <= 1, "{owner}.{} has {rows} rows", field.name);
             let is_text = field.type_name == "string";
-            assert_eq!((field.absent.is_some(), field.empty.is_some()), (is_text, is_text), "{owner}.{}", field.name);
+            assert_eq!(
+                (field.absent.is_some(), field.empty.is_some()),
+                (is_text, is_text),
+                "{owner}.{}",
+                field.name
+            );
         }
     }
 }
@@ -75,21 +95,36 @@ fn fact_row_has_field_and_string_has_fact_row() {
 #[test]
 fn header_and_advertise_fields_are_at_encoded_offsets() {
     let model = model();
-    let header = Header { size: 0x1122, command: Command { set: 0x33, id: 0x44 }, reserved: 0x5566 };
+    let header =
+        Header { size: 0x1122, command: Command { set: 0x33, id: 0x44 }, reserved: 0x5566 };
     let wanted = format!("{}2211{}{}6655", model.header.magic, "33", "44");
     assert_eq!(hex::encode(header.to_bytes()), wanted);
-    let advertise = Advertise { runtime_cookie: Guid::from_bytes([0x77; 16]), process_id: 0x0102_0304_0506_0708, future: 0x1122 };
+    let advertise = Advertise {
+        runtime_cookie: Guid::from_bytes([0x77; 16]),
+        process_id: 0x0102_0304_0506_0708,
+        future: 0x1122,
+    };
     let wanted = format!("{}{}08070605040302012211", model.advertise.magic, "77".repeat(16));
     assert_eq!(hex::encode(advertise.to_bytes()), wanted);
-    for (frame, bytes) in [(&model.header, HEADER_LEN), (&model.advertise, advertise.to_bytes().len())] {
+    for (frame, bytes) in
+        [(&model.header, HEADER_LEN), (&model.advertise, advertise.to_bytes().len())]
+    {
         let fields: usize = frame
             .fields
             .iter()
-            .map(|field| model.kinds.iter().find(|kind| kind.name == field.type_name).and_then(|kind| kind.bytes).unwrap())
+            .map(|field| {
+                model
+                    .kinds
+                    .iter()
+                    .find(|kind| kind.name == field.type_name)
+                    .and_then(|kind| kind.bytes)
+                    .unwrap()
+            })
             .sum();
         assert_eq!((frame.bytes, frame.magic.len() / 2 + fields), (bytes, bytes));
     }
-    let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    let names =
+        |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&model.header.fields), ["size", "command_set", "command_id", "reserved"]);
     assert_eq!(names(&model.advertise.fields), ["runtimeCookie", "processId", "future"]);
 }
@@ -100,18 +135,32 @@ fn every_check_and_limit_has_a_listed_fault() {
     let listed: BTreeSet<&str> = model.faults.iter().map(|fault| fault.name.as_str()).collect();
     assert_eq!(listed.len(), model.faults.len());
     let owners = owners(&model);
-    let of_fields = owners.iter().flat_map(|(_, fields)| fields.iter()).flat_map(|field| &field.limits);
-    let limits: BTreeSet<&str> =
-        of_fields.chain(model.structs.iter().flat_map(|of| &of.limits)).map(|limit| limit.fault.as_str()).collect();
+    let of_fields =
+        owners.iter().flat_map(|(_, fields)| fields.iter()).flat_map(|field| &field.limits);
+    let limits: BTreeSet<&str> = of_fields
+        .chain(model.structs.iter().flat_map(|of| &of.limits))
+        .map(|limit| limit.fault.as_str())
+        .collect();
     let of_layer = |layer: &str| -> BTreeSet<&str> {
-        model.faults.iter().filter(|fault| fault.layer == layer).map(|fault| fault.name.as_str()).collect()
+        model
+            .faults
+            .iter()
+            .filter(|fault| fault.layer == layer)
+            .map(|fault| fault.name.as_str())
+            .collect()
     };
     assert_eq!(limits, of_layer("limits"));
-    assert!(model.checks.iter().filter_map(|check| check.fault.as_deref()).all(|fault| listed.contains(fault)));
+    assert!(
+        model
+            .checks
+            .iter()
+            .filter_map(|check| check.fault.as_deref())
+            .all(|fault| listed.contains(fault))
+    );
 }
 
-/// Every field of every request with values on both sides of every possible limit: the crate refuses exactly what the grammar
-/// refuses, for the same reason and at the same field.
+/// Every field of every request with values on both sides of every possible limit: the crate
+/// refuses exactly what the grammar refuses, for the same reason and at the same field.
 #[test]
 fn every_field_limit_equals_crate_check() {
     let model = model();
@@ -119,19 +168,35 @@ fn every_field_limit_equals_crate_check() {
     for command in &model.commands {
         let known: Command = command.name.parse().unwrap();
         for session_type in [0, 1] {
-            let is_there = |field: &&Field| field.when.as_ref().is_none_or(|when| when.is == Some(session_type));
+            let is_there = |field: &&Field| {
+                field.when.as_ref().is_none_or(|when| when.is == Some(session_type))
+            };
             let fields: Vec<Field> = command.fields.iter().filter(is_there).cloned().collect();
             let base = Base { model: &model, session_type };
             let whole = base.object(&fields, true);
             for probed in base.probes(&fields, &whole) {
-                let subject = Subject { kind: Type::Request, command: Some(known), from_server: false };
-                let wire = subject.encode(&probed).unwrap_or_else(|error| panic!("{}: {error}", command.name));
-                let decoded = subject.decode(&wire).unwrap_or_else(|error| panic!("{}: {error}", command.name));
-                let ours = decoded.limit.map(|limit| (crate::wire::WireErrorKind::name(limit.kind()), limit.path().to_string()));
+                let subject =
+                    Subject { kind: Type::Request, command: Some(known), from_server: false };
+                let wire = subject
+                    .encode(&probed)
+                    .unwrap_or_else(|error| panic!("{}: {error}", command.name));
+                let decoded = subject
+                    .decode(&wire)
+                    .unwrap_or_else(|error| panic!("{}: {error}", command.name));
+                let ours = decoded.limit.map(|limit| {
+                    (crate::wire::WireErrorKind::name(limit.kind()), limit.path().to_string())
+                });
                 let root = known.name().unwrap();
                 let grammars = broken(&model, &fields, &probed, root);
-                let grammars = grammars.as_ref().map(|(fault, path)| (fault.as_str(), path.clone()));
-                assert_eq!(grammars, ours, "{} {}", command.name, probed.to_string().chars().take(400).collect::<String>());
+                let grammars =
+                    grammars.as_ref().map(|(fault, path)| (fault.as_str(), path.clone()));
+                assert_eq!(
+                    grammars,
+                    ours,
+                    "{} {}",
+                    command.name,
+                    probed.to_string().chars().take(400).collect::<String>()
+                );
                 asked += 1;
                 refused.extend(ours.map(|(fault, _)| fault));
             }
@@ -154,11 +219,20 @@ impl Base<'_> {
 
     /// The smallest value within the limits; if `full`, with an item in each array.
     fn object(&self, fields: &[Field], full: bool) -> Value {
-        fields.iter().map(|field| (field.name.clone(), self.field(field, full))).collect::<Map<_, _>>().into()
+        fields
+            .iter()
+            .map(|field| (field.name.clone(), self.field(field, full)))
+            .collect::<Map<_, _>>()
+            .into()
     }
 
     fn field(&self, field: &Field, full: bool) -> Value {
-        let first = field.limits.iter().filter_map(|limit| limit.ranges.first()).map(|range| range[0]).max();
+        let first = field
+            .limits
+            .iter()
+            .filter_map(|limit| limit.ranges.first())
+            .map(|range| range[0])
+            .max();
         match field.type_name.as_str() {
             "bool" => true.into(),
             "uint" if field.only.is_some() => self.session_type.into(),
@@ -196,27 +270,45 @@ impl Base<'_> {
                 }
                 "string" => {
                     let texts = ["", "\0", "\0a", "a\0b"].map(Value::from).into_iter();
-                    let long = [("x", 436), ("x", 437), ("\u{e9}", 218), ("\u{e9}", 219), ("\u{1f600}", 109), ("\u{1f600}", 110)];
+                    let long = [
+                        ("x", 436),
+                        ("x", 437),
+                        ("\u{e9}", 218),
+                        ("\u{e9}", 219),
+                        ("\u{1f600}", 109),
+                        ("\u{1f600}", 110),
+                    ];
                     let long = long.map(|(text, count)| text.repeat(count).into()).into_iter();
                     // Half a pair takes 3 bytes; units after a NUL none.
-                    let halves = [145, 146].map(|count| json!({ "utf16": vec![0xD800; count] })).into_iter();
-                    let cut = [format!("{}\0{}", "x".repeat(436), "x".repeat(100)).into(), Value::Null].into_iter();
+                    let halves =
+                        [145, 146].map(|count| json!({ "utf16": vec![0xD800; count] })).into_iter();
+                    let cut =
+                        [format!("{}\0{}", "x".repeat(436), "x".repeat(100)).into(), Value::Null]
+                            .into_iter();
                     all.extend(texts.chain(long).chain(halves).chain(cut).map(with));
                 }
                 "array" => {
-                    all.extend([0, 1, 2, 1000, 1001].map(|count| with(self.items(field, count, false))));
+                    all.extend(
+                        [0, 1, 2, 1000, 1001].map(|count| with(self.items(field, count, false))),
+                    );
                     if let Some(of) = self.structs(field.items.as_deref().unwrap()) {
                         let item = &whole[&field.name][0];
                         // Twice the same, ids and all.
                         all.push(with(json!([item, item])));
-                        all.extend(self.probes(&of.fields, item).into_iter().map(|item| with(json!([item]))));
+                        all.extend(
+                            self.probes(&of.fields, item)
+                                .into_iter()
+                                .map(|item| with(json!([item]))),
+                        );
                     } else {
                         all.extend([json!([5, 5]), json!([5, 6, 7, 5])].map(with));
                     }
                 }
                 name => {
                     if let Some(of) = self.structs(name) {
-                        all.extend(self.probes(&of.fields, &whole[&field.name]).into_iter().map(with));
+                        all.extend(
+                            self.probes(&of.fields, &whole[&field.name]).into_iter().map(with),
+                        );
                         // Every pair of absent strings and empty arrays.
                         let mut nothing = whole[&field.name].clone();
                         for inner in &of.fields {
@@ -245,18 +337,25 @@ fn broken(model: &Model, fields: &[Field], value: &Value, path: &str) -> Option<
         let name = field.items.as_ref().unwrap_or(&field.type_name);
         let Some(of) = model.structs.iter().find(|of| of.name == *name) else { continue };
         let items: Vec<(String, &Value)> = match value.as_array() {
-            Some(items) => items.iter().enumerate().map(|(nth, item)| (format!("{path}[{nth}]"), item)).collect(),
+            Some(items) => items
+                .iter()
+                .enumerate()
+                .map(|(nth, item)| (format!("{path}[{nth}]"), item))
+                .collect(),
             None => vec![(path, value)],
         };
         for (path, item) in items {
-            let (whole, distinct): (Vec<&Limit>, Vec<&Limit>) = of.limits.iter().partition(|limit| limit.of != Measure::Distinct);
+            let (whole, distinct): (Vec<&Limit>, Vec<&Limit>) =
+                of.limits.iter().partition(|limit| limit.of != Measure::Distinct);
             if let Some(limit) = whole.iter().find(|limit| !is_within(limit, item)) {
                 return Some((limit.fault.clone(), path));
             }
             if let Some(found) = broken(model, &of.fields, item, &path) {
                 return Some(found);
             }
-            if let Some((limit, place)) = distinct.iter().find_map(|limit| Some((limit, repeated(limit, item)?))) {
+            if let Some((limit, place)) =
+                distinct.iter().find_map(|limit| Some((limit, repeated(limit, item)?)))
+            {
                 return Some((limit.fault.clone(), format!("{path}.{place}")));
             }
         }
@@ -277,7 +376,8 @@ fn is_within(limit: &Limit, value: &Value) -> bool {
         Value::Array(items) => items.len(),
         text => units(text).len() + 1,
     };
-    let before_nul = || -> Vec<u16> { units(value).into_iter().take_while(|unit| *unit != 0).collect() };
+    let before_nul =
+        || -> Vec<u16> { units(value).into_iter().take_while(|unit| *unit != 0).collect() };
     let measured = match limit.of {
         Measure::Value => usize::try_from(value.as_u64().unwrap()).unwrap(),
         Measure::Count => count(value),

@@ -40,8 +40,9 @@ impl<R> Answer<R> {
         &self.message
     }
 
-    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a caller-defined [`Request`] of a
-    /// command unknown to this crate, also `None` if its reply does not decode.
+    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
+    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
+    /// does not decode.
     pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
     where
         R: Request<'s>,
@@ -67,8 +68,13 @@ pub(super) fn check_result(message: &[u8]) -> Result<(), Error> {
         [] => Ok(HResult::OK),
         _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
     };
-    match Message::decode(message).and_then(decode).map_err(|error| Error::new(Phase::Reply, error))? {
-        hresult if !hresult.is_success() => Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None })),
+    match Message::decode(message)
+        .and_then(decode)
+        .map_err(|error| Error::new(Phase::Reply, error))?
+    {
+        hresult if !hresult.is_success() => {
+            Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None }))
+        }
         _ => Ok(()),
     }
 }

@@ -45,7 +45,11 @@ impl Canceller {
         let wake = std::os::unix::net::UnixStream::pair()?;
         #[cfg(windows)]
         let wake = super::windows::Event::new()?;
-        Ok(Self(Arc::new(Shared { cancelled: AtomicBool::new(false), sleepers: Mutex::default(), wake })))
+        Ok(Self(Arc::new(Shared {
+            cancelled: AtomicBool::new(false),
+            sleepers: Mutex::default(),
+            wake,
+        })))
     }
 
     /// Ends every wait that uses it, now and later.
@@ -65,8 +69,8 @@ impl Canceller {
         }
     }
 
-    /// Wakes this one too, while it exists. The sleeper checks [`is_cancelled`](Self::is_cancelled) after this and before each
-    /// sleep.
+    /// Wakes this one too, while it exists. The sleeper checks [`is_cancelled`](Self::is_cancelled)
+    /// after this and before each sleep.
     pub(crate) fn wakes(&self, sleeper: Weak<dyn Sleeper>) {
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.retain(|sleeper| sleeper.strong_count() > 0);
@@ -92,6 +96,8 @@ impl Canceller {
 
 impl fmt::Debug for Canceller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Canceller").field("is_cancelled", &self.is_cancelled()).finish_non_exhaustive()
+        f.debug_struct("Canceller")
+            .field("is_cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
     }
 }

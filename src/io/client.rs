@@ -5,13 +5,17 @@ use std::sync::Arc;
 use super::answer::check_result;
 use super::deadlines::Clock;
 use super::drive::Drive;
-use super::{Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase, Trace};
+use super::{
+    Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
+    Trace,
+};
 use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
 
-/// A blocking client of a runtime. Each call opens a new connection: a connection carries one request.
+/// A blocking client of a runtime. Each call opens a new connection: a connection carries one
+/// request.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
@@ -24,7 +28,8 @@ use crate::message::server::ResultReply;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or crash on, is not sent: see [`without_limits`](Self::without_limits).
+/// A request that a runtime would refuse, or crash on, is not sent: see
+/// [`without_limits`](Self::without_limits).
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
@@ -42,7 +47,12 @@ impl<C> Clone for Client<C> {
 impl<C: Connect> Client<C> {
     /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
-        Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true }
+        Self {
+            connect: Arc::new(connect),
+            deadlines: Deadlines::DEFAULT,
+            canceller: None,
+            checks_limits: true,
+        }
     }
 
     /// Sets the deadlines.
@@ -86,8 +96,9 @@ impl<C: Connect> Client<C> {
         Ok(if self.checks_limits { connection } else { connection.without_limits() })
     }
 
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for sessions use [`trace`](Self::trace),
-    /// for the environment [`environment`](Self::environment).
+    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
+    /// sessions use [`trace`](Self::trace), for the environment
+    /// [`environment`](Self::environment).
     ///
     /// # Errors
     /// [`Error`], as for every call.
@@ -103,21 +114,30 @@ impl<C: Connect> Client<C> {
         self.connect()?.environment()
     }
 
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+    /// session type says so.
     ///
     /// # Errors
-    /// [`Error`], as for every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C::Transport>, Error> {
+    /// [`Error`], as for every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for
+    /// a session that does not stream.
+    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+    ) -> Result<Trace<C::Transport>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.connect()?.begin_trace(drive)
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, following `fallback`; also returns what was
-    /// lost. Each command uses a new connection; [`Deadlines::whole`] covers all of them.
+    /// Starts a session that streams with the newest command that the runtime knows, following
+    /// `fallback`; also returns what was lost. Each command uses a new connection;
+    /// [`Deadlines::whole`] covers all of them.
     ///
     /// # Errors
     /// [`Error`] of the last command, as for every call.
-    pub fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
+    pub fn trace_by(
+        &self,
+        mut fallback: TracingFallback<'_>,
+    ) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
         if self.checks_limits {
             fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
@@ -126,7 +146,9 @@ impl<C: Connect> Client<C> {
             let drive = Drive::trace_by(&fallback.request())?;
             match self.connect_by(clock)?.begin_trace(drive) {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error) if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {}
+                Err(error)
+                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -138,7 +160,10 @@ impl<C: Connect> Client<C> {
     }
 
     /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+    pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(
+        &self,
+        request: &R,
+    ) -> Result<(), Error> {
         check_result(self.connect()?.call(request)?.message())
     }
 }

@@ -6,8 +6,8 @@ use super::{AsyncClient, AsyncConnect};
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{SessionReply, StopTracing};
 use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2, ProcessInfo3, ResumeRuntime,
-    SetEnvironmentVariable,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2,
+    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::wire::IpcString;

@@ -2,7 +2,9 @@
 
 use super::deadlines::Clock;
 use super::drive::{Drive, Finished, Next};
-use super::{Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until};
+use super::{
+    Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until,
+};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
@@ -42,7 +44,13 @@ pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 impl<'c, T: Transport> Connection<'c, T> {
     /// A connection before any byte is sent.
     pub const fn new(transport: T) -> Self {
-        Self { transport, deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true, clock: None }
+        Self {
+            transport,
+            deadlines: Deadlines::DEFAULT,
+            canceller: None,
+            checks_limits: true,
+            clock: None,
+        }
     }
 
     /// Sets the deadlines.
@@ -127,11 +135,19 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// As [`call`](Self::call).
     pub fn environment(mut self) -> Result<EnvironmentBlock<'c, T>, Error> {
         let clock = self.clock();
-        let n_incoming_bytes = self.run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?.environment()?;
-        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, clock, self.deadlines.continuation))
+        let n_incoming_bytes = self
+            .run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
+            .environment()?;
+        Ok(EnvironmentBlock::new(
+            self.transport,
+            n_incoming_bytes,
+            clock,
+            self.deadlines.continuation,
+        ))
     }
 
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+    /// session type says so.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -155,8 +171,12 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(self, request: &R) -> Result<Trace<T>, Error> {
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a
+    /// session that does not stream.
+    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
+        self,
+        request: &R,
+    ) -> Result<Trace<T>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.begin_trace(drive)
     }

@@ -28,8 +28,8 @@ pub struct Deadlines {
     pub continuation: Option<Duration>,
     /// Between two bytes of a session's stream, which is silent while there are no events.
     pub stream: Option<Duration>,
-    /// The whole call, from finding the endpoint to the last byte of the reply or environment block. For a fallback, all of its
-    /// connections together.
+    /// The whole call, from finding the endpoint to the last byte of the reply or environment
+    /// block. For a fallback, all of its connections together.
     pub whole: Option<Duration>,
 }
 
@@ -51,7 +51,8 @@ pub enum ReplyWithin {
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply by its command, 5 s between the bytes of an environment block; none for a stream.
+    /// 5 s to connect, 5 s to send, the reply by its command, 5 s between the bytes of an
+    /// environment block; none for a stream.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
@@ -62,11 +63,18 @@ impl Deadlines {
     };
 
     /// No deadlines.
-    pub const NONE: Self =
-        Self { connect: None, send: None, reply: ReplyWithin::Fixed(None), continuation: None, stream: None, whole: None };
+    pub const NONE: Self = Self {
+        connect: None,
+        send: None,
+        reply: ReplyWithin::Fixed(None),
+        continuation: None,
+        stream: None,
+        whole: None,
+    };
 
-    /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler` request. `StopTracing` has none:
-    /// it is answered once the stream is drained, and the stream has no limit.
+    /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`
+    /// request. `StopTracing` has none: it is answered once the stream is drained, and the
+    /// stream has no limit.
     pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;

@@ -1,6 +1,7 @@
 //! One request and its reply, without the I/O: the next action on the connection, and the result.
 //!
-//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; only their I/O lines differ.
+//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; only
+//! their I/O lines differ.
 
 use std::string::ToString as _;
 use std::time::Duration;
@@ -64,7 +65,10 @@ impl Drive {
     }
 
     /// A request that starts a session that streams.
-    pub(super) fn trace<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+    pub(super) fn trace<'r, R: Request<'r>>(
+        request: &R,
+        checks_limits: bool,
+    ) -> Result<Self, Error> {
         streams(request.continuation())?;
         Self::encode(request, checks_limits)
     }
@@ -77,9 +81,15 @@ impl Drive {
 
     /// A request that starts a session that writes `user_events`.
     #[cfg(unix)]
-    pub(super) fn user_events<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+    pub(super) fn user_events<'r, R: Request<'r>>(
+        request: &R,
+        checks_limits: bool,
+    ) -> Result<Self, Error> {
         if request.continuation() != Continuation::UserEvents {
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported("not a user_events session")));
+            return Err(Error::new(
+                Phase::Send,
+                ErrorKind::Unsupported("not a user_events session"),
+            ));
         }
         Self::encode(request, checks_limits)
     }
@@ -91,14 +101,29 @@ impl Drive {
         Self::with_payload(R::COMMAND, request.continuation(), request)
     }
 
-    fn with_payload<P: Encode>(command: Command, continuation: Continuation, payload: &P) -> Result<Self, Error> {
+    fn with_payload<P: Encode>(
+        command: Command,
+        continuation: Continuation,
+        payload: &P,
+    ) -> Result<Self, Error> {
         let refused = |error| Error::new(Phase::Send, error);
         // The exchange refuses a request that is too long, with its length.
         let len = payload.encoded_len().map_err(refused)?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
-        let client = Client::with_payload(command, Some(continuation), payload, &mut buffer).map_err(refused)?;
-        let attach_timeout = if command == Command::ATTACH_PROFILER { attach_timeout(&buffer) } else { Duration::ZERO };
-        Ok(Self { client, buffer, attach_timeout, reads_ahead: continuation == Continuation::Close, ahead: 0 })
+        let client = Client::with_payload(command, Some(continuation), payload, &mut buffer)
+            .map_err(refused)?;
+        let attach_timeout = if command == Command::ATTACH_PROFILER {
+            attach_timeout(&buffer)
+        } else {
+            Duration::ZERO
+        };
+        Ok(Self {
+            client,
+            buffer,
+            attach_timeout,
+            reads_ahead: continuation == Continuation::Close,
+            ahead: 0,
+        })
     }
 
     /// The time limit for the reply.
@@ -118,12 +143,15 @@ impl Drive {
             ClientAction::Receive(range) if self.reads_ahead => {
                 Next::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
             }
-            ClientAction::Receive(range) => Next::Receive(self.buffer.get_mut(range).unwrap_or_default()),
+            ClientAction::Receive(range) => {
+                Next::Receive(self.buffer.get_mut(range).unwrap_or_default())
+            }
             ClientAction::Finished(outcome) => Next::Finish(outcome),
         })
     }
 
-    /// A runtime that refuses a request early closes before it has read all of it: if sending fails, the reply is still read.
+    /// A runtime that refuses a request early closes before it has read all of it: if sending
+    /// fails, the reply is still read.
     pub(super) fn sent(&mut self, sent: Result<usize, Stopped>) -> Result<(), Error> {
         match sent {
             Ok(0) | Err(Stopped::Io(_)) => self.client.send_failed(),
@@ -195,11 +223,17 @@ impl Finished {
             Outcome::Ok { then, .. } => return Ok((self.buffer, then)),
             Outcome::Error { hresult, .. } => {
                 let message = Message::decode(&self.buffer).ok();
-                let text = message.and_then(|message| ErrorReply::from_message(&message, Some(self.command)).ok()?.message);
-                ErrorKind::Refused { hresult, message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()) }
+                let text = message.and_then(|message| {
+                    ErrorReply::from_message(&message, Some(self.command)).ok()?.message
+                });
+                ErrorKind::Refused {
+                    hresult,
+                    message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()),
+                }
             }
             Outcome::Malformed { .. } => ErrorKind::Malformed(self.why()),
-            Outcome::NoReply { end: End::TimedOut, .. } | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
+            Outcome::NoReply { end: End::TimedOut, .. }
+            | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
             Outcome::NoReply { end, .. } => ErrorKind::Ended { end, received: 0 },
             Outcome::Cut { received, end } => ErrorKind::Ended { end, received: received.into() },
             Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
@@ -211,7 +245,10 @@ impl Finished {
     pub(super) fn stream(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
             (_, AfterReply::Stream { session_id }) => Ok(session_id),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not start a stream"))),
+            _ => Err(Error::new(
+                Phase::Reply,
+                ErrorKind::Unsupported("the runtime did not start a stream"),
+            )),
         }
     }
 
@@ -220,15 +257,21 @@ impl Finished {
         match self.ok()? {
             (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
             // The generic OK does not include the size (F-2).
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not report the size of the environment"))),
+            _ => Err(Error::new(
+                Phase::Reply,
+                ErrorKind::Unsupported("the runtime did not report the size of the environment"),
+            )),
         }
     }
 
     /// Why the front of the buffer is not a reply, with the path of the field.
     fn why(&self) -> DecodeError {
-        match Message::decode_prefix(&self.buffer).and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message)) {
+        match Message::decode_prefix(&self.buffer)
+            .and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message))
+        {
             Err(error) => error,
-            // It was malformed before it was complete; later bytes in the buffer are not part of it.
+            // It was malformed before it was complete; later bytes in the buffer are not part of
+            // it.
             Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
         }
     }
@@ -236,6 +279,7 @@ impl Finished {
 
 /// The attach timeout in an encoded request.
 fn attach_timeout(request: &[u8]) -> Duration {
-    let attach = Message::decode_prefix(request).and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());
+    let attach = Message::decode_prefix(request)
+        .and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());
     attach.map_or(Duration::ZERO, |attach| Duration::from_millis(attach.attach_timeout.into()))
 }

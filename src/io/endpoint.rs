@@ -17,8 +17,9 @@ use super::{
 
 /// The address of a runtime's default port: a process, the path of a socket, or the name of a pipe.
 ///
-/// An untrusted endpoint is refused before a byte is sent: [`trust`](super::trust) lists the checks. The endpoint found is cached
-/// for the next connection while the socket stays the same; the listener is checked each time.
+/// An untrusted endpoint is refused before a byte is sent: [`trust`](super::trust) lists the
+/// checks. The endpoint found is cached for the next connection while the socket stays the same;
+/// the listener is checked each time.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Endpoint;
@@ -92,9 +93,16 @@ impl Endpoint {
     /// Its socket, found and checked.
     pub(super) fn find(&self, until: &Until<'_>) -> Result<FoundSocket, Error> {
         let (path, process_id) = match &self.place {
-            Place::Process(process_id) => (discovery::endpoint_of(*process_id, until)?, Some(*process_id)),
+            Place::Process(process_id) => {
+                (discovery::endpoint_of(*process_id, until)?, Some(*process_id))
+            }
             Place::Socket(path) => (path.clone(), None),
-            Place::Pipe(_) => return Err(Error::new(Phase::Find, ErrorKind::Unsupported("this system has no named pipes"))),
+            Place::Pipe(_) => {
+                return Err(Error::new(
+                    Phase::Find,
+                    ErrorKind::Unsupported("this system has no named pipes"),
+                ));
+            }
         };
         let judged = trust::judge_path(&path, self.trust)?;
         Ok(FoundSocket { path: path.into(), process_id, judged })
@@ -120,7 +128,11 @@ impl Endpoint {
         trust::check_peer(stream, self.trust, found.process_id)
     }
 
-    fn connect_to(&self, found: &FoundSocket, until: &Until<'_>) -> Result<super::UnixTransport, Error> {
+    fn connect_to(
+        &self,
+        found: &FoundSocket,
+        until: &Until<'_>,
+    ) -> Result<super::UnixTransport, Error> {
         let stream = super::unix::connect(&found.path, until)?;
         self.check_peer(&stream, found)?;
         Ok(super::UnixTransport::new(stream))
@@ -135,7 +147,11 @@ impl Connect for Endpoint {
         if let Some(found) = self.found_before() {
             match self.connect_to(&found, until) {
                 // No process listens there any longer, or another does: search again below.
-                Err(error) if !matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Cancelled) => self.forget(),
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Cancelled) =>
+                {
+                    self.forget();
+                }
                 done => return done,
             }
         }
@@ -153,9 +169,10 @@ impl Endpoint {
         match &self.place {
             Place::Process(process_id) => Ok(std::format!("dotnet-diagnostic-{process_id}")),
             Place::Pipe(name) => Ok(name.clone()),
-            Place::Socket(_) => {
-                Err(Error::new(Phase::Find, ErrorKind::Unsupported("on Windows a runtime has a pipe, not a socket")))
-            }
+            Place::Socket(_) => Err(Error::new(
+                Phase::Find,
+                ErrorKind::Unsupported("on Windows a runtime has a pipe, not a socket"),
+            )),
         }
     }
 }
@@ -163,12 +180,19 @@ impl Endpoint {
 #[cfg(windows)]
 impl Endpoint {
     /// Checks the pipe's creator after connecting.
-    pub(super) fn check_pipe(&self, pipe: &impl std::os::windows::io::AsHandle) -> Result<(), Error> {
+    pub(super) fn check_pipe(
+        &self,
+        pipe: &impl std::os::windows::io::AsHandle,
+    ) -> Result<(), Error> {
         let expected = match self.place {
             Place::Process(process_id) => Some(process_id),
             _ => None,
         };
-        super::trust::check_pipe(super::windows::server_process_id(pipe.as_handle()), self.trust, expected)
+        super::trust::check_pipe(
+            super::windows::server_process_id(pipe.as_handle()),
+            self.trust,
+            expected,
+        )
     }
 }
 

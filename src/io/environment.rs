@@ -32,7 +32,12 @@ pub struct EnvironmentBlock<'c, T> {
 }
 
 impl<'c, T: Transport> EnvironmentBlock<'c, T> {
-    pub(super) const fn new(transport: T, n_incoming_bytes: u32, clock: Clock<'c>, within: Option<Duration>) -> Self {
+    pub(super) const fn new(
+        transport: T,
+        n_incoming_bytes: u32,
+        clock: Clock<'c>,
+        within: Option<Duration>,
+    ) -> Self {
         Self { transport, n_incoming_bytes, clock, within, limits: EnvironmentLimits::DEFAULT }
     }
 
@@ -47,23 +52,29 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
         self.n_incoming_bytes
     }
 
-    /// Reads all of it, and passes each entry to `take` as it arrives. An entry of more than 256 KiB is an error.
+    /// Reads all of it, and passes each entry to `take` as it arrives. An entry of more than 256
+    /// KiB is an error.
     ///
     /// # Errors
-    /// [`ErrorKind::MalformedEnvironment`] if the block does not decode, or was interrupted by an error (F-43);
-    /// [`ErrorKind::LimitExceeded`] if it exceeds the limits; [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] if it does not
-    /// arrive. Entries already passed to `take` are valid.
+    /// [`ErrorKind::MalformedEnvironment`] if the block does not decode, or was interrupted by an
+    /// error (F-43); [`ErrorKind::LimitExceeded`] if it exceeds the limits;
+    /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] if it does not arrive. Entries already
+    /// passed to `take` are valid.
     pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
         let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
-        let mut decoder = EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
+        let mut decoder =
+            EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
         let mut piece = std::vec![0; PIECE];
         let mut have: &[u8] = &[];
         loop {
-            // The first time without bytes: a size over the limits is refused before anything is read.
+            // The first time without bytes: a size over the limits is refused before anything is
+            // read.
             if take_entries(&mut decoder, &mut have, &mut take)? {
                 return Ok(());
             }
-            have = self.read(&mut piece, decoder.wanted()).map_err(|stopped| ended(&decoder, stopped))?;
+            have = self
+                .read(&mut piece, decoder.wanted())
+                .map_err(|stopped| ended(&decoder, stopped))?;
             if have.is_empty() {
                 return at_the_end(&decoder);
             }
@@ -89,7 +100,9 @@ pub(super) fn take_entries(
     while let Some(event) = decoder.decode(have).map_err(|error| fail(error.into()))? {
         match event {
             EnvironmentEvent::Entry(entry) => take(entry),
-            EnvironmentEvent::EntryTooLarge { .. } => return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 })),
+            EnvironmentEvent::EntryTooLarge { .. } => {
+                return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 }));
+            }
             EnvironmentEvent::Count(_) => {}
             EnvironmentEvent::Done => return Ok(true),
         }
@@ -111,5 +124,7 @@ pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: Stopped) -> Error
 /// The connection closed: was that the end of the block?
 pub(super) fn at_the_end(decoder: &EnvironmentDecoder<'_>) -> Result<(), Error> {
     let received = decoder.taken().into();
-    decoder.finish().map_err(|_| Error::new(Phase::Continuation, ErrorKind::Ended { end: End::Closed, received }))
+    decoder.finish().map_err(|_| {
+        Error::new(Phase::Continuation, ErrorKind::Ended { end: End::Closed, received })
+    })
 }

@@ -60,11 +60,13 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What went wrong. Its text omits the inner error, which is the [`source`](std::error::Error::source) of the [`Error`].
+/// What went wrong. Its text omits the inner error, which is the
+/// [`source`](std::error::Error::source) of the [`Error`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The deadline passed. A stopped target, or one busy with another client, looks like this (F-75).
+    /// The deadline passed. A stopped target, or one busy with another client, looks like this
+    /// (F-75).
     TimedOut,
     /// The caller's [`Canceller`](super::Canceller) was used.
     Cancelled,
@@ -80,7 +82,8 @@ pub enum ErrorKind {
     Encode(EncodeError),
     /// A runtime would refuse the request, or crash on it; nothing was sent.
     Limit(LimitError),
-    /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed (F-127).
+    /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed
+    /// (F-127).
     Refused {
         /// The code. A code that [means success](HResult::is_success) is still a failure.
         hresult: HResult,
@@ -105,8 +108,8 @@ pub enum ErrorKind {
     },
     /// This connection or system does not support it.
     Unsupported(&'static str),
-    /// A session's stream ended without being stopped: its process exited, crashed, or was cut off. The end of the stream may be
-    /// missing.
+    /// A session's stream ended without being stopped: its process exited, crashed, or was cut off.
+    /// The end of the stream may be missing.
     Incomplete {
         /// How it ended.
         end: End,
@@ -211,12 +214,16 @@ impl fmt::Display for ErrorKind {
                 }
                 message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
             }
-            Self::Malformed(_) | Self::MalformedEnvironment(_) => f.write_str("the reply cannot be decoded"),
+            Self::Malformed(_) | Self::MalformedEnvironment(_) => {
+                f.write_str("the reply cannot be decoded")
+            }
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "received more than the limit of {limit}"),
             Self::Unsupported(what) => f.write_str(what),
-            Self::Incomplete { end, received } => write!(f, "the stream ended after {received} bytes without a stop: {end}"),
+            Self::Incomplete { end, received } => {
+                write!(f, "the stream ended after {received} bytes without a stop: {end}")
+            }
             Self::SessionOver => f.write_str("the session is over"),
             Self::AlreadyStopped => f.write_str("a stop was already sent for this session"),
             Self::Miscounted { asked, said } => {
@@ -227,12 +234,15 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The text without its [`source`](std::error::Error::source); `{error:#}` adds the sources on one line.
+/// The text without its [`source`](std::error::Error::source); `{error:#}` adds the sources on one
+/// line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             // The source has the whole text.
-            ErrorKind::Io(_) | ErrorKind::Untrusted(_) | ErrorKind::Encode(_) => write!(f, "{}", self.phase())?,
+            ErrorKind::Io(_) | ErrorKind::Untrusted(_) | ErrorKind::Encode(_) => {
+                write!(f, "{}", self.phase())?;
+            }
             kind => write!(f, "{}: {kind}", self.phase())?,
         }
         let mut source = std::error::Error::source(self).filter(|_| f.alternate());
@@ -278,7 +288,9 @@ impl From<Error> for std::io::Error {
         let kind = match error.kind() {
             ErrorKind::TimedOut => std::io::ErrorKind::TimedOut,
             ErrorKind::Io(error) => error.kind(),
-            ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => std::io::ErrorKind::UnexpectedEof,
+            ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => {
+                std::io::ErrorKind::UnexpectedEof
+            }
             _ => std::io::ErrorKind::Other,
         };
         Self::new(kind, error)
@@ -312,7 +324,9 @@ impl From<DecodeError> for ErrorKind {
 impl From<EnvironmentError> for ErrorKind {
     fn from(error: EnvironmentError) -> Self {
         match error.kind() {
-            EnvironmentErrorKind::LimitExceeded { limit, .. } => Self::LimitExceeded { limit: limit.into() },
+            EnvironmentErrorKind::LimitExceeded { limit, .. } => {
+                Self::LimitExceeded { limit: limit.into() }
+            }
             _ => Self::MalformedEnvironment(error),
         }
     }
@@ -361,12 +375,17 @@ mod tests {
     /// One of each.
     fn kinds() -> Vec<ErrorKind> {
         let path = || PathBuf::from("/tmp/s");
-        let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+        let dump = GenerateCoreDump3 {
+            dump_name: "/d".into(),
+            dump_type: DumpType(9),
+            flags: DumpFlags::NONE,
+        };
         std::vec![
             ErrorKind::TimedOut,
             ErrorKind::Cancelled,
             std::io::Error::from(std::io::ErrorKind::AddrInUse).into(),
-            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there").into(),
+            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there")
+                .into(),
             std::io::Error::from(Error::new(Phase::Listen, ErrorKind::TimedOut)).into(),
             ErrorKind::NotFound("process 12".into()),
             ErrorKind::NotAnEndpoint("the path has no file name".into()),
@@ -398,9 +417,13 @@ mod tests {
         for phase in PHASES {
             for kind in kinds() {
                 let error = Error::new(phase, kind);
-                let (mut parent, mut chain): (&dyn std::error::Error, _) = (&error, error.to_string());
+                let (mut parent, mut chain): (&dyn std::error::Error, _) =
+                    (&error, error.to_string());
                 while let Some(source) = parent.source() {
-                    assert!(!parent.to_string().contains(&source.to_string()), "{parent}: {source}");
+                    assert!(
+                        !parent.to_string().contains(&source.to_string()),
+                        "{parent}: {source}"
+                    );
                     chain = std::format!("{chain}: {source}");
                     parent = source;
                 }
@@ -411,14 +434,20 @@ mod tests {
 
     #[test]
     fn display_with_sources_prints_each_part_once() {
-        let error =
-            Error::new(Phase::Listen, std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there"));
+        let error = Error::new(
+            Phase::Listen,
+            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there"),
+        );
         assert_eq!(
             (error.to_string(), std::format!("{error:#}")),
             ("listening".into(), "listening: a listener already exists there".into())
         );
         let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
         assert_eq!(error.to_string(), "waiting for the reply: the reply cannot be decoded");
-        assert!(std::format!("{error:#}").starts_with("waiting for the reply: the reply cannot be decoded: "), "{error:#}");
+        assert!(
+            std::format!("{error:#}")
+                .starts_with("waiting for the reply: the reply cannot be decoded: "),
+            "{error:#}"
+        );
     }
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
+};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::string::String;
@@ -30,19 +32,20 @@ const BACKLOG: i32 = 128;
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Listens at `path`, only for us: the socket has mode 0600 before the first connection is possible. A missing directory is created
-/// with mode 0700; an existing one must not allow others to replace the socket: it must be ours or root's, and writable only for
-/// its owner, or sticky as `/tmp`.
+/// Listens at `path`, only for us: the socket has mode 0600 before the first connection is
+/// possible. A missing directory is created with mode 0700; an existing one must not allow others
+/// to replace the socket: it must be ours or root's, and writable only for its owner, or sticky as
+/// `/tmp`.
 ///
-/// If the path exists, it is not touched, unless it is our own socket without a listener. During this, a file `NAME.lock` next to
-/// it serialises processes of ours.
+/// If the path exists, it is not touched, unless it is our own socket without a listener. During
+/// this, a file `NAME.lock` next to it serialises processes of ours.
 ///
 /// The guard deletes the socket on drop, if it is still the same.
 ///
 /// # Errors
 /// [`Phase::Listen`]: [`ErrorKind::Untrusted`] for the directory, or for what is at the path and not ours or no socket;
-/// [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) if another process listens there; [`ErrorKind::NotAnEndpoint`]
-/// for a path that is too long.
+/// [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) if another process listens there;
+/// [`ErrorKind::NotAnEndpoint`] for a path that is too long.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::bind_private;
@@ -62,7 +65,8 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, UnlinkOnDro
 
 fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     let len = path.as_os_str().len();
-    crate::endpoint::check_path_len(len, MOST).map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
+    crate::endpoint::check_path_len(len, MOST)
+        .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     // The process may change its directory before the guard is dropped.
     let absolute = std::path::absolute(path)?;
@@ -75,7 +79,8 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     make_way(&absolute, &address)?;
     let socket = socket()?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
-    let guard = UnlinkOnDrop { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
+    let guard =
+        UnlinkOnDrop { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
@@ -104,11 +109,17 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
         found => found?,
     };
     if !metadata.file_type().is_socket() {
-        return Err(Distrust::NotASocket { path: path.to_path_buf(), is: trust::kind_of(metadata.file_type()) }.into());
+        return Err(Distrust::NotASocket {
+            path: path.to_path_buf(),
+            is: trust::kind_of(metadata.file_type()),
+        }
+        .into());
     }
     let ours = rustix::process::geteuid().as_raw();
     if metadata.uid() != ours {
-        return Err(Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours }.into());
+        return Err(
+            Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours }.into()
+        );
     }
     match probe(address)? {
         Probe::Refused => remove(path, identity(&metadata)),
@@ -119,7 +130,8 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
     }
 }
 
-/// Removes `path` if it is still what was checked: a process without the lock may have replaced it since.
+/// Removes `path` if it is still what was checked: a process without the lock may have replaced it
+/// since.
 fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
     let aside = beside(path, &std::format!(".{}.stale", std::process::id()));
     fs::rename(path, &aside)?;
@@ -127,7 +139,11 @@ fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
         // It is put back, unless its place is taken.
         fs::hard_link(&aside, path)?;
         fs::remove_file(&aside)?;
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process has just replaced the socket").into());
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "another process has just replaced the socket",
+        )
+        .into());
     }
     Ok(fs::remove_file(&aside)?)
 }
@@ -139,9 +155,11 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     beside.into()
 }
 
-/// Prevents two of our processes from changing the same path at once: the later one would delete the earlier one's new socket.
+/// Prevents two of our processes from changing the same path at once: the later one would delete
+/// the earlier one's new socket.
 ///
-/// Our own file, `NAME.lock`, which no other user can open: any user can lock a readable directory. Its holder removes it.
+/// Our own file, `NAME.lock`, which no other user can open: any user can lock a readable directory.
+/// Its holder removes it.
 #[derive(Debug)]
 struct PathLock {
     path: PathBuf,
@@ -153,7 +171,9 @@ impl PathLock {
         let path = beside(socket, ".lock");
         for _ in 0..LOCK_ATTEMPTS {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let file = fs::File::from(rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?);
+            let file = fs::File::from(
+                rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?,
+            );
             let (metadata, ours) = (file.metadata()?, rustix::process::geteuid().as_raw());
             if metadata.uid() != ours {
                 return Err(Distrust::OtherOwner { path, owner: metadata.uid(), ours }.into());
@@ -161,16 +181,23 @@ impl PathLock {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
                 Err(Errno::INTR) => {}
-                // Locked; or a file system without locks, where the race is possible. Unless its holder has just removed it.
+                // Locked; or a file system without locks, where the race is possible. Unless its
+                // holder has just removed it.
                 _ => {
-                    let is_still_there = |found: fs::Metadata| (found.dev(), found.ino()) == (metadata.dev(), metadata.ino());
+                    let is_still_there = |found: fs::Metadata| {
+                        (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())
+                    };
                     if fs::symlink_metadata(&path).is_ok_and(is_still_there) {
                         return Ok(Self { path, _file: file });
                     }
                 }
             }
         }
-        Err(io::Error::new(io::ErrorKind::WouldBlock, "another process of this user keeps the path locked").into())
+        Err(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "another process of this user keeps the path locked",
+        )
+        .into())
     }
 }
 
@@ -218,7 +245,9 @@ impl Drop for UnlinkOnDrop {
     fn drop(&mut self) {
         // Without the lock the socket stays: the next listener removes it.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
-        if fs::symlink_metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity) {
+        if fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| identity(&metadata) == self.identity)
+        {
             let _ = remove(&self.path, self.identity);
         }
     }
@@ -250,7 +279,12 @@ pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn socket() -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, rustix::net::SocketFlags::CLOEXEC, None)?)
+    Ok(rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 /// In two steps on systems without a flag for it.
@@ -271,7 +305,8 @@ mod tests {
         let path = directory.path().join("port");
         drop(UnixListener::bind(&path).unwrap());
         let looked_at = identity(&fs::symlink_metadata(&path).unwrap());
-        // The same path, used by a listener that ignores the lock. Inodes are reused immediately; times are not.
+        // The same path, used by a listener that ignores the lock. Inodes are reused immediately;
+        // times are not.
         fs::remove_file(&path).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         let listener = UnixListener::bind(&path).unwrap();

@@ -1,8 +1,8 @@
 //! Talk to real processes: the exchanges over sockets and pipes with deadlines, plus discovery and
 //! trust of runtimes.
 //!
-//! The only module of the crate that does I/O. Everything here drives the state machines of [`exchange`](crate::exchange); other
-//! I/O can do the same.
+//! The only module of the crate that does I/O. Everything here drives the state machines of
+//! [`exchange`](crate::exchange); other I/O can do the same.
 //!
 //! | | |
 //! |---|---|

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::drive::{Drive, Finished};
 use super::{Error, ErrorKind, Phase, Stopped};
 use crate::exchange::StreamEnd;
-use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};
+use crate::exchange::{
+    End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
+};
 use crate::message::eventpipe::StopTracing;
 
 /// The session of a trace and its stoppers. Clones share the same session.
@@ -18,7 +20,8 @@ impl Streaming {
         Self(Arc::new(Mutex::new(Session::streaming(session_id, u64::MAX))))
     }
 
-    /// A thread that panicked while holding the lock leaves the session consistent: every change is one assignment.
+    /// A thread that panicked while holding the lock leaves the session consistent: every change is
+    /// one assignment.
     fn lock(&self) -> MutexGuard<'_, Session> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,7 +45,9 @@ impl Streaming {
     pub(super) fn check_complete(&self) -> Result<(), Error> {
         let kind = match self.outcome() {
             Some(outcome) if outcome.stream_end() == Some(StreamEnd::Complete) => return Ok(()),
-            Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => ErrorKind::Incomplete { end, received: bytes },
+            Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => {
+                ErrorKind::Incomplete { end, received: bytes }
+            }
             _ => ErrorKind::Unsupported("the session is not over, or its stop is not yet answered"),
         };
         Err(Error::new(Phase::Continuation, kind))
@@ -55,7 +60,12 @@ impl Streaming {
         match read {
             Ok(0) => session.ended(End::Closed).map(|()| 0).map_err(bug).map_err(io::Error::from),
             Ok(n) => {
-                let miscounted = || Error::new(Phase::Continuation, ErrorKind::Miscounted { asked: buffer.len(), said: n });
+                let miscounted = || {
+                    Error::new(
+                        Phase::Continuation,
+                        ErrorKind::Miscounted { asked: buffer.len(), said: n },
+                    )
+                };
                 let bytes = buffer.get(..n).ok_or_else(miscounted)?;
                 Ok(session.received(bytes).map_err(bug)?.0.len())
             }
@@ -68,7 +78,8 @@ impl Streaming {
         }
     }
 
-    /// The connection is about to be closed. From then on the id may belong to another session, so no stop is sent.
+    /// The connection is about to be closed. From then on the id may belong to another session, so
+    /// no stop is sent.
     pub(super) fn hang_up(&self) {
         // If it has ended already, there is nothing to do.
         let _ = self.lock().hung_up();
@@ -91,7 +102,8 @@ impl Streaming {
     }
 }
 
-/// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as unanswered.
+/// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as
+/// unanswered.
 #[derive(Debug)]
 pub(super) struct Stopping<'s> {
     session: &'s Streaming,

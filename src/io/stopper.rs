@@ -28,19 +28,22 @@ impl<T> Trace<T> {
 }
 
 impl<C: Connect> Stopper<C> {
-    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to its end, so another thread must
-    /// read it.
+    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
+    /// its end, so another thread must read it.
     ///
     /// A stop that was refused or not answered may be repeated.
     ///
     /// # Errors
-    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) if the stream has ended already, or its [`Trace`] was dropped: the
-    /// stop is too late; [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) if another one is pending, or was
-    /// answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop) from the reply on.
+    /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) if the stream has ended already,
+    /// or its [`Trace`] was dropped: the stop is too late;
+    /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) if another one is pending,
+    /// or was answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop)
+    /// from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {
         let stopping = self.session.stop()?;
         let drive = stopping.drive()?;
-        stopping.finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))
+        stopping
+            .finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))
     }
 }
 

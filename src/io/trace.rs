@@ -11,8 +11,9 @@ use crate::exchange::SessionOutcome;
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
 ///
-/// The runtime answers neither a stop nor any other client until the stream is read to its end (F-75): continue reading. Dropping
-/// it closes the connection, which ends the session without a rundown; a [`Stopper`](super::Stopper) then sends nothing.
+/// The runtime answers neither a stop nor any other client until the stream is read to its end
+/// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
+/// rundown; a [`Stopper`](super::Stopper) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -45,11 +46,22 @@ pub struct Trace<T> {
 }
 
 impl<T> Trace<T> {
-    pub(super) fn new(transport: T, session_id: Option<u64>, within: Option<Duration>, canceller: Option<&Canceller>) -> Self {
-        Self { transport, session: Streaming::new(session_id), within, canceller: canceller.cloned() }
+    pub(super) fn new(
+        transport: T,
+        session_id: Option<u64>,
+        within: Option<Duration>,
+        canceller: Option<&Canceller>,
+    ) -> Self {
+        Self {
+            transport,
+            session: Streaming::new(session_id),
+            within,
+            canceller: canceller.cloned(),
+        }
     }
 
-    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be stopped.
+    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be
+    /// stopped.
     pub fn session_id(&self) -> Option<u64> {
         self.session.session_id()
     }
@@ -62,8 +74,9 @@ impl<T> Trace<T> {
     /// Whether the stream is complete: it ended after its stop was answered.
     ///
     /// # Errors
-    /// [`ErrorKind::Incomplete`](super::ErrorKind::Incomplete) if it ended by itself: the process exited or crashed.
-    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) while the session lasts, or while its stop is pending.
+    /// [`ErrorKind::Incomplete`](super::ErrorKind::Incomplete) if it ended by itself: the process
+    /// exited or crashed. [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) while the
+    /// session lasts, or while its stop is pending.
     pub fn check_complete(&self) -> Result<(), Error> {
         self.session.check_complete()
     }
@@ -72,9 +85,11 @@ impl<T> Trace<T> {
 impl<T: Transport> Read for Trace<T> {
     /// Reads the available part of the stream; 0 at its end.
     ///
-    /// The errors contain [`Error`]s of this crate: [`Error::in_io`] extracts them. After [`TimedOut`](io::ErrorKind::TimedOut), by
+    /// The errors contain [`Error`]s of this crate: [`Error::in_io`] extracts them. After
+    /// [`TimedOut`](io::ErrorKind::TimedOut), by
     /// [`Deadlines::stream`](super::Deadlines::stream), it can be read again. A [`Canceller`] gives
-    /// [`Other`](io::ErrorKind::Other), containing [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
+    /// [`Other`](io::ErrorKind::Other), containing
+    /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() || self.session.is_over() {
             return Ok(0);

@@ -1,4 +1,5 @@
-//! What an exchange needs of a connection: to send some bytes, to receive some, and to stop waiting in time.
+//! What an exchange needs of a connection: to send some bytes, to receive some, and to stop waiting
+//! in time.
 
 use std::io::{self, Read, Write};
 use std::time::Instant;
@@ -86,7 +87,8 @@ pub trait Transport {
     /// [`Stopped`]. Nothing was written then.
     fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped>;
 
-    /// Reads at least one byte and at most as many as `into` holds; returns 0 at the end of the input.
+    /// Reads at least one byte and at most as many as `into` holds; returns 0 at the end of the
+    /// input.
     ///
     /// # Errors
     /// [`Stopped`]. Nothing was read then.
@@ -97,9 +99,16 @@ pub trait Transport {
     /// # Errors
     /// [`Stopped`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(
+        &mut self,
+        fd: std::os::fd::BorrowedFd<'_>,
+        until: &Until<'_>,
+    ) -> Result<(), Stopped> {
         let _ = (fd, until);
-        Err(Stopped::Io(io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")))
+        Err(Stopped::Io(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this connection cannot pass descriptors",
+        )))
     }
 }
 
@@ -113,15 +122,20 @@ impl<T: Transport + ?Sized> Transport for &mut T {
     }
 
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: std::os::fd::BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(
+        &mut self,
+        fd: std::os::fd::BorrowedFd<'_>,
+        until: &Until<'_>,
+    ) -> Result<(), Stopped> {
         (**self).send_fd(fd, until)
     }
 }
 
 /// Anything that reads and writes: a TCP stream, TLS, a pipe to another program.
 ///
-/// It checks the deadline and canceller before each read and write, and cannot interrupt one: set timeouts on the stream itself.
-/// Its `WouldBlock` and `TimedOut` errors count as [`Stopped::TimedOut`].
+/// It checks the deadline and canceller before each read and write, and cannot interrupt one: set
+/// timeouts on the stream itself. Its `WouldBlock` and `TimedOut` errors count as
+/// [`Stopped::TimedOut`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Connection, Stream};
@@ -163,7 +177,9 @@ fn retried(until: &Until<'_>, mut io: impl FnMut() -> io::Result<usize>) -> Resu
         until.check()?;
         match io() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
                 return Err(Stopped::TimedOut);
             }
             done => return Ok(done?),

@@ -1,7 +1,7 @@
 //! Decide whether to trust the process at an endpoint, before a byte is sent.
 //!
-//! The process that answers at a socket learns what is sent, and can answer anything. A socket in `/tmp` can belong to any user,
-//! whatever its name. So, on Unix:
+//! The process that answers at a socket learns what is sent, and can answer anything. A socket in
+//! `/tmp` can belong to any user, whatever its name. So, on Unix:
 //!
 //! | when | check | otherwise |
 //! |---|---|---|
@@ -12,40 +12,49 @@
 //! | after connecting | the process that listens runs as us or as root | [`PeerOwner`](Distrust::PeerOwner) |
 //! | | it is the requested process | [`PeerProcess`](Distrust::PeerProcess) |
 //!
-//! Write permission for the group counts as one for others: the path does not show who is in the group.
+//! Write permission for the group counts as one for others: the path does not show who is in the
+//! group.
 //!
-//! "Us" is the effective user id. So root trusts only root; to trust another target, use [`TrustPolicy::allowing_owner`] with its
-//! user id. That is deliberate: a tool that runs as root and talks to whatever some user placed in `/tmp` works for that user.
+//! "Us" is the effective user id. So root trusts only root; to trust another target, use
+//! [`TrustPolicy::allowing_owner`] with its user id. That is deliberate: a tool that runs as root
+//! and talks to whatever some user placed in `/tmp` works for that user.
 //!
 //! # User namespaces
-//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534: its files may belong to any of
-//! them, even root, and are not trusted ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
-//! if we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with 65534.
+//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534:
+//! its files may belong to any of them, even root, and are not trusted
+//! ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
+//! if we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with
+//! `65534`.
 //!
 //! # Races
-//! Between the check of the path and the connection, only trusted users can replace the socket: we, root, and those added by the
-//! policy. After connecting, the kernel reports who called `listen`, so a replacement is detected there. It reports who *called*
-//! it: a descriptor can have been passed on since, and the process may have exited. A hard link to another of our sockets passes
+//! Between the check of the path and the connection, only trusted users can replace the socket: we,
+//! root, and those added by the policy. After connecting, the kernel reports who called `listen`,
+//! so a replacement is detected there. It reports who *called* it: a descriptor can have been
+//! passed on since, and the process may have exited. A hard link to another of our sockets passes
 //! the check of the path; the process id catches it, if one was requested.
 //!
-//! A listener in a pid namespace that we cannot see has no process id for us. It is then judged only by its user id.
+//! A listener in a pid namespace that we cannot see has no process id for us. It is then judged
+//! only by its user id.
 //!
 //! # Repeated checks
-//! An [`Endpoint`](super::Endpoint) caches its result. While its path leads to the same socket, by device, inode and change time,
-//! the path is not checked again; the listener is, on each connection. A socket that was moved, replaced, linked, recreated or
-//! given away has another change time.
+//! An [`Endpoint`](super::Endpoint) caches its result. While its path leads to the same socket, by
+//! device, inode and change time, the path is not checked again; the listener is, on each
+//! connection. A socket that was moved, replaced, linked, recreated or given away has another
+//! change time.
 //!
 //! # Paths into other mount namespaces
-//! `/proc/PID/root/…` is checked from that root on, and symbolic links are followed within it. When connecting, the kernel resolves
-//! absolute links from our root: [`discovery`](super::discovery) gives paths without symbolic links.
+//! `/proc/PID/root/…` is checked from that root on, and symbolic links are followed within it. When
+//! connecting, the kernel resolves absolute links from our root: [`discovery`](super::discovery)
+//! gives paths without symbolic links.
 //!
 //! # Windows
-//! Nobody can change the path of a pipe, but any process can be the first to create a pipe of any name. So after connecting, the
-//! system is asked which process created the pipe, and as which user it runs: it must be our user or the system
-//! ([`PeerUser`](Distrust::PeerUser)), and the requested process. A process that refuses this query usually belongs to another
-//! user: that is the system's error, at [`Phase::Trust`](super::Phase::Trust). [`TrustPolicy::allowing_owner`] is for users of Unix
-//! and has no effect here; [`TrustPolicy::allowing_other_owner`] has. The client allows the server to identify it, not to
-//! impersonate it.
+//! Nobody can change the path of a pipe, but any process can be the first to create a pipe of any
+//! name. So after connecting, the system is asked which process created the pipe, and as which user
+//! it runs: it must be our user or the system ([`PeerUser`](Distrust::PeerUser)), and the requested
+//! process. A process that refuses this query usually belongs to another user: that is the system's
+//! error, at [`Phase::Trust`](super::Phase::Trust). [`TrustPolicy::allowing_owner`] is for users of
+//! Unix and has no effect here; [`TrustPolicy::allowing_other_owner`] has. The client allows the
+//! server to identify it, not to impersonate it.
 
 //! # Example
 //!
@@ -105,7 +114,8 @@ pub enum Distrust {
         /// Its type, such as `"a directory"`.
         is: &'static str,
     },
-    /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner can put anything there.
+    /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner
+    /// can put anything there.
     OtherOwner {
         /// The path.
         path: PathBuf,
@@ -114,7 +124,8 @@ pub enum Distrust {
         /// Our user id.
         ours: u32,
     },
-    /// A directory on the socket's path in which others can rename and delete files they do not own.
+    /// A directory on the socket's path in which others can rename and delete files they do not
+    /// own.
     SharedDirectory {
         /// The path.
         path: PathBuf,
@@ -128,7 +139,8 @@ pub enum Distrust {
         /// Our user id.
         ours: u32,
     },
-    /// It belongs to a user that our user namespace does not map. This may be any of them: they share one number.
+    /// It belongs to a user that our user namespace does not map. This may be any of them: they
+    /// share one number.
     UnmappedOwner {
         /// The path.
         path: PathBuf,
@@ -161,17 +173,34 @@ impl fmt::Display for Distrust {
         match self {
             Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
             Self::OtherOwner { path, owner, ours } => {
-                write!(f, "{} belongs to user {owner}, expected user {ours} or root", path.display())
+                write!(
+                    f,
+                    "{} belongs to user {owner}, expected user {ours} or root",
+                    path.display()
+                )
             }
             Self::SharedDirectory { path, mode } => {
-                write!(f, "other users can replace files in {} (mode {mode:03o}, not sticky)", path.display())
+                write!(
+                    f,
+                    "other users can replace files in {} (mode {mode:03o}, not sticky)",
+                    path.display()
+                )
             }
-            Self::PeerOwner { owner, ours } => write!(f, "the listener runs as user {owner}, expected user {ours} or root"),
+            Self::PeerOwner { owner, ours } => {
+                write!(f, "the listener runs as user {owner}, expected user {ours} or root")
+            }
             Self::UnmappedOwner { path, owner } => {
-                write!(f, "{} belongs to user {owner}, the id of every user that this user namespace does not map", path.display())
+                write!(
+                    f,
+                    "{} belongs to user {owner}, the id of every user that this user namespace does not map",
+                    path.display()
+                )
             }
             Self::UnmappedPeer { owner } => {
-                write!(f, "the listener runs as user {owner}, the id of every user that this user namespace does not map")
+                write!(
+                    f,
+                    "the listener runs as user {owner}, the id of every user that this user namespace does not map"
+                )
             }
             Self::PeerUser { owner, ours } => {
                 write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
@@ -214,11 +243,20 @@ enum Owners {
 
 impl TrustPolicy {
     /// All checks.
-    pub const CHECKED: Self =
-        Self { owners: Owners::OursAndRoot, checks_kind: true, checks_directories: true, checks_process: true };
+    pub const CHECKED: Self = Self {
+        owners: Owners::OursAndRoot,
+        checks_kind: true,
+        checks_directories: true,
+        checks_process: true,
+    };
 
     /// No checks. For endpoints whose path and owner the caller has checked.
-    pub const UNCHECKED: Self = Self { owners: Owners::Any, checks_kind: false, checks_directories: false, checks_process: false };
+    pub const UNCHECKED: Self = Self {
+        owners: Owners::Any,
+        checks_kind: false,
+        checks_directories: false,
+        checks_process: false,
+    };
 
     /// Also trusts this user.
     #[must_use]
@@ -286,6 +324,9 @@ mod tests {
         assert!(TrustPolicy::CHECKED.trusts_all(0) && !TrustPolicy::CHECKED.trusts_all(1000));
         let policy = TrustPolicy::CHECKED.allowing_owner(1000);
         assert!(policy.trusts_all(1000) && policy.trusts_all(0) && !policy.trusts_all(1001));
-        assert!(TrustPolicy::UNCHECKED.trusts_all(1) && TrustPolicy::CHECKED.allowing_other_owner().trusts_all(1));
+        assert!(
+            TrustPolicy::UNCHECKED.trusts_all(1)
+                && TrustPolicy::CHECKED.allowing_other_owner().trusts_all(1)
+        );
     }
 }

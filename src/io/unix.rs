@@ -32,11 +32,13 @@ use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
 #[derive(Debug)]
 pub struct UnixTransport {
     stream: UnixStream,
-    /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a system call.
+    /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a
+    /// system call.
     blocks: AtomicBool,
     /// Whether something was sent since the last read: then nothing can be read yet.
     awaited: bool,
-    /// Whether sending is impossible: a send would raise a signal, because the peer closed before that could be disabled.
+    /// Whether sending is impossible: a send would raise a signal, because the peer closed before
+    /// that could be disabled.
     mute: bool,
 }
 
@@ -53,13 +55,14 @@ impl UnixTransport {
         &self.stream
     }
 
-    /// Lets the socket block without limit. If the system refuses that, as macOS does once the peer has closed, a read needs a
-    /// `poll` before it.
+    /// Lets the socket block without limit. If the system refuses that, as macOS does once the peer
+    /// has closed, a read needs a `poll` before it.
     fn make_blocking(&self) -> bool {
         if self.blocks.load(Ordering::Relaxed) {
             return true;
         }
-        let blocks = self.stream.set_nonblocking(false).is_ok() && self.stream.set_read_timeout(None).is_ok();
+        let blocks = self.stream.set_nonblocking(false).is_ok()
+            && self.stream.set_read_timeout(None).is_ok();
         self.blocks.store(blocks, Ordering::Relaxed);
         blocks
     }
@@ -73,7 +76,9 @@ impl UnixTransport {
     ) -> Result<T, Stopped> {
         loop {
             match io(self.stream.as_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(self.stream.as_fd(), for_what, until)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    wait(self.stream.as_fd(), for_what, until)?;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
                 done => return Ok(done?),
             }
@@ -84,7 +89,8 @@ impl UnixTransport {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
     }
 
-    /// Receives if nothing can end the wait: a blocking read takes one system call, `poll` takes two.
+    /// Receives if nothing can end the wait: a blocking read takes one system call, `poll` takes
+    /// two.
     fn receive_blocking(&self, into: &mut [u8]) -> Result<usize, Stopped> {
         loop {
             match recv(&self.stream, &mut *into, RecvFlags::empty()) {
@@ -107,7 +113,9 @@ impl Transport for UnixTransport {
         until.check()?;
         self.awaited = true;
         self.check_can_send()?;
-        self.retried(until, PollFlags::OUT, |stream| Ok(send(stream, bytes, unix_fd::send_flags())?))
+        self.retried(until, PollFlags::OUT, |stream| {
+            Ok(send(stream, bytes, unix_fd::send_flags())?)
+        })
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
@@ -120,7 +128,9 @@ impl Transport for UnixTransport {
         } else {
             until.check()?;
         }
-        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0))
+        self.retried(until, PollFlags::IN, |stream| {
+            Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0)
+        })
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
@@ -134,7 +144,11 @@ impl Transport for UnixTransport {
 ///
 /// # Errors
 /// [`Stopped`].
-pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -> Result<(), Stopped> {
+pub(crate) fn wait(
+    fd: BorrowedFd<'_>,
+    for_what: PollFlags,
+    until: &Until<'_>,
+) -> Result<(), Stopped> {
     loop {
         let left = until.look()?;
         let timeout = left.map(|left| Timespec {
@@ -144,19 +158,25 @@ pub(crate) fn wait(fd: BorrowedFd<'_>, for_what: PollFlags, until: &Until<'_>) -
         let ready = PollFd::from_borrowed_fd(fd, for_what);
         let polled = match until.canceller {
             None => poll(&mut [ready], timeout.as_ref()),
-            Some(canceller) => poll(&mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)], timeout.as_ref()),
+            Some(canceller) => poll(
+                &mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)],
+                timeout.as_ref(),
+            ),
         };
         match polled {
             // The deadline passed, as the next check shows. Or a signal arrived.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => return Err(Stopped::Cancelled),
+            Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => {
+                return Err(Stopped::Cancelled);
+            }
             Ok(_) => return Ok(()),
             Err(errno) => return Err(Stopped::Io(errno.into())),
         }
     }
 }
 
-/// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report when there is room.
+/// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report
+/// when there is room.
 pub(crate) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
 /// Connects to the socket at `path`, once there is a listener with room. The stream does not block.
@@ -189,9 +209,17 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
             Ok(()) => return Ok(Some(stream)),
             Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}
-            Err(Errno::NOENT) => return Err(Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))),
+            Err(Errno::NOENT) => {
+                return Err(Error::new(
+                    Phase::Find,
+                    ErrorKind::NotFound(path.display().to_string()),
+                ));
+            }
             Err(Errno::CONNREFUSED) => {
-                let text = format!("no process listens at {}: a killed process leaves its socket", path.display());
+                let text = format!(
+                    "no process listens at {}: a killed process leaves its socket",
+                    path.display()
+                );
                 return Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)));
             }
             Err(errno) => return Err(Error::connecting(errno.into())),
@@ -199,8 +227,8 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
     }
 }
 
-/// Waits until the deadline or cancellation. The socket itself cannot be waited for: until it is connected, `poll` reports a
-/// hang-up.
+/// Waits until the deadline or cancellation. The socket itself cannot be waited for: until it is
+/// connected, `poll` reports a hang-up.
 pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
     if let Some(canceller) = until.canceller {
         return wait(canceller.wake(), PollFlags::IN, until);
@@ -213,14 +241,20 @@ pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
 #[cfg(not(target_vendor = "apple"))]
 fn unconnected() -> io::Result<UnixStream> {
     use rustix::net::{SocketFlags, socket_with};
-    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    let fd = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?;
     Ok(UnixStream::from(fd))
 }
 
 /// There are no flags for it: a program started between the two calls inherits the socket too.
 #[cfg(target_vendor = "apple")]
 fn unconnected() -> io::Result<UnixStream> {
-    let stream = UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
+    let stream =
+        UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
     unix_fd::without_signal(stream.as_fd())?;
     stream.set_nonblocking(true)?;

@@ -17,8 +17,8 @@ use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 
 /// The address of a socket, valid while this value exists.
 ///
-/// A path that is too long for an address is reached through its directory, which is opened for that: for a process with other
-/// mounts, our path begins with `/proc/PID/root`.
+/// A path that is too long for an address is reached through its directory, which is opened for
+/// that: for a process with other mounts, our path begins with `/proc/PID/root`.
 #[derive(Debug)]
 pub(super) struct UnixAddress {
     address: SocketAddrUnix,
@@ -28,10 +28,14 @@ pub(super) struct UnixAddress {
 impl UnixAddress {
     /// The address of the socket at `path`.
     ///
-    /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; the system's error for its directory.
+    /// [`ErrorKind::NotAnEndpoint`] for a path that is too long; the system's error for its
+    /// directory.
     pub(super) fn of(path: &Path) -> Result<Self, ErrorKind> {
         match check_path_len(path.as_os_str().len(), SUN_PATH) {
-            Ok(()) => Ok(Self { address: SocketAddrUnix::new(path).map_err(io::Error::from)?, _directory: None }),
+            Ok(()) => Ok(Self {
+                address: SocketAddrUnix::new(path).map_err(io::Error::from)?,
+                _directory: None,
+            }),
             Err(error) => Self::through_directory(path, error),
         }
     }
@@ -46,13 +50,20 @@ impl UnixAddress {
         use std::os::fd::AsRawFd as _;
 
         let too_long = || ErrorKind::NotAnEndpoint(error.to_string());
-        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Err(too_long()) };
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(too_long());
+        };
         // The longest descriptor number.
-        check_path_len("/proc/self/fd/2147483647/".len().saturating_add(name.len()), SUN_PATH).map_err(|_| too_long())?;
+        check_path_len("/proc/self/fd/2147483647/".len().saturating_add(name.len()), SUN_PATH)
+            .map_err(|_| too_long())?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(directory, flags, Mode::empty()).map_err(io::Error::from)?;
+        let directory =
+            rustix::fs::open(directory, flags, Mode::empty()).map_err(io::Error::from)?;
         let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
-        Ok(Self { address: SocketAddrUnix::new(&short).map_err(io::Error::from)?, _directory: Some(directory) })
+        Ok(Self {
+            address: SocketAddrUnix::new(&short).map_err(io::Error::from)?,
+            _directory: Some(directory),
+        })
     }
 
     /// There is no `/proc`.

@@ -5,14 +5,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
 use crate::continuation::FdByte;
 
-/// The most descriptors in one message (`SCM_MAX_FD` of Linux). With room for all of them none is truncated, which would leave it
-/// open on some systems.
+/// The most descriptors in one message (`SCM_MAX_FD` of Linux). With room for all of them none is
+/// truncated, which would leave it open on some systems.
 const MOST: usize = 253;
 
 /// Sends the byte of [`FdByte`] with `fd` attached, in one `sendmsg` (F-20).
@@ -31,7 +31,11 @@ pub(crate) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<
 ///
 /// # Errors
 /// Those of `sendmsg`; `WouldBlock` if the socket is full.
-pub(crate) fn send_with_fd(stream: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
+pub(crate) fn send_with_fd(
+    stream: BorrowedFd<'_>,
+    bytes: &[u8],
+    fd: BorrowedFd<'_>,
+) -> io::Result<usize> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -41,12 +45,16 @@ pub(crate) fn send_with_fd(stream: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<
     Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
 }
 
-/// Receives bytes, and counts and closes the descriptors attached to them. 0 bytes are the end of the input.
+/// Receives bytes, and counts and closes the descriptors attached to them. 0 bytes are the end of
+/// the input.
 ///
 /// # Errors
 /// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
 #[cfg(feature = "conformance")]
-pub(crate) fn receive_counting_fds(stream: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, usize)> {
+pub(crate) fn receive_counting_fds(
+    stream: BorrowedFd<'_>,
+    into: &mut [u8],
+) -> io::Result<(usize, usize)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, receive_flags())?;
@@ -65,8 +73,9 @@ pub(crate) fn send_flags() -> SendFlags {
     return SendFlags::DONTWAIT; // `without_signal` disables the signal.
 }
 
-/// Makes a send to a closed peer an error instead of a signal, on systems where that is set per socket, not per send. std sets it
-/// for sockets that it creates, but not for accepted ones or pairs.
+/// Makes a send to a closed peer an error instead of a signal, on systems where that is set per
+/// socket, not per send. std sets it for sockets that it creates, but not for accepted ones or
+/// pairs.
 ///
 /// # Errors
 /// Once the peer has closed.
@@ -81,15 +90,18 @@ pub(crate) fn without_signal(_: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None` at the end of the input.
+/// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None`
+/// at the end of the input.
 ///
 /// # Errors
-/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but the process has no room for it.
-/// The byte is lost then.
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but
+/// the process has no room for it. The byte is lost then.
 pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
-    let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
+    let (mut byte, mut space) =
+        ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, receive_flags())?;
+    let received =
+        recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, receive_flags())?;
     let mut first = None;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {
@@ -104,7 +116,9 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     }
     if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
         // Linux reports this if the descriptor table is full.
-        return Err(io::Error::other("a descriptor arrived but could not be received: too many are open"));
+        return Err(io::Error::other(
+            "a descriptor arrived but could not be received: too many are open",
+        ));
     }
     if let Some(fd) = &first {
         closed_on_exec(fd)?;
@@ -113,7 +127,8 @@ pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     Ok(Some((FdByte(byte), first)))
 }
 
-/// Never waits. Received descriptors are closed on `exec` if the system has a flag for it; `closed_on_exec` does the others.
+/// Never waits. Received descriptors are closed on `exec` if the system has a flag for it;
+/// `closed_on_exec` does the others.
 #[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
 pub(crate) fn receive_flags() -> RecvFlags {
     RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT
@@ -167,7 +182,10 @@ mod tests {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
-        assert_eq!(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap(), bytes.len());
+        assert_eq!(
+            sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap(),
+            bytes.len()
+        );
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl<T> UserEvents<T> {
 }
 
 impl<T: AsFd> UserEvents<T> {
-    /// Waits until the session ends by itself: the process has exited. Bytes, which no runtime sends here, are read and ignored.
+    /// Waits until the session ends by itself: the process has exited. Bytes, which no runtime
+    /// sends here, are read and ignored.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if it lasts longer; [`ErrorKind::Cancelled`].
@@ -74,8 +75,9 @@ impl<T: AsFd> UserEvents<T> {
 }
 
 impl<C: Connect> Client<C> {
-    /// Starts a session that writes `user_events` through `user_events_data`, which the caller keeps: the runtime gets a duplicate,
-    /// with a separate byte, before its reply is awaited (F-19, F-20).
+    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
+    /// keeps: the runtime gets a duplicate, with a separate byte, before its reply is awaited
+    /// (F-19, F-20).
     ///
     /// # Errors
     /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session of another type.
@@ -87,8 +89,13 @@ impl<C: Connect> Client<C> {
         let drive = Drive::user_events(request, self.checks_limits())?;
         let mut connection = self.connect()?;
         match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
-            (_, AfterReply::UserEvents { session_id }) => Ok(UserEvents { transport: connection.into_transport(), session_id }),
-            _ => Err(Error::new(Phase::Reply, ErrorKind::Unsupported("the runtime did not start a user_events session"))),
+            (_, AfterReply::UserEvents { session_id }) => {
+                Ok(UserEvents { transport: connection.into_transport(), session_id })
+            }
+            _ => Err(Error::new(
+                Phase::Reply,
+                ErrorKind::Unsupported("the runtime did not start a user_events session"),
+            )),
         }
     }
 }

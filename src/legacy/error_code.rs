@@ -35,10 +35,17 @@ open_enum! {
 
 impl DraftErrorCode {
     /// Every code named in the draft.
-    pub const NAMED: &'static [Self] =
-        &[Self::OK, Self::BAD_ENCODING, Self::UNKNOWN_COMMAND, Self::UNKNOWN_MAGIC, Self::BAD_INPUT, Self::UNKNOWN_ERROR];
+    pub const NAMED: &'static [Self] = &[
+        Self::OK,
+        Self::BAD_ENCODING,
+        Self::UNKNOWN_COMMAND,
+        Self::UNKNOWN_MAGIC,
+        Self::BAD_INPUT,
+        Self::UNKNOWN_ERROR,
+    ];
 
-    /// The HRESULT with the same name in later editions. There is none for `BadInput` or for a code without name.
+    /// The HRESULT with the same name in later editions. There is none for `BadInput` or for a code
+    /// without name.
     pub const fn hresult(self) -> Option<HResult> {
         match self {
             Self::OK => Some(HResult::OK),

@@ -4,7 +4,9 @@ use crate::command::Command;
 use crate::header::HEADER_LEN;
 use crate::message::Message;
 use crate::message::eventpipe::{EventLevel, Format};
-use crate::wire::{Array, DecodeError, DecodeErrorKind, Field, IpcString, Reader, Root, clamp, macros::wire_struct};
+use crate::wire::{
+    Array, DecodeError, DecodeErrorKind, Field, IpcString, Reader, Root, clamp, macros::wire_struct,
+};
 
 wire_struct! {
     /// `provider_config` without its last string, as "optional" may be read (F-83).
@@ -90,10 +92,12 @@ pub struct CollectTracingWithoutFilterData<'a> {
     pub providers: Array<'a, ProviderConfigWithoutFilterData<'a>>,
 }
 
-/// Reads a session request in which every provider lacks `filter_data`, a reading of "optional" that no runtime shares.
+/// Reads a session request in which every provider lacks `filter_data`, a reading of "optional"
+/// that no runtime shares.
 ///
-/// This is for requests recorded from such a client. The bytes do not show whether the string is present, so the caller decides for
-/// all providers by calling this function; and no bytes may follow the last provider.
+/// This is for requests recorded from such a client. The bytes do not show whether the string is
+/// present, so the caller decides for all providers by calling this function; and no bytes may
+/// follow the last provider.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{legacy::{SessionLayout, decode_without_filter_data}, message::Message};
@@ -108,18 +112,23 @@ pub struct CollectTracingWithoutFilterData<'a> {
 /// ```
 ///
 /// # Errors
-/// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) if the header's command is not the layout's, those of the payload, and
-/// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes are left.
+/// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) if the header's command is not the
+/// layout's, those of the payload, and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if
+/// bytes are left.
 pub fn decode_without_filter_data<'a>(
     message: &Message<'a>,
     layout: SessionLayout,
 ) -> Result<CollectTracingWithoutFilterData<'a>, DecodeError> {
     let command = layout.command();
     message.expect(command)?;
-    read(Reader::at(message.payload, HEADER_LEN), layout).map_err(|error| error.in_root(Root::of(command)))
+    read(Reader::at(message.payload, HEADER_LEN), layout)
+        .map_err(|error| error.in_root(Root::of(command)))
 }
 
-fn read(mut reader: Reader<'_>, layout: SessionLayout) -> Result<CollectTracingWithoutFilterData<'_>, DecodeError> {
+fn read(
+    mut reader: Reader<'_>,
+    layout: SessionLayout,
+) -> Result<CollectTracingWithoutFilterData<'_>, DecodeError> {
     let circular_buffer_mb = reader.field(Field::CircularBufferMb)?;
     let (output_path, format) = match layout {
         SessionLayout::Draft => (Some(reader.field(Field::OutputPath)?), None),
@@ -131,8 +140,17 @@ fn read(mut reader: Reader<'_>, layout: SessionLayout) -> Result<CollectTracingW
     };
     let providers = reader.field(Field::Providers)?;
     match reader.rest().len() {
-        0 => Ok(CollectTracingWithoutFilterData { circular_buffer_mb, output_path, format, request_rundown, providers }),
-        extra => Err(DecodeError::new(DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, reader.offset())),
+        0 => Ok(CollectTracingWithoutFilterData {
+            circular_buffer_mb,
+            output_path,
+            format,
+            request_rundown,
+            providers,
+        }),
+        extra => Err(DecodeError::new(
+            DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) },
+            reader.offset(),
+        )),
     }
 }
 
@@ -147,7 +165,8 @@ mod tests {
     fn message(code: u16, parts: &[&[u8]]) -> Vec<u8> {
         let payload = parts.concat();
         let size = u16::try_from(HEADER_LEN + payload.len()).unwrap();
-        [&b"DOTNET_IPC_V1\0"[..], &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], &payload].concat()
+        [&b"DOTNET_IPC_V1\0"[..], &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], &payload]
+            .concat()
     }
 
     const PROVIDER: &[u8] = b"\x64\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0A\0\0\0";
@@ -161,31 +180,54 @@ mod tests {
         ];
         for (layout, code, front) in cases {
             let bytes = message(code, &[front, PROVIDER, PROVIDER]);
-            let request = decode_without_filter_data(&Message::decode(&bytes).unwrap(), layout).unwrap();
+            let request =
+                decode_without_filter_data(&Message::decode(&bytes).unwrap(), layout).unwrap();
             assert_eq!((request.circular_buffer_mb, request.providers.len()), (250, 2));
             assert_eq!(request.output_path.is_some(), layout == SessionLayout::Draft);
             assert_eq!(request.format.is_some(), layout != SessionLayout::Draft);
-            assert_eq!(request.request_rundown, (layout == SessionLayout::CollectTracing2).then_some(true));
+            assert_eq!(
+                request.request_rundown,
+                (layout == SessionLayout::CollectTracing2).then_some(true)
+            );
             for len in 20..bytes.len() {
                 let cut = Message { payload: &bytes[20..len], ..Message::decode(&bytes).unwrap() };
-                assert!(decode_without_filter_data(&cut, layout).is_err(), "{layout:?} cut to {len}");
+                assert!(
+                    decode_without_filter_data(&cut, layout).is_err(),
+                    "{layout:?} cut to {len}"
+                );
             }
         }
     }
 
     #[test]
     fn request_with_filter_data_is_refused() {
-        let provider =
-            ProviderConfig { keywords: 1, log_level: EventLevel::ERROR, provider_name: "A".into(), arguments: IpcString::ABSENT };
+        let provider = ProviderConfig {
+            keywords: 1,
+            log_level: EventLevel::ERROR,
+            provider_name: "A".into(),
+            arguments: IpcString::ABSENT,
+        };
         let mut buffer = [0; 100];
         let providers = [provider];
-        let request = CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
+        let request = CollectTracing {
+            circular_buffer_mb: 1,
+            format: Format::NET_TRACE,
+            providers: Array::new(&providers),
+        };
         let len = encode(Command::COLLECT_TRACING, &request, &mut buffer).unwrap();
         let message = Message::decode(&buffer[..len]).unwrap();
-        let error = decode_without_filter_data(&message, SessionLayout::CollectTracing).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::BytesAfterMessage { extra: 4 }, 52));
+        let error =
+            decode_without_filter_data(&message, SessionLayout::CollectTracing).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (DecodeErrorKind::BytesAfterMessage { extra: 4 }, 52)
+        );
         assert_eq!(error.path().to_string(), "CollectTracing");
-        let other = decode_without_filter_data(&message, SessionLayout::CollectTracing2).unwrap_err();
-        assert_eq!(other.kind(), DecodeErrorKind::UnexpectedCommand { code: 0x0202, expected: 0x0203 });
+        let other =
+            decode_without_filter_data(&message, SessionLayout::CollectTracing2).unwrap_err();
+        assert_eq!(
+            other.kind(),
+            DecodeErrorKind::UnexpectedCommand { code: 0x0202, expected: 0x0203 }
+        );
     }
 }

@@ -9,7 +9,8 @@
 //! | error codes | [`DraftErrorCode`]: 0 to 4 and 0xFFFFFFFF | [`HResult`](crate::hresult::HResult) |
 //! | socket and pipe | `dotnetcore-diagnostic-…` | `dotnet-diagnostic-…` |
 //!
-//! The draft and the 3.x edition end with the previous protocol, "Current Implementation (OLD)": [`OldRequest`] and [`OldReply`].
+//! The draft and the 3.x edition end with the previous protocol, "Current Implementation (OLD)":
+//! [`OldRequest`] and [`OldReply`].
 //!
 //! No tested release speaks any of this. Only functions whose names say so decode it, never
 //! [`Message::request`](crate::message::Message::request).
@@ -34,12 +35,14 @@ mod old_request;
 pub use draft::{DraftCollectTracing, DraftProviderConfig};
 pub use error_code::DraftErrorCode;
 pub use filter_data::{
-    CollectTracingWithoutFilterData, ProviderConfigWithoutFilterData, SessionLayout, decode_without_filter_data,
+    CollectTracingWithoutFilterData, ProviderConfigWithoutFilterData, SessionLayout,
+    decode_without_filter_data,
 };
 pub use old_reply::{OldReply, SessionIdWidth};
 pub use old_request::{OldRequest, OldRequestType};
 
-/// The draft's command set `0x01`, "Miscellaneous". No edition has a command in it; since 3.x the set is `Dump`.
+/// The draft's command set `0x01`, "Miscellaneous". No edition has a command in it; since 3.x the
+/// set is `Dump`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, legacy::MISCELLANEOUS};

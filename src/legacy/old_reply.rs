@@ -27,7 +27,8 @@ impl SessionIdWidth {
     }
 }
 
-/// The reply of the old protocol to each [`OldRequest`](super::OldRequest): a bare session id, without header.
+/// The reply of the old protocol to each [`OldRequest`](super::OldRequest): a bare session id,
+/// without header.
 ///
 /// | bytes | what |
 /// |---|---|
@@ -73,8 +74,12 @@ impl OldReply {
     /// Reads the reply at the front of `bytes`. Also returns the rest, which belongs to the stream.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) if there are fewer bytes than `width`.
-    pub fn decode_prefix(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), DecodeError> {
+    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) if there are fewer bytes than
+    /// `width`.
+    pub fn decode_prefix(
+        bytes: &[u8],
+        width: SessionIdWidth,
+    ) -> Result<(Self, &[u8]), DecodeError> {
         let mut reader = Reader::new(bytes);
         let id = match width {
             SessionIdWidth::Bits32 => u32::decode(&mut reader).map(Id::Bits32),
@@ -127,18 +132,26 @@ mod tests {
 
     #[test]
     fn reply_is_encoded_in_its_width() {
-        for reply in [OldReply::new_32(7), OldReply::new_64(7), OldReply::ERROR_32, OldReply::ERROR_64] {
+        for reply in
+            [OldReply::new_32(7), OldReply::new_64(7), OldReply::ERROR_32, OldReply::ERROR_64]
+        {
             let mut out = [0xff; 8];
             let mut sink = SliceSink::new(&mut out);
             reply.encode(&mut sink).unwrap();
             assert_eq!(sink.finish(), Ok(reply.width().bytes()));
-            assert_eq!(OldReply::decode_prefix(&out[..reply.width().bytes()], reply.width()), Ok((reply, &[][..])));
+            assert_eq!(
+                OldReply::decode_prefix(&out[..reply.width().bytes()], reply.width()),
+                Ok((reply, &[][..]))
+            );
         }
     }
 
     #[test]
     fn reply_truncated_is_refused() {
         let error = OldReply::decode_prefix(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0));
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0)
+        );
     }
 }

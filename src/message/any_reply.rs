@@ -3,7 +3,9 @@
 use super::Message;
 use super::eventpipe::SessionReply;
 use super::frame::not_a_reply;
-use super::process::{ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail};
+use super::process::{
+    ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail,
+};
 use super::server::{ErrorReply, ResultReply};
 use crate::command::{Command, ReplyType};
 use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Reader, Sink, Source};

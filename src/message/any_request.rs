@@ -2,11 +2,12 @@
 
 use super::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use super::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, StopTracing,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, StopTracing,
 };
 use super::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, ResumeRuntime,
-    SetEnvironmentVariable, Tail,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2,
+    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable, Tail,
 };
 use super::profiler::{AttachProfiler, StartupProfiler};
 use super::request::in_request;
@@ -136,7 +137,9 @@ impl AnyRequest<'_> {
             Self::CollectTracing5(CollectTracing5::Streaming(session)) => session.providers.len(),
             Self::CollectTracing6(CollectTracing6::Streaming(session)) => session.providers.len(),
             Self::CollectTracing5(CollectTracing5::UserEvents(session))
-            | Self::CollectTracing6(CollectTracing6::UserEvents(session)) => session.providers.len(),
+            | Self::CollectTracing6(CollectTracing6::UserEvents(session)) => {
+                session.providers.len()
+            }
             _ => 0,
         }
     }

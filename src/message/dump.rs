@@ -14,7 +14,10 @@
 
 use super::{Request, server::ResultReply};
 use crate::command::Command;
-use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum, macros::wire_struct};
+use crate::wire::{
+    Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum,
+    macros::wire_struct,
+};
 
 open_enum! {
     /// How much a dump holds.
@@ -36,7 +39,8 @@ open_enum! {
     }
 }
 
-/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits; unknown ones are kept.
+/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits; unknown ones are
+/// kept.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::dump::DumpFlags;

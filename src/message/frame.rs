@@ -3,7 +3,8 @@
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{
-    Apart, Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Root, SliceSink, clamp,
+    Apart, Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader,
+    Root, SliceSink, clamp,
 };
 
 /// A message: its header, and its payload as bytes.
@@ -30,10 +31,12 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message at the front of `bytes`. Also returns the rest, which belongs to the continuation.
+    /// Reads the message at the front of `bytes`. Also returns the rest, which belongs to the
+    /// continuation.
     ///
     /// # Errors
-    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) if there are fewer bytes than `size`.
+    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) if there are fewer
+    /// bytes than `size`.
     #[inline]
     pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
         match Self::split(bytes) {
@@ -54,7 +57,8 @@ impl<'a> Message<'a> {
     /// Reads a message that is all of `bytes`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode_prefix), and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are more bytes
+    /// As [`decode`](Self::decode_prefix), and
+    /// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are more bytes
     /// than `size`.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
@@ -64,7 +68,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Reads the payload as a `T`, and returns the bytes after its last field. Offsets count from the header.
+    /// Reads the payload as a `T`, and returns the bytes after its last field. Offsets count from
+    /// the header.
     ///
     /// # Errors
     /// Those of `T`.
@@ -110,7 +115,11 @@ impl<'a> Message<'a> {
 
     /// The result of `read`, or its error with the command's name before a path without root.
     #[inline]
-    pub(super) fn read<T>(&self, command: Command, read: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Result<T, DecodeError> {
+    pub(super) fn read<T>(
+        &self,
+        command: Command,
+        read: impl FnOnce(&mut Reader<'a>) -> Option<T>,
+    ) -> Result<T, DecodeError> {
         let mut reader = self.reader();
         let value = read(&mut reader);
         Self::judged(command, value, &mut reader)
@@ -118,7 +127,11 @@ impl<'a> Message<'a> {
 
     /// The result, or the error.
     #[inline]
-    pub(super) fn judged<T>(command: Command, value: Option<T>, reader: &mut Reader<'a>) -> Result<T, DecodeError> {
+    pub(super) fn judged<T>(
+        command: Command,
+        value: Option<T>,
+        reader: &mut Reader<'a>,
+    ) -> Result<T, DecodeError> {
         match value {
             Some(value) => Ok(value),
             None => Err(fault_in(command, reader).value),
@@ -132,7 +145,8 @@ impl<'a> Message<'a> {
 fn not_whole(bytes: &[u8]) -> Apart<DecodeError> {
     Apart::new(match Header::decode(bytes) {
         Ok(Header { size, .. }) => {
-            DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len()).in_root(Root::PAYLOAD)
+            DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len())
+                .in_root(Root::PAYLOAD)
         }
         Err(error) => error,
     })
@@ -144,7 +158,9 @@ fn not_whole(bytes: &[u8]) -> Apart<DecodeError> {
 fn not_one(bytes: &[u8]) -> Apart<DecodeError> {
     let Some((_, rest)) = Message::split(bytes) else { return not_whole(bytes) };
     let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-    Apart::new(DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD))
+    Apart::new(
+        DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD),
+    )
 }
 
 /// The error of a request that should be of `expected`: in its command or its payload.
@@ -163,7 +179,11 @@ fn fault_of(have: Command, expected: Command, reader: &mut Reader<'_>) -> Apart<
 #[cold]
 #[inline(never)]
 pub(super) fn not_a_reply(reader: &mut Reader<'_>, have: Command) {
-    wrong_code(reader, DecodeErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set);
+    wrong_code(
+        reader,
+        DecodeErrorKind::NotAReply { code: have.code() },
+        have.set == Command::OK.set,
+    );
 }
 
 /// Fails at the command's id, or at its set if that differs too.
@@ -195,10 +215,15 @@ fn fault_in(command: Command, reader: &mut Reader<'_>) -> Apart<DecodeError> {
 /// ```
 ///
 /// # Errors
-/// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes, else [`BufferTooSmall`](EncodeError::BufferTooSmall) with
-/// the size needed. The contents of the buffer are then unspecified.
+/// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes, else
+/// [`BufferTooSmall`](EncodeError::BufferTooSmall) with the size needed. The contents of the buffer
+/// are then unspecified.
 #[inline]
-pub fn encode<T: Encode + ?Sized>(command: Command, payload: &T, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+pub fn encode<T: Encode + ?Sized>(
+    command: Command,
+    payload: &T,
+    buffer: &mut [u8],
+) -> Result<usize, EncodeError> {
     // The size is known after the payload is written, so the header is written last.
     let mut sink = SliceSink::behind(HEADER_LEN, buffer);
     payload.encode(&mut sink)?;
@@ -215,7 +240,10 @@ pub fn encode<T: Encode + ?Sized>(command: Command, payload: &T, buffer: &mut [u
 /// # Errors
 /// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes.
 #[cfg(feature = "alloc")]
-pub fn encode_to_vec<T: Encode + ?Sized>(command: Command, payload: &T) -> Result<alloc::vec::Vec<u8>, EncodeError> {
+pub fn encode_to_vec<T: Encode + ?Sized>(
+    command: Command,
+    payload: &T,
+) -> Result<alloc::vec::Vec<u8>, EncodeError> {
     let size = size(payload.encoded_len()?.saturating_add(HEADER_LEN))?;
     let mut bytes = alloc::vec::Vec::with_capacity(size.into());
     bytes.extend_from_slice(&Header { size, command, reserved: 0 }.to_bytes());

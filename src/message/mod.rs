@@ -1,8 +1,8 @@
 //! Read and write messages: a header and a payload; the request and the reply of every command.
 //!
-//! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply ([`Message::reply_as`]), or an
-//! enum of all kinds ([`AnyRequest`], [`AnyReply`]). In the other direction, [`encode`] and [`Request::encode_message`] write into
-//! the caller's buffer.
+//! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply
+//! ([`Message::reply_as`]), or an enum of all kinds ([`AnyRequest`], [`AnyReply`]). In the other
+//! direction, [`encode`] and [`Request::encode_message`] write into the caller's buffer.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -7,8 +7,8 @@ use crate::wire::{Decode, Encode, EncodeError, LimitError, Root};
 
 /// A request: its command, its reply, and the values that a server refuses.
 ///
-/// The protocol's requests are in the sibling modules. The trait is not sealed: a command newer than this crate can implement it
-/// and use the same exchanges.
+/// The protocol's requests are in the sibling modules. The trait is not sealed: a command newer
+/// than this crate can implement it and use the same exchanges.
 pub trait Request<'a>: Decode<'a> + Encode {
     /// The command in the header.
     const COMMAND: Command;
@@ -50,7 +50,10 @@ pub trait Request<'a>: Decode<'a> + Encode {
 
 /// What is refused in the payload of a request of `command`, with its place in the message.
 #[inline]
-pub(super) fn in_request(command: Command, mut checked: Result<(), LimitError>) -> Result<(), LimitError> {
+pub(super) fn in_request(
+    command: Command,
+    mut checked: Result<(), LimitError>,
+) -> Result<(), LimitError> {
     if let Err(error) = &mut checked {
         error.move_behind(HEADER_LEN);
         error.path_mut().begin(Root::of(command));

@@ -17,7 +17,8 @@ use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink, decode_by_read, macros::wire_struct,
+    Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink, decode_by_read,
+    macros::wire_struct,
 };
 
 wire_struct! {
@@ -49,8 +50,8 @@ wire_struct! {
 /// | 20 | 4 | `hresult` |
 /// | 24 | … | only after `GenerateCoreDump3`: a string with the reason (F-50, F-81) |
 ///
-/// The document prints a size of 28 and gives the code 8 bytes; runtimes send 24 (F-1). Do not wait for a close after an error:
-/// some runtimes keep the connection open (F-5, F-74).
+/// The document prints a size of 28 and gives the code 8 bytes; runtimes send 24 (F-1). Do not wait
+/// for a close after an error: some runtimes keep the connection open (F-5, F-74).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult, message::{Message, server::ErrorReply}};
@@ -84,7 +85,10 @@ impl<'a> ErrorReply<'a> {
     /// # Errors
     /// Those of the payload. The header's command is ignored.
     #[inline]
-    pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
+    pub fn from_message(
+        message: &Message<'a>,
+        command: Option<Command>,
+    ) -> Result<Self, DecodeError> {
         message.read(message.command, |reader| Self::read(reader, command))
     }
 
@@ -101,7 +105,10 @@ impl<'a> ErrorReply<'a> {
     fn fields(reader: &mut Reader<'a>, has_message: bool) -> Option<Self> {
         let hresult = reader.read_field(Field::HResult)?;
         let texted = has_message && !reader.rest().is_empty();
-        Some(Self { hresult, message: if texted { Some(reader.read_field(Field::Message)?) } else { None } })
+        Some(Self {
+            hresult,
+            message: if texted { Some(reader.read_field(Field::Message)?) } else { None },
+        })
     }
 }
 

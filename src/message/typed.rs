@@ -11,18 +11,20 @@ use crate::wire::{Decode as _, DecodeError};
 pub enum Reply<'a, T> {
     /// `0xFF00` with the command's payload.
     Ok(T),
-    /// `0xFF00` without payload: the generic OK of the document, 20 bytes. Current runtimes never send it (F-2).
+    /// `0xFF00` without payload: the generic OK of the document, 20 bytes. Current runtimes never
+    /// send it (F-2).
     OkWithoutPayload,
     /// `0xFFFF`.
     Error(ErrorReply<'a>),
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message as the request `R`. Bytes after the last field are ignored, as in runtimes (F-4).
+    /// Reads the message as the request `R`. Bytes after the last field are ignored, as in runtimes
+    /// (F-4).
     ///
     /// # Errors
-    /// [`UnexpectedCommand`](crate::wire::DecodeErrorKind::UnexpectedCommand) if the header has another command, and those of the
-    /// payload.
+    /// [`UnexpectedCommand`](crate::wire::DecodeErrorKind::UnexpectedCommand) if the header has
+    /// another command, and those of the payload.
     #[inline]
     pub fn request_as<R: Request<'a>>(&self) -> Result<R, DecodeError> {
         self.request_of(R::COMMAND, R::read)
@@ -41,7 +43,10 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "without inlining it takes 28 more instructions: the result is in memory")]
+    #[allow(
+        clippy::inline_always,
+        reason = "without inlining it takes 28 more instructions: the result is in memory"
+    )]
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, DecodeError> {
         let mut reader = self.reader();
         let is_ok = self.command.code() == Command::OK.code();
@@ -58,7 +63,8 @@ impl<'a> Message<'a> {
         Self::judged(R::COMMAND, reply, &mut reader)
     }
 
-    /// Reads the message as the reply to `command`; without it, only errors and the generic OK can be distinguished.
+    /// Reads the message as the reply to `command`; without it, only errors and the generic OK can
+    /// be distinguished.
     ///
     /// # Errors
     /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.

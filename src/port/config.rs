@@ -45,7 +45,8 @@ pub enum PortType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortConfig<'a> {
-    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As in the text, including spaces and `~`.
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As in the text,
+    /// including spaces and `~`.
     pub address: &'a str,
     /// Whether the runtime waits.
     pub suspend_mode: SuspendMode,
@@ -84,8 +85,8 @@ impl<'a> PortConfig<'a> {
         Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
     }
 
-    /// The name of the pipe if the address begins with `\\.\pipe\`, which the document wants omitted; otherwise `None`.
-    /// [`strict`](super::strict()) refuses such an address.
+    /// The name of the pipe if the address begins with `\\.\pipe\`, which the document wants
+    /// omitted; otherwise `None`. [`strict`](super::strict()) refuses such an address.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::port::PortConfig;
@@ -108,9 +109,15 @@ pub(super) enum Tag {
 impl Tag {
     /// The tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78).
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend].map(|mode| (mode.text(), Self::Mode(mode)));
-        let types = [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
-        modes.into_iter().chain(types).find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tag)| tag)
+        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend]
+            .map(|mode| (mode.text(), Self::Mode(mode)));
+        let types =
+            [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
+        modes
+            .into_iter()
+            .chain(types)
+            .find(|(name, _)| name.eq_ignore_ascii_case(text))
+            .map(|(_, tag)| tag)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Whether the default port suspends.
 
-/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a 32-bit hexadecimal number, parsed like C's `strtoul`.
+/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a 32-bit hexadecimal number,
+/// parsed like C's `strtoul`.
 ///
-/// It may begin with white space, a sign, and `0x` or `0X`, and any text may follow. Any number but zero suspends. The document has
-/// only `1` and `0`.
+/// It may begin with white space, a sign, and `0x` or `0X`, and any text may follow. Any number but
+/// zero suspends. The document has only `1` and `0`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::DefaultPortSuspend;
@@ -34,7 +35,10 @@ impl DefaultPortSuspend {
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
         let is_digit = |c: char| c.is_ascii_hexdigit();
         // "0x" without a digit after it is the number 0.
-        let prefixed = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).filter(|digits| digits.starts_with(is_digit));
+        let prefixed = rest
+            .strip_prefix("0x")
+            .or_else(|| rest.strip_prefix("0X"))
+            .filter(|digits| digits.starts_with(is_digit));
         let digits = prefixed.unwrap_or(rest);
         let behind = digits.trim_start_matches(is_digit);
         let end = text.len().saturating_sub(behind.len());
@@ -42,7 +46,8 @@ impl DefaultPortSuspend {
         if digits.is_empty() {
             return Self::NotANumber;
         }
-        u32::from_str_radix(digits, 16).map_or(Self::TooLarge, |magnitude| Self::Number { magnitude, end })
+        u32::from_str_radix(digits, 16)
+            .map_or(Self::TooLarge, |magnitude| Self::Number { magnitude, end })
     }
 
     /// Whether the default port suspends the runtime at startup.

@@ -29,7 +29,8 @@ pub struct IgnoredPart<'a> {
 pub enum IgnoredReason {
     /// An empty part before, between or after semicolons.
     EmptyPort,
-    /// A configuration of only commas, or whose address is only white space. The whole of it is dropped.
+    /// A configuration of only commas, or whose address is only white space. The whole of it is
+    /// dropped.
     NoAddress,
     /// An empty part before, between or after commas.
     EmptyField,
@@ -37,7 +38,8 @@ pub enum IgnoredReason {
     UnknownTag,
     /// A tag of the same kind precedes it.
     LaterTag,
-    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other parts are not reported one by one.
+    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
+    /// parts are not reported one by one.
     ListenPort,
     /// After a NUL. Environment variables cannot contain one.
     BehindNul,
@@ -72,7 +74,8 @@ impl fmt::Display for IgnoredReason {
     }
 }
 
-/// The parts that a runtime ignores, in the order of the text. Empty for an empty text, which counts as unset.
+/// The parts that a runtime ignores, in the order of the text. Empty for an empty text, which
+/// counts as unset.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
@@ -142,7 +145,8 @@ impl<'a> Iterator for Ignored<'a> {
             if let Some(reason) = dropped(entry) {
                 return Some(self.part(entry, reason));
             }
-            (self.fields, self.addressed, self.tags) = (Some(entry.split(',')), false, Tags::default());
+            (self.fields, self.addressed, self.tags) =
+                (Some(entry.split(',')), false, Tags::default());
         }
     }
 }
@@ -172,17 +176,27 @@ mod tests {
     #[test]
     fn empty_parts_have_offset_and_reason() {
         assert_eq!(parts(""), []);
-        assert_eq!(parts(";"), [(0, "", IgnoredReason::EmptyPort), (1, "", IgnoredReason::EmptyPort)]);
+        assert_eq!(
+            parts(";"),
+            [(0, "", IgnoredReason::EmptyPort), (1, "", IgnoredReason::EmptyPort)]
+        );
         assert_eq!(
             parts(",,;a,,connect,"),
-            [(0, ",,", IgnoredReason::NoAddress), (5, "", IgnoredReason::EmptyField), (14, "", IgnoredReason::EmptyField)]
+            [
+                (0, ",,", IgnoredReason::NoAddress),
+                (5, "", IgnoredReason::EmptyField),
+                (14, "", IgnoredReason::EmptyField)
+            ]
         );
         assert_eq!(parts(",a"), [(0, "", IgnoredReason::EmptyField)]);
     }
 
     #[test]
     fn text_after_nul_is_reported_last() {
-        assert_eq!(parts("a,x\0b"), [(2, "x", IgnoredReason::UnknownTag), (3, "\0b", IgnoredReason::BehindNul)]);
+        assert_eq!(
+            parts("a,x\0b"),
+            [(2, "x", IgnoredReason::UnknownTag), (3, "\0b", IgnoredReason::BehindNul)]
+        );
         assert_eq!(parts("\0"), [(0, "\0", IgnoredReason::BehindNul)]);
     }
 

@@ -1,7 +1,7 @@
 //! Parse the environment variables that configure diagnostic ports and suspension at startup.
 //!
-//! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in `DOTNET_DiagnosticPorts`; each of
-//! them can suspend it at startup.
+//! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in
+//! `DOTNET_DiagnosticPorts`; each of them can suspend it at startup.
 //!
 //! | question | type |
 //! |---|---|
@@ -12,7 +12,8 @@
 //! | does the default port suspend? | [`DefaultPortSuspend`] |
 //! | which ports must still be resumed? | [`Suspension`] |
 //!
-//! Text is `&str`: a runtime reads the variable as Unicode, and invalid bytes do not survive (F-79).
+//! Text is `&str`: a runtime reads the variable as Unicode, and invalid bytes do not survive
+//! (F-79).
 #![forbid(unsafe_code)]
 
 //! # Example
@@ -42,11 +43,12 @@ pub use strict::{PortsError, PortsErrorKind, strict};
 pub use suspension::{PortId, ResumeEffect, Suspension, SuspensionError};
 pub use write::{PortAddressError, WritePorts};
 
-/// The variable with the configurations of ports. If it is unset, net10.0.9 also reads `COMPlus_DiagnosticPorts`, contrary to F-78:
-/// clear both.
+/// The variable with the configurations of ports. If it is unset, net10.0.9 also reads
+/// `COMPlus_DiagnosticPorts`, contrary to F-78: clear both.
 pub const PORTS_VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
-/// The variable with the suspend mode of the default port (F-86). Edition 5 once prints it as `DOTNET_DefaultDotnetPortSuspend`.
+/// The variable with the suspend mode of the default port (F-86). Edition 5 once prints it as
+/// `DOTNET_DefaultDotnetPortSuspend`.
 pub const DEFAULT_PORT_SUSPEND_VARIABLE: &str = "DOTNET_DefaultDiagnosticPortSuspend";
 
 /// The offset of `part` in `whole`, which contains it.

@@ -4,16 +4,18 @@ use core::iter::FusedIterator;
 
 use super::config::{PortConfig, PortType, Tags, fields, is_blank, readable};
 
-/// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds them: from last to first (F-59).
+/// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds
+/// them: from last to first (F-59).
 ///
 /// Nothing is refused. As shipped:
-/// - `;` separates ports, `,` separates an address and its tags, and empty parts are skipped, as with C's `strtok`: `,,path` has
-///   the address `path`.
-/// - Nothing is trimmed: `path, nosuspend` suspends, ` path ` is a path with spaces (F-78). `~` is not expanded (F-60). An address
-///   of only white space counts as empty, and its port is dropped.
-/// - Tags ignore case; tags other than `suspend`, `nosuspend`, `connect`, `listen` are ignored; the first of a kind wins.
-/// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and the port is built (seen on
-///   net10.0.9, though F-78 says "anywhere").
+/// - `;` separates ports, `,` separates an address and its tags, and empty parts are skipped, as
+///   with C's `strtok`: `,,path` has the address `path`.
+/// - Nothing is trimmed: `path, nosuspend` suspends, ` path ` is a path with spaces (F-78). `~` is
+///   not expanded (F-60). An address of only white space counts as empty, and its port is dropped.
+/// - Tags ignore case; tags other than `suspend`, `nosuspend`, `connect`, `listen` are ignored; the
+///   first of a kind wins.
+/// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and
+///   the port is built (seen on net10.0.9, though F-78 says "anywhere").
 ///
 /// [`Ignored`](super::Ignored) reports the ignored parts.
 ///
@@ -61,7 +63,11 @@ fn port(entry: &str) -> Option<PortConfig<'_>> {
     let address = fields.next().filter(|address| !is_blank(address))?;
     let tags = Tags::of(fields);
     let port_type = tags.kind.unwrap_or_default();
-    (port_type != PortType::Listen).then(|| PortConfig { address, suspend_mode: tags.mode.unwrap_or_default(), port_type })
+    (port_type != PortType::Listen).then(|| PortConfig {
+        address,
+        suspend_mode: tags.mode.unwrap_or_default(),
+        port_type,
+    })
 }
 
 #[cfg(test)]
@@ -77,10 +83,14 @@ mod tests {
     #[test]
     fn ports_iterate_last_first() {
         assert_eq!(addresses("a;b;c"), ["c", "b", "a"]);
-        assert_eq!(Ports::new("a;b;c").rev().map(|port| port.address).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(
+            Ports::new("a;b;c").rev().map(|port| port.address).collect::<Vec<_>>(),
+            ["a", "b", "c"]
+        );
         let mut both = Ports::new("a;b;c");
         assert_eq!(
-            [both.next(), both.next_back(), both.next(), both.next_back()].map(|p| p.map(|p| p.address)),
+            [both.next(), both.next_back(), both.next(), both.next_back()]
+                .map(|p| p.map(|p| p.address)),
             [Some("c"), Some("a"), Some("b"), None]
         );
     }

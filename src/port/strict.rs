@@ -7,19 +7,21 @@ use super::{Ports, offset_in};
 use crate::endpoint::PIPE_PREFIX;
 use crate::wire::clamp;
 
-/// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like [`Ports`].
+/// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like
+/// [`Ports`].
 ///
 /// ```text
 /// <port address>[,tag[...]][;<port address>[,tag[...]][...]]
 /// tag ::= <SUSPEND_MODE> | <PORT_TYPE>    <SUSPEND_MODE> ::= suspend | nosuspend    <PORT_TYPE> ::= connect
 /// ```
 ///
-/// No part is empty, and tags are spelled as printed. More than one of a kind is allowed: the text says that the first counts. An
-/// address is anything except white space, even the name of a tag (`nosuspend,connect`), and has no `\\.\pipe\` prefix. The
-/// document's "full path" is not checked, since the same text is a pipe's name on Windows.
+/// No part is empty, and tags are spelled as printed. More than one of a kind is allowed: the text
+/// says that the first counts. An address is anything except white space, even the name of a tag
+/// (`nosuspend,connect`), and has no `\\.\pipe\` prefix. The document's "full path" is not checked,
+/// since the same text is a pipe's name on Windows.
 ///
-/// By this grammar two of the document's examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends with a semicolon and
-/// `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
+/// By this grammar two of the document's examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends
+/// with a semicolon and `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
 ///
 /// # Errors
 /// [`PortsError`] for the first invalid part.
@@ -50,7 +52,13 @@ pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
             if tag.is_empty() {
                 return fail(PortsErrorKind::EmptyTag, tag);
             }
-            if ![SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), PortType::Connect.text()].contains(&tag) {
+            if ![
+                SuspendMode::Suspend.text(),
+                SuspendMode::NoSuspend.text(),
+                PortType::Connect.text(),
+            ]
+            .contains(&tag)
+            {
                 return fail(PortsErrorKind::UnknownTag, tag);
             }
         }
@@ -139,7 +147,9 @@ mod tests {
 
     #[test]
     fn strict_accepts_only_what_runtime_reads_whole() {
-        for text in ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "] {
+        for text in
+            ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "]
+        {
             assert!(strict(text).is_ok(), "{text}");
             assert_eq!(Ignored::new(text).count(), 0, "{text}");
         }
@@ -147,7 +157,9 @@ mod tests {
 
     #[test]
     fn first_fault_is_reported() {
-        let fault = |text| strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()));
+        let fault = |text| {
+            strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()))
+        };
         assert_eq!(fault(""), Err((PortsErrorKind::EmptyAddress, 0)));
         assert_eq!(fault("/a,;"), Err((PortsErrorKind::EmptyTag, 3)));
         assert_eq!(fault("/a;,connect"), Err((PortsErrorKind::EmptyAddress, 3)));

@@ -46,7 +46,8 @@ pub enum ResumeEffect {
 
 /// Which ports still suspend a runtime: a value of up to `N` configured ports and the default port.
 ///
-/// A resume counts only for the port it arrives on, and the runtime starts when no suspended port is left (F-42).
+/// A resume counts only for the port it arrives on, and the runtime starts when no suspended port
+/// is left (F-42).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortId, Ports, ResumeEffect, Suspension};
@@ -72,10 +73,16 @@ impl<const N: usize> Suspension<N> {
     ///
     /// # Errors
     /// [`SuspensionError::TooManyPorts`] if there are more than `N` of `ports`.
-    pub fn new<'a>(default_suspends: bool, ports: impl IntoIterator<Item = PortConfig<'a>>) -> Result<Self, SuspensionError> {
+    pub fn new<'a>(
+        default_suspends: bool,
+        ports: impl IntoIterator<Item = PortConfig<'a>>,
+    ) -> Result<Self, SuspensionError> {
         let mut state = Self { default_waits: default_suspends, waits: [false; N], configured: 0 };
         for port in ports {
-            let slot = state.waits.get_mut(state.configured).ok_or(SuspensionError::TooManyPorts { capacity: N })?;
+            let slot = state
+                .waits
+                .get_mut(state.configured)
+                .ok_or(SuspensionError::TooManyPorts { capacity: N })?;
             *slot = port.suspend_mode.suspends();
             state.configured = state.configured.saturating_add(1);
         }
@@ -84,7 +91,11 @@ impl<const N: usize> Suspension<N> {
 
     /// How many ports must still be resumed.
     pub fn left(&self) -> usize {
-        self.waits.iter().filter(|waits| **waits).count().saturating_add(usize::from(self.default_waits))
+        self.waits
+            .iter()
+            .filter(|waits| **waits)
+            .count()
+            .saturating_add(usize::from(self.default_waits))
     }
 
     /// Whether no port suspends the runtime any longer.
@@ -110,7 +121,9 @@ impl<const N: usize> Suspension<N> {
         }
         match port {
             PortId::Default => self.default_waits = false,
-            PortId::Configured(index) => *self.waits.get_mut(index).ok_or(SuspensionError::NoSuchPort)? = false,
+            PortId::Configured(index) => {
+                *self.waits.get_mut(index).ok_or(SuspensionError::NoSuchPort)? = false;
+            }
         }
         Ok(match self.left() {
             0 => ResumeEffect::Starts,
@@ -143,7 +156,9 @@ pub enum SuspensionError {
 impl fmt::Display for SuspensionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooManyPorts { capacity } => write!(f, "more ports than the capacity of {capacity}"),
+            Self::TooManyPorts { capacity } => {
+                write!(f, "more ports than the capacity of {capacity}")
+            }
             Self::NoSuchPort => f.write_str("no port has this index"),
         }
     }
@@ -159,7 +174,13 @@ mod tests {
     #[test]
     fn resume_counts_once_per_port() {
         let mut state = Suspension::<3>::new(false, Ports::new("/a;/b;/c,nosuspend")).unwrap();
-        let all = [PortId::Default, PortId::Configured(0), PortId::Configured(1), PortId::Configured(1), PortId::Configured(2)];
+        let all = [
+            PortId::Default,
+            PortId::Configured(0),
+            PortId::Configured(1),
+            PortId::Configured(1),
+            PortId::Configured(2),
+        ];
         let effects = all.map(|port| state.resume(port).unwrap());
         assert_eq!(
             effects,
@@ -179,7 +200,10 @@ mod tests {
     #[test]
     fn runtime_without_suspended_port_starts_at_once() {
         assert!(Suspension::<1>::new(false, Ports::new("/a,nosuspend")).unwrap().is_started());
-        assert_eq!(Suspension::<1>::new(true, Ports::new("a;b")), Err(SuspensionError::TooManyPorts { capacity: 1 }));
+        assert_eq!(
+            Suspension::<1>::new(true, Ports::new("a;b")),
+            Err(SuspensionError::TooManyPorts { capacity: 1 })
+        );
     }
 
     #[test]

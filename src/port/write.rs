@@ -6,9 +6,11 @@ use super::config::{PortConfig, PortType, SuspendMode, is_blank};
 use crate::endpoint::put_text;
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`]. Defaults are not written.
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`].
+/// Defaults are not written.
 ///
-/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the last is written first.
+/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the
+/// last is written first.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
@@ -28,8 +30,8 @@ impl<'p, 'a> WritePorts<'p, 'a> {
     /// The text of `ports`.
     ///
     /// # Errors
-    /// [`PortAddressError`] for the first port that cannot be written: its address is empty or blank, or contains a `;`, a `,` or a
-    /// NUL, or its type is [`Listen`](PortType::Listen).
+    /// [`PortAddressError`] for the first port that cannot be written: its address is empty or
+    /// blank, or contains a `;`, a `,` or a NUL, or its type is [`Listen`](PortType::Listen).
     pub fn new(ports: &'p [PortConfig<'a>]) -> Result<Self, PortAddressError> {
         match ports.iter().position(|port| !can_stand(port)) {
             Some(index) => Err(PortAddressError { index }),
@@ -39,7 +41,9 @@ impl<'p, 'a> WritePorts<'p, 'a> {
 }
 
 fn can_stand(port: &PortConfig<'_>) -> bool {
-    !is_blank(port.address) && !port.address.contains([';', ',', '\0']) && port.port_type == PortType::Connect
+    !is_blank(port.address)
+        && !port.address.contains([';', ',', '\0'])
+        && port.port_type == PortType::Connect
 }
 
 impl fmt::Display for WritePorts<'_, '_> {

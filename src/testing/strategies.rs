@@ -1,8 +1,9 @@
 //! Generate values with proptest: every message and every type of the grammar, valid, boundary and
 //! hostile.
 //!
-//! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own their bytes, and shrink to messages with
-//! fewer and smaller parts. For a client, a server or another codec under test:
+//! Feature `proptest`. Values are those of [`arbitrary`](mod@crate::testing::arbitrary): they own
+//! their bytes, and shrink to messages with fewer and smaller parts. For a client, a server or
+//! another codec under test:
 //!
 //! | | of messages | of one type |
 //! |---|---|---|
@@ -52,8 +53,9 @@ pub fn valid<T: Generate>() -> impl Strategy<Value = Made<T>> {
     chosen().prop_map(|chosen| Made::new(&chosen, Style::Plain))
 }
 
-/// Values of one type at the limits of what readers check: 0 and the largest numbers, levels above the last one, a provider more
-/// than servers accept (F-16), names a unit too long (F-65), text that is absent, empty or not Unicode.
+/// Values of one type at the limits of what readers check: 0 and the largest numbers, levels above
+/// the last one, a provider more than servers accept (F-16), names a unit too long (F-65), text
+/// that is absent, empty or not Unicode.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{message::eventpipe::ProviderConfig, testing::strategies};
@@ -103,7 +105,8 @@ pub fn hostile<T: Generate>() -> impl Strategy<Value = Vec<u8>> {
 /// });
 /// ```
 pub fn fixed<T: for<'a> Arbitrary<'a> + Debug>() -> impl Strategy<Value = T> {
-    vec(any::<u8>(), 64).prop_filter_map("no value", |chosen| Unstructured::new(&chosen).arbitrary().ok())
+    vec(any::<u8>(), 64)
+        .prop_filter_map("no value", |chosen| Unstructured::new(&chosen).arbitrary().ok())
 }
 
 /// Requests of any command, known or not, as whole messages.

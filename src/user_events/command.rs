@@ -7,7 +7,8 @@ use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
 use crate::wire::{Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
 
 /// The fields of a record, as registered with the kernel ("Tracepoint Format V1").
-pub const TRACEPOINT_FORMAT_V1: &str = "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
+pub const TRACEPOINT_FORMAT_V1: &str =
+    "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
 
 /// The longest command string that the kernel accepts, including the NUL (F-65).
 pub const MAX_COMMAND_LEN: usize = 512;
@@ -20,10 +21,11 @@ pub const MAX_COMMAND_LEN: usize = 512;
 /// | 1 | a space |
 /// | 74 | [`TRACEPOINT_FORMAT_V1`] |
 ///
-/// A [`UserReg`](super::UserReg) points to it, followed by a NUL. Names are UTF-16 in a session request, and UTF-8 here: the limit
-/// is in bytes, not units. A name that contains a space or NUL, or is not valid Unicode, has no command string. Runtimes do not
-/// check: they register the part before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and released .NET 10
-/// builds crash on a longer name (P-19).
+/// A [`UserReg`](super::UserReg) points to it, followed by a NUL. Names are UTF-16 in a session
+/// request, and UTF-8 here: the limit is in bytes, not units. A name that contains a space or NUL,
+/// or is not valid Unicode, has no command string. Runtimes do not check: they register the part
+/// before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and released .NET
+/// 10 builds crash on a longer name (P-19).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::TracepointCommand;
@@ -48,8 +50,9 @@ impl<'a> TracepointCommand<'a> {
     /// The command string of the tracepoint `name`.
     ///
     /// # Errors
-    /// [`EncodeError::EmptyName`] if it is empty or absent, [`EncodeError::ForbiddenUnit`] at a space, a NUL or half a surrogate
-    /// pair, [`EncodeError::PartTooLong`] with its length in UTF-8 above [`MAX_TRACEPOINT_NAME_LEN`].
+    /// [`EncodeError::EmptyName`] if it is empty or absent, [`EncodeError::ForbiddenUnit`] at a
+    /// space, a NUL or half a surrogate pair, [`EncodeError::PartTooLong`] with its length in
+    /// UTF-8 above [`MAX_TRACEPOINT_NAME_LEN`].
     pub fn new(name: IpcString<'a>) -> Result<Self, EncodeError> {
         if name.is_empty() {
             return Err(EncodeError::EmptyName);
@@ -60,7 +63,9 @@ impl<'a> TracepointCommand<'a> {
                 Ok(' ') => return Err(EncodeError::ForbiddenUnit { unit: 0x20 }),
                 Ok('\0') => return Err(EncodeError::ForbiddenUnit { unit: 0 }),
                 Ok(c) => len = len.saturating_add(c.len_utf8()),
-                Err(lone) => return Err(EncodeError::ForbiddenUnit { unit: lone.unpaired_surrogate() }),
+                Err(lone) => {
+                    return Err(EncodeError::ForbiddenUnit { unit: lone.unpaired_surrogate() });
+                }
             }
         }
         if len > MAX_TRACEPOINT_NAME_LEN {
@@ -72,13 +77,16 @@ impl<'a> TracepointCommand<'a> {
     /// Reads a command string, without the final NUL. The first space ends the name.
     ///
     /// # Errors
-    /// For `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at its place,
-    /// [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first NUL or byte that is not UTF-8,
-    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte beyond the limit. Otherwise
-    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte that differs from
-    /// [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
+    /// For `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at
+    /// its place, [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first
+    /// NUL or byte that is not UTF-8,
+    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte
+    /// beyond the limit. Otherwise
+    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte
+    /// that differs from [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
     pub fn parse(text: &'a [u8]) -> Result<Self, UserEventsError> {
-        let of_name = |kind, offset| Err(UserEventsError::new(kind, offset).within(Field::TracepointName));
+        let of_name =
+            |kind, offset| Err(UserEventsError::new(kind, offset).within(Field::TracepointName));
         let end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
         let (name, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
         if name.is_empty() {
@@ -91,12 +99,18 @@ impl<'a> TracepointCommand<'a> {
             return of_name(UserEventsErrorKind::BadTracepointName { byte: *byte }, bad);
         }
         if name.len() > MAX_TRACEPOINT_NAME_LEN {
-            return of_name(UserEventsErrorKind::TracepointNameTooLong { len: clamp(name.len()) }, MAX_TRACEPOINT_NAME_LEN);
+            return of_name(
+                UserEventsErrorKind::TracepointNameTooLong { len: clamp(name.len()) },
+                MAX_TRACEPOINT_NAME_LEN,
+            );
         }
         if rest.strip_prefix(b" ") != Some(TRACEPOINT_FORMAT_V1.as_bytes()) {
             let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
             let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
-            return Err(UserEventsError::new(UserEventsErrorKind::UnknownTracepointFormat, end.saturating_add(same)));
+            return Err(UserEventsError::new(
+                UserEventsErrorKind::UnknownTracepointFormat,
+                end.saturating_add(same),
+            ));
         }
         Ok(Self { name: IpcString::new(utf8.unwrap_or_default()) })
     }
@@ -106,7 +120,8 @@ impl<'a> TracepointCommand<'a> {
         self.name
     }
 
-    /// Writes the text and a final NUL, as the kernel expects, and returns the length in bytes, including the NUL.
+    /// Writes the text and a final NUL, as the kernel expects, and returns the length in bytes,
+    /// including the NUL.
     ///
     /// # Errors
     /// [`EncodeError::BufferTooSmall`]; [`MAX_COMMAND_LEN`] bytes are always enough.
@@ -167,7 +182,10 @@ mod tests {
         assert_eq!(command.write_c_string(&mut buffer), Ok(512));
         assert_eq!(buffer[511], 0);
         assert_eq!(TracepointCommand::parse(&buffer[..511]), Ok(command));
-        assert_eq!(command.write_c_string(&mut buffer[..511]), Err(EncodeError::BufferTooSmall { needed: 512 }));
+        assert_eq!(
+            command.write_c_string(&mut buffer[..511]),
+            Err(EncodeError::BufferTooSmall { needed: 512 })
+        );
     }
 
     #[test]
@@ -182,8 +200,13 @@ mod tests {
     #[test]
     fn limit_is_in_bytes_of_utf8_not_in_units() {
         // 219 units, 438 bytes; 146 units, 438 bytes; 110 pairs of units, 440 bytes.
-        for (name, len) in [("é".repeat(219), 438), ("診".repeat(146), 438), ("😀".repeat(110), 440)] {
-            assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(EncodeError::PartTooLong { len, max: 436 }));
+        for (name, len) in
+            [("é".repeat(219), 438), ("診".repeat(146), 438), ("😀".repeat(110), 440)]
+        {
+            assert_eq!(
+                TracepointCommand::new(IpcString::new(&name)),
+                Err(EncodeError::PartTooLong { len, max: 436 })
+            );
         }
         let name = "😀".repeat(109);
         let command = TracepointCommand::new(IpcString::new(&name)).unwrap();
@@ -208,22 +231,43 @@ mod tests {
         assert_eq!(refused("".into()), EncodeError::EmptyName);
         assert_eq!(refused("a b".into()), EncodeError::ForbiddenUnit { unit: 0x20 });
         assert_eq!(refused("a\0".into()), EncodeError::ForbiddenUnit { unit: 0 });
-        assert_eq!(refused(IpcString::from_units(&[0x61, 0xd800])), EncodeError::ForbiddenUnit { unit: 0xd800 });
+        assert_eq!(
+            refused(IpcString::from_units(&[0x61, 0xd800])),
+            EncodeError::ForbiddenUnit { unit: 0xd800 }
+        );
     }
 
     #[test]
     fn text_without_a_name_is_refused() {
-        assert_eq!(fault(""), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
-        assert_eq!(fault(text("")), (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into()));
+        assert_eq!(
+            fault(""),
+            (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into())
+        );
+        assert_eq!(
+            fault(text("")),
+            (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into())
+        );
     }
 
     #[test]
     fn bytes_invalid_in_a_name_are_refused() {
         let name = "tracepoint_name";
-        assert_eq!(fault(text("a\0b")), (UserEventsErrorKind::BadTracepointName { byte: 0 }, 1, name.into()));
-        assert_eq!(fault(b"ab\xff u8"), (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 2, name.into()));
-        assert_eq!(fault(b"\0\xff u8"), (UserEventsErrorKind::BadTracepointName { byte: 0 }, 0, name.into()));
-        assert_eq!(fault(b"\xff\0 u8"), (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 0, name.into()));
+        assert_eq!(
+            fault(text("a\0b")),
+            (UserEventsErrorKind::BadTracepointName { byte: 0 }, 1, name.into())
+        );
+        assert_eq!(
+            fault(b"ab\xff u8"),
+            (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 2, name.into())
+        );
+        assert_eq!(
+            fault(b"\0\xff u8"),
+            (UserEventsErrorKind::BadTracepointName { byte: 0 }, 0, name.into())
+        );
+        assert_eq!(
+            fault(b"\xff\0 u8"),
+            (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 0, name.into())
+        );
     }
 
     #[test]

@@ -94,17 +94,29 @@ impl fmt::Display for UserEventsErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Grammar(kind) => kind.fmt(f),
-            Self::WrongStructSize { size, expected } => write!(f, "size is {size}, expected {expected}"),
+            Self::WrongStructSize { size, expected } => {
+                write!(f, "size is {size}, expected {expected}")
+            }
             Self::NonZeroPadding { byte } => write!(f, "padding is {byte:#04x}, expected 0x00"),
             Self::RelLocOutOfRange { offset, len } => {
-                write!(f, "{len} bytes at offset {offset} from here are not all within the record's data")
+                write!(
+                    f,
+                    "{len} bytes at offset {offset} from here are not all within the record's data"
+                )
             }
-            Self::UnknownTracepointFormat => f.write_str("expected the fields of tracepoint format version 1"),
+            Self::UnknownTracepointFormat => {
+                f.write_str("expected the fields of tracepoint format version 1")
+            }
             Self::EmptyTracepointName => f.write_str("the tracepoint name is empty"),
             Self::TracepointNameTooLong { len } => {
-                write!(f, "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}")
+                write!(
+                    f,
+                    "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}"
+                )
             }
-            Self::BadTracepointName { byte } => write!(f, "byte {byte:#04x} is not allowed in a tracepoint name"),
+            Self::BadTracepointName { byte } => {
+                write!(f, "byte {byte:#04x} is not allowed in a tracepoint name")
+            }
         }
     }
 }

@@ -4,7 +4,9 @@ use core::fmt;
 
 use super::Metadata;
 use crate::message::process::Tail;
-use crate::wire::{Decode, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source, decode_by_read};
+use crate::wire::{
+    Decode, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source, decode_by_read,
+};
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
 ///
@@ -25,8 +27,8 @@ use crate::wire::{Decode, Encode, EncodeError, Field, Fields, Guid, Reader, Sink
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionItem<'a> {
-    /// The event's metadata. The runtime sends it only the first time (P-23), for native events too (F-28); racing threads may each
-    /// send it, and so may each version of an event (P-20).
+    /// The event's metadata. The runtime sends it only the first time (P-23), for native events too
+    /// (F-28); racing threads may each send it, and so may each version of an event (P-20).
     Metadata(Metadata<'a>),
     /// The activity in which the event was written. Omitted by the runtime if zero.
     ActivityId(Guid),
@@ -89,7 +91,10 @@ impl Encode for ExtensionItem<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let label = self.label();
-        if matches!((self, label), (Self::Unknown { .. }, METADATA | ACTIVITY_ID | RELATED_ACTIVITY_ID)) {
+        if matches!(
+            (self, label),
+            (Self::Unknown { .. }, METADATA | ACTIVITY_ID | RELATED_ACTIVITY_ID)
+        ) {
             return Err(EncodeError::NotUnknown { code: label });
         }
         label.encode(sink)?;
@@ -102,10 +107,12 @@ impl Encode for ExtensionItem<'_> {
     }
 }
 
-/// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s, to the end of the bytes.
+/// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s,
+/// to the end of the bytes.
 ///
-/// Holds either bytes, each item already checked, or the caller's items. Equality compares the items. Items may occur in any order
-/// and more than once; runtimes write metadata, `ActivityId`, `RelatedActivityId`, and omit what is missing (F-67).
+/// Holds either bytes, each item already checked, or the caller's items. Equality compares the
+/// items. Items may occur in any order and more than once; runtimes write metadata, `ActivityId`,
+/// `RelatedActivityId`, and omit what is missing (F-67).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Metadata};
@@ -155,17 +162,22 @@ impl<'a> Extension<'a> {
 
     /// The first metadata.
     pub fn metadata(&self) -> Option<Metadata<'a>> {
-        self.iter().find_map(|item| if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None })
+        self.iter().find_map(|item| {
+            if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None }
+        })
     }
 
     /// The first `ActivityId`.
     pub fn activity_id(&self) -> Option<Guid> {
-        self.iter().find_map(|item| if let ExtensionItem::ActivityId(id) = item { Some(id) } else { None })
+        self.iter()
+            .find_map(|item| if let ExtensionItem::ActivityId(id) = item { Some(id) } else { None })
     }
 
     /// The first `RelatedActivityId`.
     pub fn related_activity_id(&self) -> Option<Guid> {
-        self.iter().find_map(|item| if let ExtensionItem::RelatedActivityId(id) = item { Some(id) } else { None })
+        self.iter().find_map(|item| {
+            if let ExtensionItem::RelatedActivityId(id) = item { Some(id) } else { None }
+        })
     }
 }
 
@@ -230,7 +242,8 @@ impl fmt::Debug for Extension<'_> {
     }
 }
 
-/// Takes the rest: only the record knows the length of an extension. A fault is in `extension[1].metadata`.
+/// Takes the rest: only the record knows the length of an extension. A fault is in
+/// `extension[1].metadata`.
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
@@ -281,7 +294,8 @@ mod tests {
     const BYTES: &[u8; 44] = b"\x01\x05\0\0\0P\0\0\0\x2a\x020123456789abcdef\x03fedcba9876543210";
 
     fn decode(bytes: &[u8]) -> Result<Extension<'_>, (DecodeErrorKind, usize, String)> {
-        Extension::decode(&mut Reader::new(bytes)).map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
+        Extension::decode(&mut Reader::new(bytes))
+            .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
 
     fn encode(items: &[ExtensionItem<'_>]) -> Result<usize, EncodeError> {
@@ -292,7 +306,11 @@ mod tests {
     #[test]
     fn runtime_order_roundtrips() {
         let metadata = Metadata::named("P".into(), &[0x2a]).unwrap();
-        let items = [ExtensionItem::Metadata(metadata), ExtensionItem::ActivityId(ID), ExtensionItem::RelatedActivityId(RELATED)];
+        let items = [
+            ExtensionItem::Metadata(metadata),
+            ExtensionItem::ActivityId(ID),
+            ExtensionItem::RelatedActivityId(RELATED),
+        ];
         let mut out = [0; 44];
         let mut sink = SliceSink::new(&mut out);
         Extension::new(&items).encode(&mut sink).unwrap();
@@ -301,7 +319,10 @@ mod tests {
         let extension = decode(BYTES).unwrap();
         assert_eq!(extension, Extension::new(&items));
         assert_eq!(extension.metadata(), Some(metadata));
-        assert_eq!((extension.activity_id(), extension.related_activity_id()), (Some(ID), Some(RELATED)));
+        assert_eq!(
+            (extension.activity_id(), extension.related_activity_id()),
+            (Some(ID), Some(RELATED))
+        );
     }
 
     #[test]
@@ -309,7 +330,10 @@ mod tests {
         let extension = decode(&[]).unwrap();
         assert!(extension.is_empty() && Extension::EMPTY.is_empty());
         assert_eq!(extension, Extension::default());
-        assert_eq!((extension.metadata(), extension.activity_id(), extension.related_activity_id()), (None, None, None));
+        assert_eq!(
+            (extension.metadata(), extension.activity_id(), extension.related_activity_id()),
+            (None, None, None)
+        );
         assert_eq!(encode(&[]), Ok(0));
     }
 
@@ -351,7 +375,10 @@ mod tests {
     #[test]
     fn length_of_32_bits_does_not_wrap() {
         let count = DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
-        assert_eq!(decode(b"\x01\xff\xff\xff\xff\x00"), Err((count, 1, "extension[0].metadata".into())));
+        assert_eq!(
+            decode(b"\x01\xff\xff\xff\xff\x00"),
+            Err((count, 1, "extension[0].metadata".into()))
+        );
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //! | 15–8 | type | `'*'` | `'*'` |
 //! | 7–0 | number | 0 | 2 |
 //!
-//! The argument's type is declared as a pointer to the structure, so its size is that of a pointer: 8 bytes in a 64-bit process, 4
-//! in a 32-bit one. `PowerPC`, MIPS, SPARC and Alpha encode direction and size differently; these numbers are wrong there.
+//! The argument's type is declared as a pointer to the structure, so its size is that of a pointer:
+//! 8 bytes in a 64-bit process, 4 in a 32-bit one. `PowerPC`, MIPS, SPARC and Alpha encode
+//! direction and size differently; these numbers are wrong there.
 
 use super::user_reg::UserReg;
 use super::user_unreg::UserUnreg;

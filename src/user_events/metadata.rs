@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::wire::{
-    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Fields, IpcString, Reader, Sink, Source, clamp,
-    decode_by_read,
+    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Fields, IpcString, Reader,
+    Sink, Source, clamp, decode_by_read,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
@@ -15,12 +15,14 @@ use crate::wire::{
 /// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; missing in early .NET 10 builds (F-27) |
 /// | … | the event's own metadata, as in a `MetadataBlock` of nettrace version 5, without `MetadataId` and `ProviderName` |
 ///
-/// So everything after the length equals the payload of a stream's metadata after `MetadataId` (P-23). For a native event this is
-/// its id, an empty name, keywords, version, level, and a field count of 0.
+/// So everything after the length equals the payload of a stream's metadata after `MetadataId`
+/// (P-23). For a native event this is its id, an empty name, keywords, version, level, and a field
+/// count of 0.
 ///
-/// The bytes do not show whether the name is present: that depends on the runtime. So the decoded bytes are kept whole; call
-/// [`split_provider_name`](Self::split_provider_name) only if the name is known to be present. Early builds begin with the event's
-/// id, a `u32`. Equality compares the bytes.
+/// The bytes do not show whether the name is present: that depends on the runtime. So the decoded
+/// bytes are kept whole; call [`split_provider_name`](Self::split_provider_name) only if the name
+/// is known to be present. Early builds begin with the event's id, a `u32`. Equality compares the
+/// bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::Metadata;
@@ -48,7 +50,8 @@ impl<'a> Metadata<'a> {
     /// The provider's name, then the event's own metadata, as runtimes send it.
     ///
     /// # Errors
-    /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it contains a NUL, which would end it.
+    /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it
+    /// contains a NUL, which would end it.
     pub fn named(provider_name: IpcString<'a>, metadata: &'a [u8]) -> Result<Self, EncodeError> {
         if provider_name.is_absent() {
             return Err(EncodeError::EmptyName);
@@ -62,8 +65,8 @@ impl<'a> Metadata<'a> {
     /// The provider's name and the event's own metadata, for a runtime that sends the name.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before its NUL. The offset counts from
-    /// the end of the length.
+    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before
+    /// its NUL. The offset counts from the end of the length.
     pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), DecodeError> {
         if let Some(name) = self.provider_name {
             return Ok((name, self.rest));
@@ -72,7 +75,8 @@ impl<'a> Metadata<'a> {
         let Some(end) = units.map(|units| units.saturating_mul(2)) else {
             let odd = self.rest.len() & 1;
             let kind = DecodeErrorKind::UnexpectedEnd { needed: 2, remaining: clamp(odd) };
-            return Err(DecodeError::new(kind, self.rest.len().saturating_sub(odd)).within(Field::ProviderName));
+            return Err(DecodeError::new(kind, self.rest.len().saturating_sub(odd))
+                .within(Field::ProviderName));
         };
         let (name, behind) = self.rest.split_at_checked(end).unwrap_or_default();
         Ok((IpcString::from_wire_units(name), behind.get(2..).unwrap_or_default()))
@@ -86,7 +90,9 @@ impl<'a> Metadata<'a> {
 
     /// How many bytes follow the length.
     pub fn len(&self) -> usize {
-        let name = self.provider_name.map_or(0, |name| name.units_len().saturating_add(1).saturating_mul(2));
+        let name = self
+            .provider_name
+            .map_or(0, |name| name.units_len().saturating_add(1).saturating_mul(2));
         name.saturating_add(self.rest.len())
     }
 
@@ -168,7 +174,10 @@ mod tests {
     fn name_ends_at_nul_unit_not_at_two_zero_bytes() {
         // Units 0x0041, 0x4100: two adjacent zero bytes, at an odd offset.
         let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
-        assert_eq!(block.split_provider_name(), Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..])));
+        assert_eq!(
+            block.split_provider_name(),
+            Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..]))
+        );
     }
 
     #[test]
@@ -176,22 +185,33 @@ mod tests {
         for (bytes, offset, remaining) in [(&b""[..], 0, 0), (b"P\0", 2, 0), (b"P\0\0", 2, 1)] {
             let error = Metadata::new(bytes).split_provider_name().unwrap_err();
             assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 2, remaining });
-            assert_eq!((error.offset(), error.path().to_string()), (offset, "provider_name".into()));
+            assert_eq!(
+                (error.offset(), error.path().to_string()),
+                (offset, "provider_name".into())
+            );
         }
     }
 
     #[test]
     fn name_with_inner_nul_is_refused() {
         assert_eq!(Metadata::named(IpcString::ABSENT, &[]), Err(EncodeError::EmptyName));
-        assert_eq!(Metadata::named("a\0b".into(), &[]), Err(EncodeError::ForbiddenUnit { unit: 0 }));
+        assert_eq!(
+            Metadata::named("a\0b".into(), &[]),
+            Err(EncodeError::ForbiddenUnit { unit: 0 })
+        );
         // A name of only its NUL can be read back.
-        assert_eq!(Metadata::named("".into(), &[]).unwrap().split_provider_name(), Ok(("".into(), &[][..])));
+        assert_eq!(
+            Metadata::named("".into(), &[]).unwrap().split_provider_name(),
+            Ok(("".into(), &[][..]))
+        );
     }
 
     #[test]
     fn equality_compares_bytes() {
         assert_eq!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(b"P\0\0\0\x01"));
         assert_ne!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(&[1]));
-        assert!(Metadata::new(&[]).is_empty() && !Metadata::named("".into(), &[]).unwrap().is_empty());
+        assert!(
+            Metadata::new(&[]).is_empty() && !Metadata::named("".into(), &[]).unwrap().is_empty()
+        );
     }
 }

@@ -1,17 +1,21 @@
-//! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the tracepoint gets it.
+//! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the
+//! tracepoint gets it.
 
 use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
-use crate::wire::{Apart, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Sink};
+use crate::wire::{
+    Apart, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Sink,
+};
 
-/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel removes.
+/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
+/// removes.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
 /// | 0 | 1 | `version` |
 /// | 1 | … | [`RecordV1`] if the version is 1 |
 ///
-/// Perf and tracefs prepend the fields common to all tracepoints; offsets inside do not depend on that. An unknown version is not
-/// an error: the rest is kept unchanged.
+/// Perf and tracefs prepend the fields common to all tracepoints; offsets inside do not depend on
+/// that. An unknown version is not an error: the rest is kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1};
@@ -40,7 +44,8 @@ pub enum Record<'a> {
     },
 }
 
-/// A record of version 1, after its `version` (sections "Tracepoint Format V1" and "`User_events` Writing"; F-25, F-66).
+/// A record of version 1, after its `version` (sections "Tracepoint Format V1" and "`User_events`
+/// Writing"; F-25, F-66).
 ///
 /// | offset in [`Record`] | bytes | what |
 /// |---|---|---|
@@ -49,8 +54,9 @@ pub enum Record<'a> {
 /// | 7 | 4 | `payload`, a [`RelLoc`]: its bytes begin after those of the extension |
 /// | 11 | … | the bytes of the extension, then of the payload |
 ///
-/// When reading, both may be anywhere after the fixed fields, may leave gaps and may overlap, as the kernel allows; bytes after
-/// them are ignored (a reader may get a padded record). When writing, they are as above.
+/// When reading, both may be anywhere after the fixed fields, may leave gaps and may overlap, as
+/// the kernel allows; bytes after them are ignored (a reader may get a padded record). When
+/// writing, they are as above.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, RecordV1};
@@ -92,10 +98,11 @@ impl<'a> RecordV1<'a> {
     /// A record, if it can be written.
     ///
     /// # Errors
-    /// [`EncodeError::EventIdTooLarge`]; [`EncodeError::PartTooLong`] if extension or payload have more than 65,535 bytes. Runtimes
-    /// truncate the id, and drop the parts (F-29).
+    /// [`EncodeError::EventIdTooLarge`]; [`EncodeError::PartTooLong`] if extension or payload have
+    /// more than 65,535 bytes. Runtimes truncate the id, and drop the parts (F-29).
     pub fn new(event_id: u32, extension: &'a [u8], payload: &'a [u8]) -> Result<Self, EncodeError> {
-        let id = u16::try_from(event_id).map_err(|_| EncodeError::EventIdTooLarge { id: event_id })?;
+        let id =
+            u16::try_from(event_id).map_err(|_| EncodeError::EventIdTooLarge { id: event_id })?;
         let record = Self { event_id: id, extension, payload };
         record.locations().map(|_| record)
     }
@@ -115,12 +122,14 @@ impl<'a> RecordV1<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record, which takes the rest. The fixed fields are read before the locations are checked.
+    /// Reads a record, which takes the rest. The fixed fields are read before the locations are
+    /// checked.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a fixed field;
-    /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of `extension` or `payload` if any of its
-    /// bytes is outside the data after the fixed fields. An empty array must have a place there too.
+    /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of
+    /// `extension` or `payload` if any of its bytes is outside the data after the fixed fields.
+    /// An empty array must have a place there too.
     #[inline]
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
         match reader.scanned(Self::scan) {
@@ -139,9 +148,16 @@ impl<'a> Record<'a> {
             return None;
         }
         let event_id = u16::scan(&mut fixed)?;
-        let mut find =
-            |end| RelLoc::from_u32(u32::scan(&mut fixed)?).resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
-        Some(Self::V1(RecordV1 { event_id, extension: find(EXTENSION_END)?, payload: find(PAYLOAD_END)? }))
+        let mut find = |end| {
+            RelLoc::from_u32(u32::scan(&mut fixed)?)
+                .resolve(end, FIXED_LEN..all.len())
+                .and_then(|range| all.get(range))
+        };
+        Some(Self::V1(RecordV1 {
+            event_id,
+            extension: find(EXTENSION_END)?,
+            payload: find(PAYLOAD_END)?,
+        }))
     }
 
     /// Reads it again, field by field, to find the error; and records of other versions.
@@ -149,13 +165,21 @@ impl<'a> Record<'a> {
         let all = reader.rest();
         let version = reader.field(Field::Version)?;
         if version != 1 {
-            return Ok(Self::Other { version, rest: reader.take(reader.rest().len()).map_err(|error| error.within(Field::Rest))? });
+            return Ok(Self::Other {
+                version,
+                rest: reader
+                    .take(reader.rest().len())
+                    .map_err(|error| error.within(Field::Rest))?,
+            });
         }
         let extension_at = reader.offset().saturating_add(2);
         let payload_at = extension_at.saturating_add(4);
         let fields = |reader: &mut Reader<'a>| {
-            let fixed =
-                (reader.read_field(Field::EventId)?, reader.read_field(Field::Extension)?, reader.read_field(Field::Payload)?);
+            let fixed = (
+                reader.read_field(Field::EventId)?,
+                reader.read_field(Field::Extension)?,
+                reader.read_field(Field::Payload)?,
+            );
             reader.bytes(reader.rest().len()).map(|_| fixed)
         };
         let (event_id, extension, payload) = reader.explain(fields)?;
@@ -173,7 +197,8 @@ impl<'a> Record<'a> {
 }
 
 /// # Errors
-/// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as [`Record::Other`].
+/// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as
+/// [`Record::Other`].
 #[cold]
 #[inline(never)]
 fn explained<'a>(reader: &mut Reader<'a>) -> Apart<Result<Record<'a>, UserEventsError>> {
@@ -260,7 +285,8 @@ mod tests {
     }
 
     fn decode(bytes: &[u8]) -> Result<Record<'_>, (UserEventsErrorKind, usize, String)> {
-        Record::decode(&mut Reader::new(bytes)).map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
+        Record::decode(&mut Reader::new(bytes))
+            .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
 
     fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
@@ -305,7 +331,9 @@ mod tests {
 
     #[test]
     fn fixed_fields_are_checked_before_arrays() {
-        let end = |needed, remaining| UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining });
+        let end = |needed, remaining| {
+            UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining })
+        };
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
         assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));
@@ -327,7 +355,9 @@ mod tests {
     fn array_outside_data_is_refused() {
         let fault = |bytes: &[u8]| decode(bytes).map(|_| ()).map_err(|e| (e.0, e.1));
         let extension = |offset, len| fault(&located((offset, len), (0, 0), b"12345"));
-        for (offset, len) in [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)] {
+        for (offset, len) in
+            [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)]
+        {
             assert_eq!(extension(offset, len), Err((out_of_range(offset, len), 3)));
         }
         let payload = |offset, len| fault(&located((4, 0), (offset, len), b"12345"));
@@ -338,7 +368,8 @@ mod tests {
 
     #[test]
     fn arrays_may_be_anywhere_in_the_data() {
-        let record = |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
+        let record =
+            |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
         // The payload first; a gap; the same bytes for both; padding after.
         assert_eq!(decode(&located((6, 3), (0, 2), b"cdABC")), record(b"ABC", b"cd"));
         assert_eq!(decode(&located((4, 1), (3, 2), b"A..cd")), record(b"A", b"cd"));
@@ -354,7 +385,10 @@ mod tests {
         assert_eq!(decode(bytes), Ok(other));
         assert_eq!((other.version(), encode(&other).unwrap()), (2, bytes.to_vec()));
         assert_eq!(decode(&[0]), Ok(Record::Other { version: 0, rest: &[] }));
-        assert_eq!(encode(&Record::Other { version: 1, rest: &[] }), Err(EncodeError::NotUnknown { code: 1 }));
+        assert_eq!(
+            encode(&Record::Other { version: 1, rest: &[] }),
+            Err(EncodeError::NotUnknown { code: 1 })
+        );
     }
 
     #[test]
@@ -375,6 +409,9 @@ mod tests {
         assert_eq!(RecordV1::new(0, &[], &long), too_long);
         let record = Record::V1(RecordV1 { event_id: 0, extension: &long, payload: &[] });
         assert_eq!(encode(&record), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
-        assert_eq!(RecordV1::new(u32::MAX, &[], &[]), Err(EncodeError::EventIdTooLarge { id: u32::MAX }));
+        assert_eq!(
+            RecordV1::new(u32::MAX, &[], &[]),
+            Err(EncodeError::EventIdTooLarge { id: u32::MAX })
+        );
     }
 }

@@ -35,7 +35,9 @@ impl RelLoc {
     /// # Errors
     /// [`EncodeError::PartTooLong`] with the value that does not fit in 16 bits.
     pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
-        let fit = |n: usize| u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX.into() });
+        let fit = |n: usize| {
+            u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX.into() })
+        };
         Ok(Self { len: fit(len)?, offset: fit(distance)? })
     }
 
@@ -52,8 +54,8 @@ impl RelLoc {
 
     /// The range of these bytes, if the attribute ends at `end` and the data are at `data`.
     ///
-    /// `None` if any of them is outside the data. This applies to an empty array too: its place must be from the first byte of the
-    /// data to the end of the data.
+    /// `None` if any of them is outside the data. This applies to an empty array too: its place
+    /// must be from the first byte of the data to the end of the data.
     pub fn resolve(self, end: usize, data: Range<usize>) -> Option<Range<usize>> {
         let start = end.checked_add(self.offset.into())?;
         let stop = start.checked_add(self.len.into())?;
@@ -94,8 +96,14 @@ mod tests {
     #[test]
     fn value_over_16_bits_is_refused() {
         assert_eq!(RelLoc::new(65_535, 65_535), Ok(RelLoc { offset: 65_535, len: 65_535 }));
-        assert_eq!(RelLoc::new(65_536, 0), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
-        assert_eq!(RelLoc::new(0, 65_537), Err(EncodeError::PartTooLong { len: 65_537, max: 65_535 }));
+        assert_eq!(
+            RelLoc::new(65_536, 0),
+            Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 })
+        );
+        assert_eq!(
+            RelLoc::new(0, 65_537),
+            Err(EncodeError::PartTooLong { len: 65_537, max: 65_535 })
+        );
     }
 
     #[test]

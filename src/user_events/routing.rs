@@ -57,12 +57,13 @@ impl<'a> Route<'a> {
 ///
 /// 1. Level: it passes if its level is `LogAlways` (0) or at most `logLevel`.
 /// 2. Keywords: it passes if it has none, or one of `keywords`.
-/// 3. The filter, which only checks the id: [`EventFilter::allows`](crate::message::eventpipe::EventFilter::allows).
+/// 3. The filter, which only checks the id:
+///    [`EventFilter::allows`](crate::message::eventpipe::EventFilter::allows).
 /// 4. The set that lists the id, else the default tracepoint:
 ///    [`TracepointConfig::tracepoint_for`](crate::message::eventpipe::TracepointConfig::tracepoint_for).
 ///
-/// The first two are the ETW rules, which the document refers to. So a provider with `keywords` 0 gets only events without
-/// keywords, one with `logLevel` 0 only those of level 0.
+/// The first two are the ETW rules, which the document refers to. So a provider with `keywords` 0
+/// gets only events without keywords, one with `logLevel` 0 only those of level 0.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -118,7 +119,10 @@ mod tests {
             provider_name: "P".into(),
             arguments: IpcString::ABSENT,
             filter: EventFilter::ALL,
-            config: TracepointConfig { default_tracepoint_name: "D".into(), tracepoints: Array::new(SETS) },
+            config: TracepointConfig {
+                default_tracepoint_name: "D".into(),
+                tracepoints: Array::new(SETS),
+            },
         }
     }
 
@@ -134,7 +138,10 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(of), [to("A"); 4]);
         assert_eq!([4, 5, 6, u32::MAX].map(of), [Route::Level; 4]);
         let lowest = UserEventsProviderConfig { log_level: EventLevel::LOG_ALWAYS, ..provider() };
-        assert_eq!(route(&lowest, EventTraits { level: EventLevel::CRITICAL, ..EVENT }), Route::Level);
+        assert_eq!(
+            route(&lowest, EventTraits { level: EventLevel::CRITICAL, ..EVENT }),
+            Route::Level
+        );
         assert_eq!(route(&lowest, EventTraits { level: EventLevel::LOG_ALWAYS, ..EVENT }), to("A"));
     }
 
@@ -163,7 +170,8 @@ mod tests {
         let of = |id| route(&provider(), EventTraits { id, ..EVENT });
         assert_eq!([1, 2, 3, 4, 65_537].map(of), [to("A"), to("A"), to("B"), to("D"), to("B")]);
         assert_eq!(of(65_538), to("D"), "the id is not cut to 16 bits");
-        let config = TracepointConfig { default_tracepoint_name: IpcString::ABSENT, ..provider().config };
+        let config =
+            TracepointConfig { default_tracepoint_name: IpcString::ABSENT, ..provider().config };
         let without = UserEventsProviderConfig { config, ..provider() };
         assert_eq!(route(&without, EventTraits { id: 4, ..EVENT }), Route::NoTracepoint);
         assert_eq!(route(&without, EVENT).tracepoint(), Some("A".into()));
@@ -173,7 +181,10 @@ mod tests {
     #[test]
     fn first_reason_is_given() {
         let filtered = UserEventsProviderConfig { filter: EventFilter::NONE, ..provider() };
-        assert_eq!(route(&filtered, EventTraits { keywords: 1, level: EventLevel::VERBOSE, id: 1 }), Route::Level);
+        assert_eq!(
+            route(&filtered, EventTraits { keywords: 1, level: EventLevel::VERBOSE, id: 1 }),
+            Route::Level
+        );
         assert_eq!(route(&filtered, EventTraits { keywords: 1, ..EVENT }), Route::Keywords);
     }
 }

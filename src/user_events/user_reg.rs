@@ -1,7 +1,9 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind};
-use crate::wire::{Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, SliceSink, Source};
+use crate::wire::{
+    Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, SliceSink, Source,
+};
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
 pub const USER_REG_LEN: usize = 32;
@@ -11,9 +13,9 @@ pub const USER_REG_PACKED_LEN: usize = 28;
 
 /// The `size` of a [`UserReg`], which determines whether padding follows the fields.
 ///
-/// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's structure is not packed: on platforms that align
-/// 64-bit integers to 8, the compiler rounds it up to 32, and .NET passes that (P-18). A kernel accepts a longer structure than its
-/// own if the rest is zero.
+/// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's structure is not
+/// packed: on platforms that align 64-bit integers to 8, the compiler rounds it up to 32, and .NET
+/// passes that (P-18). A kernel accepts a longer structure than its own if the rest is zero.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::UserRegSize;
@@ -53,7 +55,8 @@ impl UserRegSize {
         let offset = reader.offset();
         let size = reader.field(Field::Size)?;
         let wrong = UserEventsErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
-        Self::from_bytes(size).ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
+        Self::from_bytes(size)
+            .ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
     }
 
     /// The bytes after the fields.
@@ -85,8 +88,8 @@ impl Encode for UserRegSize {
 /// | 24 | 4 | `write_index`, written by the kernel |
 /// | 28 | 4 or 0 | padding: zero |
 ///
-/// The fields have the same offsets in 32-bit and 64-bit processes. Integers are little-endian here; the kernel uses the machine's
-/// byte order, which differs only on machines such as s390x.
+/// The fields have the same offsets in 32-bit and 64-bit processes. Integers are little-endian
+/// here; the kernel uses the machine's byte order, which differs only on machines such as s390x.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
@@ -110,7 +113,8 @@ impl Encode for UserRegSize {
 pub struct UserReg {
     /// The size of the structure.
     pub size: UserRegSize,
-    /// The bit at `enable_addr` that the kernel sets while the tracepoint is enabled. The runtime uses 31.
+    /// The bit at `enable_addr` that the kernel sets while the tracepoint is enabled. The runtime
+    /// uses 31.
     pub enable_bit: u8,
     /// The number of bytes at `enable_addr`. The runtime uses 4.
     pub enable_size: u8,
@@ -174,8 +178,8 @@ impl UserReg {
     /// # Errors
     /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
-    /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding that is not zero, as the kernel
-    /// refuses it (`E2BIG`).
+    /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding
+    /// that is not zero, as the kernel refuses it (`E2BIG`).
     #[inline]
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         match reader.scanned(Self::scan) {
@@ -216,7 +220,9 @@ impl UserReg {
         let offset = reader.offset();
         let padding = reader.take(reg.size.padding().len())?;
         match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
-            Some((at, byte)) => Err(UserEventsError::new(UserEventsErrorKind::NonZeroPadding { byte: *byte }, at)),
+            Some((at, byte)) => {
+                Err(UserEventsError::new(UserEventsErrorKind::NonZeroPadding { byte: *byte }, at))
+            }
             None => Ok(reg),
         }
     }
@@ -266,9 +272,13 @@ mod tests {
 
     #[test]
     fn sizes_equal_constants() {
-        let sizes = [(UserRegSize::Packed, USER_REG_PACKED_LEN), (UserRegSize::Padded, USER_REG_LEN)];
+        let sizes =
+            [(UserRegSize::Packed, USER_REG_PACKED_LEN), (UserRegSize::Padded, USER_REG_LEN)];
         for (size, len) in sizes {
-            assert_eq!((usize::try_from(size.bytes()), UserRegSize::from_bytes(size.bytes())), (Ok(len), Some(size)));
+            assert_eq!(
+                (usize::try_from(size.bytes()), UserRegSize::from_bytes(size.bytes())),
+                (Ok(len), Some(size))
+            );
             assert_eq!(size.padding().len() + USER_REG_PACKED_LEN, len);
         }
     }
@@ -287,7 +297,10 @@ mod tests {
             let mut bytes = BYTES;
             bytes[0] = size;
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
-            assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: size.into(), expected: 28 });
+            assert_eq!(
+                error.kind(),
+                UserEventsErrorKind::WrongStructSize { size: size.into(), expected: 28 }
+            );
             assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
         }
     }
@@ -298,7 +311,10 @@ mod tests {
             let mut bytes = BYTES;
             bytes[at..].fill(0x80);
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
-            assert_eq!((error.kind(), error.offset()), (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at));
+            assert_eq!(
+                (error.kind(), error.offset()),
+                (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at)
+            );
             // After 28 bytes it is not part of the structure.
             bytes[0] = 28;
             assert!(UserReg::decode(&mut Reader::new(&bytes)).is_ok());
@@ -311,7 +327,10 @@ mod tests {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();
                 assert!(
-                    matches!(error.kind(), UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })),
+                    matches!(
+                        error.kind(),
+                        UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
+                    ),
                     "{len} of {size}"
                 );
                 assert!(error.offset() <= len);

@@ -9,8 +9,8 @@ pub const USER_UNREG_LEN: usize = 16;
 /// The same, as the type of the `size` field.
 const SIZE: u32 = 16;
 
-/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or not, it has 16 bytes, and no
-/// padding, unlike a [`UserReg`].
+/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or
+/// not, it has 16 bytes, and no padding, unlike a [`UserReg`].
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -47,7 +47,12 @@ impl UserUnreg {
 
     /// The structure that ends `registration`.
     pub const fn of(registration: &UserReg) -> Self {
-        Self { disable_bit: registration.enable_bit, reserved: 0, reserved2: 0, disable_addr: registration.enable_addr }
+        Self {
+            disable_bit: registration.enable_bit,
+            reserved: 0,
+            reserved2: 0,
+            disable_addr: registration.enable_addr,
+        }
     }
 
     /// Reads a structure and moves the reader after it.
@@ -156,8 +161,10 @@ mod tests {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(
-                matches!(error.kind(), UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. }))
-                    && error.offset() <= len,
+                matches!(
+                    error.kind(),
+                    UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
+                ) && error.offset() <= len,
                 "{len}"
             );
         }

@@ -71,7 +71,13 @@ impl Annotations {
     }
 
     /// Takes `len` bytes.
-    pub(super) fn bytes(&mut self, kind: FieldKind, reader: &mut Reader<'_>, len: usize, text: String) -> Result<(), DecodeError> {
+    pub(super) fn bytes(
+        &mut self,
+        kind: FieldKind,
+        reader: &mut Reader<'_>,
+        len: usize,
+        text: String,
+    ) -> Result<(), DecodeError> {
         let offset = reader.offset();
         reader.take(len)?;
         self.note(kind, offset, len, text);
@@ -79,7 +85,11 @@ impl Annotations {
     }
 
     /// Reads the value in a field.
-    pub(super) fn field<'a, T: Annotate<'a>>(&mut self, field: Field, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+    pub(super) fn field<'a, T: Annotate<'a>>(
+        &mut self,
+        field: Field,
+        reader: &mut Reader<'a>,
+    ) -> Result<(), DecodeError> {
         self.in_field(field, |notes| T::annotate(reader, notes))
     }
 
@@ -89,12 +99,20 @@ impl Annotations {
     }
 
     /// Reads the item of an array.
-    pub(super) fn item<'a, T: Annotate<'a>>(&mut self, index: u32, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+    pub(super) fn item<'a, T: Annotate<'a>>(
+        &mut self,
+        index: u32,
+        reader: &mut Reader<'a>,
+    ) -> Result<(), DecodeError> {
         self.below(&format!("[{index}]"), |notes| T::annotate(reader, notes))
     }
 
     /// Reads an array whose items take at least `item` bytes each.
-    pub(super) fn items<'a, T: Annotate<'a>>(&mut self, item: usize, reader: &mut Reader<'a>) -> Result<(), DecodeError> {
+    pub(super) fn items<'a, T: Annotate<'a>>(
+        &mut self,
+        item: usize,
+        reader: &mut Reader<'a>,
+    ) -> Result<(), DecodeError> {
         // Refuse an impossible count before walking it.
         let count = reader.clone().count(item);
         self.part(FieldKind::ItemCount, reader, |count: &u32| format!("{count} items"))?;
@@ -107,7 +125,13 @@ impl Annotations {
             notes.below(field, |notes| notes.note(FieldKind::Plain, offset, len, text));
         };
         note(self, "magic", 0, 14, "\"DOTNET_IPC_V1\"".into());
-        note(self, "size", 14, 2, format!("{} = {HEADER_LEN} + {}", header.size, header.payload_len()));
+        note(
+            self,
+            "size",
+            14,
+            2,
+            format!("{} = {HEADER_LEN} + {}", header.size, header.payload_len()),
+        );
         let set = header.command.set_name().unwrap_or("unknown");
         note(self, "command_set", 16, 1, format!("{:#04x} {set}", header.command.set));
         let id = header.command.name().unwrap_or("unknown");
@@ -119,14 +143,20 @@ impl Annotations {
     pub(super) fn advertise(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         Advertise::decode(bytes)?;
         let mut reader = Reader::new(bytes);
-        self.below("magic", |notes| notes.bytes(FieldKind::Plain, &mut reader, ADVERTISE_MAGIC.len(), "\"ADVR_V1\"".into()))?;
+        self.below("magic", |notes| {
+            notes.bytes(FieldKind::Plain, &mut reader, ADVERTISE_MAGIC.len(), "\"ADVR_V1\"".into())
+        })?;
         self.field::<Guid>(Field::RuntimeCookie, &mut reader)?;
         self.field::<u64>(Field::ProcessId, &mut reader)?;
         self.field::<u16>(Field::Future, &mut reader)
     }
 
     /// Reads an error that answers `command`.
-    pub(super) fn error(&mut self, command: Option<Command>, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    pub(super) fn error(
+        &mut self,
+        command: Option<Command>,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
         self.field::<HResult>(Field::HResult, reader)?;
         if ErrorReply::has_message(command) && !reader.rest().is_empty() {
             self.field::<IpcString<'_>>(Field::Message, reader)?;
@@ -154,7 +184,8 @@ impl Annotations {
 
 /// A type whose parts can be located in a message.
 pub(super) trait Annotate<'a> {
-    /// Reads the value from the wire, and notes the location of each of its parts. Parts before a fault are noted.
+    /// Reads the value from the wire, and notes the location of each of its parts. Parts before a
+    /// fault are noted.
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
 }
 
@@ -192,7 +223,11 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
     }
 
     fn ulong(&mut self) -> Result<u64, DecodeError> {
-        self.part(|number| if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") })
+        self.part(
+            |number| {
+                if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") }
+            },
+        )
     }
 
     fn bool(&mut self) -> Result<bool, DecodeError> {
@@ -209,10 +244,12 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
 
     fn string(&mut self) -> Result<IpcString<'a>, DecodeError> {
         let string = IpcString::decode(&mut self.reader.clone());
-        self.notes.part(FieldKind::StringLength, self.reader, |count: &u32| match (count, &string) {
-            (0, _) => "length 0: absent".into(),
-            (count, Ok(_)) => format!("length {count}, with the NUL"),
-            (count, Err(_)) => format!("length {count}"),
+        self.notes.part(FieldKind::StringLength, self.reader, |count: &u32| {
+            match (count, &string) {
+                (0, _) => "length 0: absent".into(),
+                (count, Ok(_)) => format!("length {count}, with the NUL"),
+                (count, Err(_)) => format!("length {count}"),
+            }
         })?;
         let string = string?;
         if !string.is_absent() {
@@ -224,7 +261,8 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
 
     fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let bytes = <&[u8]>::decode(&mut self.reader.clone());
-        self.notes.part(FieldKind::ByteCount, self.reader, |count: &u32| format!("{count} bytes"))?;
+        self.notes
+            .part(FieldKind::ByteCount, self.reader, |count: &u32| format!("{count} bytes"))?;
         let bytes = bytes?;
         if !bytes.is_empty() {
             self.notes.bytes(FieldKind::Plain, self.reader, bytes.len(), String::new())?;
@@ -240,14 +278,20 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
     fn number(&mut self, names: Option<Names>) -> Result<u32, DecodeError> {
         self.part(|number| match names {
             None => format!("{number:#x}"),
-            Some(names) => names(*number).map_or_else(|| format!("{number}"), |name| format!("{number} ({name})")),
+            Some(names) => names(*number)
+                .map_or_else(|| format!("{number}"), |name| format!("{number} ({name})")),
         })
     }
 
     fn tail(&mut self) -> Result<&'a [u8], DecodeError> {
         let bytes = self.reader.rest();
         if !bytes.is_empty() {
-            self.notes.bytes(FieldKind::Plain, self.reader, bytes.len(), "of a later version".into())?;
+            self.notes.bytes(
+                FieldKind::Plain,
+                self.reader,
+                bytes.len(),
+                "of a later version".into(),
+            )?;
         }
         Ok(bytes)
     }

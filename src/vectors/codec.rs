@@ -6,7 +6,8 @@ use super::annotate::{Annotate as _, Annotating};
 use super::fault::{encoded, is_canonical};
 use super::types::Family;
 use super::value_forms::{
-    error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value, unknown_from_value,
+    error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value,
+    unknown_from_value,
 };
 use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
 use crate::advertise::Advertise;
@@ -15,7 +16,8 @@ use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::legacy::DraftCollectTracing;
 use crate::message::eventpipe::{
-    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig,
 };
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec, process::Tail};
 use crate::wire::{Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader, Root};
@@ -78,7 +80,9 @@ impl Subject {
     /// What is wrong with the bytes.
     pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
         // Messages of the server are not answered.
-        self.read(wire).map_err(|refusal| if self.from_server { DecodeRefusal { answer: None, ..refusal } } else { refusal })
+        self.read(wire).map_err(|refusal| {
+            if self.from_server { DecodeRefusal { answer: None, ..refusal } } else { refusal }
+        })
     }
 
     fn read(self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
@@ -102,9 +106,15 @@ impl Subject {
                 let (request, _) = message
                     .decode_payload::<DraftCollectTracing<'_>>()
                     .map_err(|e| e.in_root(Root::of(Command::COLLECT_TRACING)))?;
-                Ok(Decoded::of(Type::LegacyRequest, request.to_value(), message.is_canonical(&request)))
+                Ok(Decoded::of(
+                    Type::LegacyRequest,
+                    request.to_value(),
+                    message.is_canonical(&request),
+                ))
             }
-            Type::Request | Type::Reply | Type::Error | Type::Unknown => Ok(Decoded::of_message(&Message::decode(wire)?, self)?),
+            Type::Request | Type::Reply | Type::Error | Type::Unknown => {
+                Ok(Decoded::of_message(&Message::decode(wire)?, self)?)
+            }
             piece => {
                 macro_rules! decode {
                     ($T:ty) => {{
@@ -129,27 +139,33 @@ impl Subject {
         let unnamed = || EncodeFailure::Value(ValueError::new("expected a command"));
         match self.kind {
             Type::Advertise => {
-                let advertise = Advertise::from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                let advertise =
+                    Advertise::from_value(value, &arena).map_err(EncodeFailure::Value)?;
                 Ok(advertise.to_bytes().to_vec())
             }
             Type::LegacyRequest => {
-                let request = DraftCollectTracing::from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                let request =
+                    DraftCollectTracing::from_value(value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(Command::COLLECT_TRACING, &request).map_err(EncodeFailure::Encode)
             }
             Type::Request => {
-                let request = request_from_value(self.command.ok_or_else(unnamed)?, value, &arena).map_err(EncodeFailure::Value)?;
+                let request = request_from_value(self.command.ok_or_else(unnamed)?, value, &arena)
+                    .map_err(EncodeFailure::Value)?;
                 encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
             }
             Type::Reply => {
-                let reply = reply_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
+                let reply =
+                    reply_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(reply.command(), &reply).map_err(EncodeFailure::Encode)
             }
             Type::Error => {
-                let error = error_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
+                let error =
+                    error_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(Command::ERROR, &error).map_err(EncodeFailure::Encode)
             }
             Type::Unknown => {
-                let (command, payload) = unknown_from_value(value, &arena).map_err(EncodeFailure::Value)?;
+                let (command, payload) =
+                    unknown_from_value(value, &arena).map_err(EncodeFailure::Value)?;
                 encode_to_vec(command, &Tail(payload)).map_err(EncodeFailure::Encode)
             }
             piece => {
@@ -179,15 +195,21 @@ impl Subject {
             Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest => {
                 let header = Header::decode(wire)?;
                 notes.header(header);
-                let payload = wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
+                let payload =
+                    wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
                 let mut reader = Reader::at(payload, HEADER_LEN);
                 match (self.kind, header.command) {
                     (Type::LegacyRequest, _) => DraftCollectTracing::annotate(&mut reader, notes)?,
-                    (_, Command::ERROR) if self.from_server => notes.error(self.command, &mut reader)?,
+                    (_, Command::ERROR) if self.from_server => {
+                        notes.error(self.command, &mut reader)?;
+                    }
                     (_, Command::OK) if self.from_server && reader.rest().is_empty() => {}
                     (_, Command::OK) if self.from_server => {
                         if let Some(reply_type) = self.command.and_then(Command::reply_type) {
-                            AnyReply::build(reply_type, &mut Annotating { reader: &mut reader, notes })?;
+                            AnyReply::build(
+                                reply_type,
+                                &mut Annotating { reader: &mut reader, notes },
+                            )?;
                         }
                     }
                     (_, command) => {
@@ -224,12 +246,23 @@ impl Decoded {
                 AnyReply::Unknown { .. } => Type::Unknown,
                 _ => Type::Reply,
             };
-            return Ok(Self::of(kind, reply_to_value(message, subject.command, &reply), message.is_canonical(&reply)));
+            return Ok(Self::of(
+                kind,
+                reply_to_value(message, subject.command, &reply),
+                message.is_canonical(&reply),
+            ));
         }
         let request = message.request()?;
-        let kind = if matches!(request, AnyRequest::Unknown { .. }) { Type::Unknown } else { Type::Request };
+        let kind = if matches!(request, AnyRequest::Unknown { .. }) {
+            Type::Unknown
+        } else {
+            Type::Request
+        };
         let limit = request.check_limits().err();
-        Ok(Self { limit, ..Self::of(kind, request_to_value(message, &request), message.is_canonical(&request)) })
+        Ok(Self {
+            limit,
+            ..Self::of(kind, request_to_value(message, &request), message.is_canonical(&request))
+        })
     }
 }
 
@@ -239,9 +272,11 @@ fn family_of(kind: Type) -> Option<&'static Family> {
         Type::Environment | Type::StreamStart => Some(&super::continuation::FAMILY),
         Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => Some(&super::ports::FAMILY),
         Type::SocketName | Type::PipeName | Type::ProcessStat => Some(&super::endpoints::FAMILY),
-        Type::UserReg | Type::UserUnreg | Type::TracepointCommand | Type::UserEventsRecord | Type::Extension => {
-            Some(&super::user_events::FAMILY)
-        }
+        Type::UserReg
+        | Type::UserUnreg
+        | Type::TracepointCommand
+        | Type::UserEventsRecord
+        | Type::Extension => Some(&super::user_events::FAMILY),
         Type::OldRequest | Type::OldReply | Type::LegacyError => Some(&super::legacy::FAMILY),
         _ => None,
     }

@@ -28,7 +28,8 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         return stream_from_value(value).map_err(EncodeFailure::Value);
     }
     let arena = Arena::new();
-    let entries = items(value, |entry| Entry::from_value(entry, &arena)).map_err(EncodeFailure::Value)?;
+    let entries =
+        items(value, |entry| Entry::from_value(entry, &arena)).map_err(EncodeFailure::Value)?;
     encoded(&Array::new(&entries))
 }
 
@@ -46,7 +47,8 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         return;
     }
     if !reader.rest().is_empty() {
-        let text = if kind == Type::StreamStart { "the stream continues" } else { "after the last entry" };
+        let text =
+            if kind == Type::StreamStart { "the stream continues" } else { "after the last entry" };
         notes.surplus(reader.offset(), reader.rest().len(), text);
     }
 }
@@ -80,10 +82,17 @@ impl<'a> ValueForm<'a> for Entry<'a> {
         let entry = match object.get("terminated") {
             None => Some(Self::from_units(units)),
             Some(Value::Bool(false)) => Self::unterminated(IpcString::from_units(units)),
-            Some(other) => return expected("false or nothing", other).map_err(|error: ValueError| error.within("terminated")),
+            Some(other) => {
+                return expected("false or nothing", other)
+                    .map_err(|error: ValueError| error.within("terminated"));
+            }
         };
-        let is_split_so = |entry: &Self| entry.name() == name && entry.value().unwrap_or(IpcString::ABSENT) == content;
-        entry.filter(is_split_so).map_or_else(|| expected("an entry that is split at its first inner `=`", value), Ok)
+        let is_split_so = |entry: &Self| {
+            entry.name() == name && entry.value().unwrap_or(IpcString::ABSENT) == content
+        };
+        entry
+            .filter(is_split_so)
+            .map_or_else(|| expected("an entry that is split at its first inner `=`", value), Ok)
     }
 }
 
@@ -100,7 +109,12 @@ impl<'a> Annotate<'a> for Entry<'a> {
         if units == 0 {
             Ok(())
         } else {
-            notes.bytes(FieldKind::Units, reader, units.saturating_mul(2), format!("{:?}", entry.text()))
+            notes.bytes(
+                FieldKind::Units,
+                reader,
+                units.saturating_mul(2),
+                format!("{:?}", entry.text()),
+            )
         }
     }
 }
@@ -115,11 +129,14 @@ fn name(start: StreamStart) -> &'static str {
     }
 }
 
-/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the start is unknown.
+/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the
+/// start is unknown.
 fn stream_to_value(wire: &[u8]) -> Value {
     let start = StreamStart::recognise(wire);
     let mut object = serde_json::json!({ "start": name(start) });
-    if let (StreamStart::NettraceBlocks { major, minor }, Some(object)) = (start, object.as_object_mut()) {
+    if let (StreamStart::NettraceBlocks { major, minor }, Some(object)) =
+        (start, object.as_object_mut())
+    {
         object.insert("major".into(), major.into());
         object.insert("minor".into(), minor.into());
     }
@@ -133,16 +150,22 @@ fn stream_to_value(wire: &[u8]) -> Value {
 fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
     let object = object_of(value, &["start", "major", "minor", "rest"])?;
     let arena = Arena::new();
-    let number = |key: &str| u32::from_value(object.get(key).unwrap_or(&Value::Null), &arena).map_err(|error| error.within(key));
+    let number = |key: &str| {
+        u32::from_value(object.get(key).unwrap_or(&Value::Null), &arena)
+            .map_err(|error| error.within(key))
+    };
     let start = match object.get("start").and_then(Value::as_str) {
         Some("need-more") => StreamStart::NeedMore,
         Some("nettrace") => StreamStart::Nettrace,
-        Some("nettrace-blocks") => StreamStart::NettraceBlocks { major: number("major")?, minor: number("minor")? },
+        Some("nettrace-blocks") => {
+            StreamStart::NettraceBlocks { major: number("major")?, minor: number("minor")? }
+        }
         Some("netperf") => StreamStart::Netperf,
         Some("opaque") => StreamStart::Opaque,
         _ => return Err(ValueError::new("expected the name of a start").within("start")),
     };
-    let rest = object.get("rest").and_then(Value::as_str).and_then(|digits| hex::decode(digits).ok());
+    let rest =
+        object.get("rest").and_then(Value::as_str).and_then(|digits| hex::decode(digits).ok());
     let rest = rest.ok_or_else(|| ValueError::new("expected hexadecimal text").within("rest"))?;
     let mut bytes = Vec::new();
     // Cannot fail: it contains no count.

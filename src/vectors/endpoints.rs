@@ -27,12 +27,16 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
         }
         Type::PipeName => {
             let name = PipeName::parse(utf8(wire)?)?;
-            let value = json!({ "prefix": name.prefix.text(), "pid": name.pid, "path": name.is_path });
+            let value =
+                json!({ "prefix": name.prefix.text(), "pid": name.pid, "path": name.is_path });
             (value, is_canonical(&name, wire))
         }
         _ => {
             let stat = ProcessStat::parse(wire)?;
-            (json!({ "pid": stat.pid, "startTime": stat.start_time.to_string() }), is_canonical(&stat, wire))
+            (
+                json!({ "pid": stat.pid, "startTime": stat.start_time.to_string() }),
+                is_canonical(&stat, wire),
+            )
         }
     })
 }
@@ -41,16 +45,29 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     match kind {
         Type::SocketName => {
             keys(value, &["prefix", "pid", "key", "socket"])?;
-            let form = if field(value, "socket")? { SocketForm::Socket } else { SocketForm::AsPrinted };
-            encoded(&SocketName { prefix: prefix(value)?, pid: field(value, "pid")?, key: field(value, "key")?, form })
+            let form =
+                if field(value, "socket")? { SocketForm::Socket } else { SocketForm::AsPrinted };
+            encoded(&SocketName {
+                prefix: prefix(value)?,
+                pid: field(value, "pid")?,
+                key: field(value, "key")?,
+                form,
+            })
         }
         Type::PipeName => {
             keys(value, &["prefix", "pid", "path"])?;
-            encoded(&PipeName { prefix: prefix(value)?, pid: field(value, "pid")?, is_path: field(value, "path")? })
+            encoded(&PipeName {
+                prefix: prefix(value)?,
+                pid: field(value, "pid")?,
+                is_path: field(value, "path")?,
+            })
         }
         _ => {
             keys(value, &["pid", "startTime"])?;
-            encoded(&ProcessStat { pid: field(value, "pid")?, start_time: field(value, "startTime")? })
+            encoded(&ProcessStat {
+                pid: field(value, "pid")?,
+                start_time: field(value, "startTime")?,
+            })
         }
     }
 }
@@ -83,7 +100,8 @@ fn field<T: for<'a> ValueForm<'a>>(value: &Value, name: &str) -> Result<T, Encod
 
 fn prefix(value: &Value) -> Result<NamePrefix, EncodeFailure> {
     let text = value.get("prefix").unwrap_or(&Value::Null);
-    let known = [NamePrefix::Current, NamePrefix::Draft].into_iter().find(|prefix| *text == prefix.text());
+    let known =
+        [NamePrefix::Current, NamePrefix::Draft].into_iter().find(|prefix| *text == prefix.text());
     known
         .map_or_else(|| expected("one of the two prefixes", text), Ok)
         .map_err(|error| EncodeFailure::Value(error.within("prefix")))

@@ -55,11 +55,17 @@ pub enum EncodeFailure {
 }
 
 impl EncodeFailure {
-    /// The same in the form of the vectors. A message that is too large is reported at its size field; other refusals have only a
-    /// kind. `None` if it is not a value of the type, or if no vector can show it.
+    /// The same in the form of the vectors. A message that is too large is reported at its size
+    /// field; other refusals have only a kind. `None` if it is not a value of the type, or if
+    /// no vector can show it.
     pub fn fault(&self) -> Option<VectorFault> {
         let Self::Encode(error) = self else { return None };
-        let of_payload = |kind: &str| VectorFault { layer: "payload".to_owned(), kind: kind.to_owned(), offset: 0, field: None };
+        let of_payload = |kind: &str| VectorFault {
+            layer: "payload".to_owned(),
+            kind: kind.to_owned(),
+            offset: 0,
+            field: None,
+        };
         match error {
             EncodeError::MessageTooLarge { .. } => Some(VectorFault {
                 layer: "transport".to_owned(),
@@ -100,7 +106,11 @@ pub struct DecodeRefusal {
 
 impl<K: WireErrorKind> From<WireError<K>> for DecodeRefusal {
     fn from(error: WireError<K>) -> Self {
-        Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
+        Self {
+            fault: error.into(),
+            message: error.kind().to_string(),
+            answer: Some(error.hresult()),
+        }
     }
 }
 

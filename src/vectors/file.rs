@@ -118,7 +118,8 @@ pub struct Test {
     /// Runtimes that accept the bytes although they are invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptable_on: Vec<String>,
-    /// The errors with which a server may refuse the bytes although they are valid; `None` if not given.
+    /// The errors with which a server may refuse the bytes although they are valid; `None` if not
+    /// given.
     #[serde(default, with = "hresults", skip_serializing_if = "Option::is_none")]
     pub refusals: Option<Vec<HResult>>,
     /// Why they are invalid.
@@ -158,7 +159,11 @@ impl Group {
             Some(name) => Some(name.parse::<Command>().ok()?),
             None => None,
         };
-        Some(Subject { kind: self.kind, command, from_server: self.direction == Some(Direction::Server) })
+        Some(Subject {
+            kind: self.kind,
+            command,
+            from_server: self.direction == Some(Direction::Server),
+        })
     }
 }
 
@@ -168,11 +173,16 @@ mod hexadecimal {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
     #[allow(clippy::ref_option, reason = "serde requires this form")]
-    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         bytes.as_ref().map(hex::encode).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
         let digits = Option::<String>::deserialize(deserializer)?;
         digits.map(|digits| hex::decode(digits).map_err(D::Error::custom)).transpose()
     }
@@ -186,16 +196,23 @@ mod hresults {
     use crate::hresult::HResult;
 
     #[allow(clippy::ref_option, reason = "serde requires this form")]
-    pub(super) fn serialize<S: Serializer>(codes: &Option<Vec<HResult>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        codes: &Option<Vec<HResult>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let text = |code: &HResult| format!("0x{:08X}", code.0);
         codes.as_ref().map(|codes| codes.iter().map(text).collect::<Vec<_>>()).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<HResult>>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<HResult>>, D::Error> {
         let code = |text: &String| {
             let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 8);
             let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            code.map(HResult).ok_or_else(|| D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {text}")))
+            code.map(HResult).ok_or_else(|| {
+                D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {text}"))
+            })
         };
         let texts = Vec::<String>::deserialize(deserializer)?;
         texts.iter().map(code).collect::<Result<_, _>>().map(Some)

@@ -64,7 +64,9 @@ impl<'a> Source<'a> for FromJson<'a> {
     fn ulong(&mut self) -> Result<u64, ValueError> {
         // Only digits: `parse` would accept a sign.
         let digits = self.value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-        digits.and_then(|digits| digits.parse().ok()).map_or_else(|| expected("a decimal string of 64 bits", self.value), Ok)
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .map_or_else(|| expected("a decimal string of 64 bits", self.value), Ok)
     }
 
     fn bool(&mut self) -> Result<bool, ValueError> {
@@ -77,7 +79,10 @@ impl<'a> Source<'a> for FromJson<'a> {
     }
 
     fn guid(&mut self) -> Result<Guid, ValueError> {
-        self.value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| expected("a GUID", self.value), Ok)
+        self.value
+            .as_str()
+            .and_then(|text| text.parse().ok())
+            .map_or_else(|| expected("a GUID", self.value), Ok)
     }
 
     /// Text, `null` if absent, `{"utf16": […]}` if it is not valid Unicode.
@@ -98,7 +103,10 @@ impl<'a> Source<'a> for FromJson<'a> {
     /// Hexadecimal text.
     fn bytes(&mut self) -> Result<&'a [u8], ValueError> {
         let bytes = self.value.as_str().and_then(|digits| hex::decode(digits).ok());
-        bytes.map_or_else(|| expected("hexadecimal text", self.value), |bytes| Ok(self.arena.slice(&bytes)))
+        bytes.map_or_else(
+            || expected("hexadecimal text", self.value),
+            |bytes| Ok(self.arena.slice(&bytes)),
+        )
     }
 
     fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, ValueError> {
@@ -126,7 +134,10 @@ impl<'a> Source<'a> for FromJson<'a> {
         self.get(field)
     }
 
-    fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, ValueError>) -> Result<T, ValueError> {
+    fn object<T>(
+        &mut self,
+        fields: impl FnOnce(&mut Self) -> Result<T, ValueError>,
+    ) -> Result<T, ValueError> {
         let Value::Object(object) = self.value else {
             return expected("an object", self.value);
         };
@@ -156,7 +167,11 @@ pub(super) fn items<'a, T>(
         return expected("a list", value);
     };
     let items = list.iter().enumerate();
-    items.map(|(index, value)| item(value).map_err(|error| error.within(&alloc::format!("[{index}]")))).collect()
+    items
+        .map(|(index, value)| {
+            item(value).map_err(|error| error.within(&alloc::format!("[{index}]")))
+        })
+        .collect()
 }
 
 /// Names of the same field in other editions, or in an edition's structs.

@@ -25,7 +25,9 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
             let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
             if !rest.is_empty() {
                 let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-                return Err(DecodeError::new(kind, reply.width().bytes()).within(Field::SessionId).into());
+                return Err(DecodeError::new(kind, reply.width().bytes())
+                    .within(Field::SessionId)
+                    .into());
             }
             (reply_to_value(reply), true)
         }
@@ -39,7 +41,9 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     let arena = Arena::new();
     match kind {
-        Type::OldRequest => encoded(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?),
+        Type::OldRequest => {
+            encoded(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?)
+        }
         Type::OldReply => encoded(&reply_from_value(value).map_err(EncodeFailure::Value)?),
         _ => encoded(&code_from_value(value).map_err(EncodeFailure::Value)?),
     }
@@ -49,7 +53,9 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let mut reader = Reader::new(wire);
     let read = match kind {
         Type::OldRequest => OldRequest::annotate(&mut reader, notes),
-        Type::OldReply if width(wire.len()) == SessionIdWidth::Bits32 => notes.field::<u32>(Field::SessionId, &mut reader),
+        Type::OldReply if width(wire.len()) == SessionIdWidth::Bits32 => {
+            notes.field::<u32>(Field::SessionId, &mut reader)
+        }
         Type::OldReply => notes.field::<u64>(Field::SessionId, &mut reader),
         _ => DraftErrorCode::annotate(&mut reader, notes),
     };
@@ -96,6 +102,11 @@ fn code_from_value(value: &Value) -> Result<DraftErrorCode, ValueError> {
 }
 
 /// What was read from `value`, if it has exactly this value.
-fn itself<T: Copy>(read: Option<T>, value: &Value, to_value: fn(T) -> Value, what: &str) -> Result<T, ValueError> {
+fn itself<T: Copy>(
+    read: Option<T>,
+    value: &Value,
+    to_value: fn(T) -> Value,
+    what: &str,
+) -> Result<T, ValueError> {
     read.filter(|read| to_value(*read) == *value).map_or_else(|| expected(what, value), Ok)
 }

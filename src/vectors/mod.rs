@@ -1,7 +1,8 @@
 //! Read the golden vectors of `vectors/` as types, and check a codec by name with them.
 //!
-//! `vectors/README.md` defines the files and the value form. The files are embedded in the crate: see [`files`].
-//! `vectors/exchanges/README.md` defines the exchange scripts, which are whole conversations: see [`script_files`].
+//! `vectors/README.md` defines the files and the value form. The files are embedded in the crate:
+//! see [`files`]. `vectors/exchanges/README.md` defines the exchange scripts, which are whole
+//! conversations: see [`script_files`].
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::vectors;

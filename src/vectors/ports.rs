@@ -8,8 +8,8 @@ use super::types::Family;
 use super::value::{expected, object_of};
 use super::{Annotations, DecodeRefusal, EncodeFailure, Type, Value, ValueError, VectorFault};
 use crate::port::{
-    DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts, default_port_suspend_text,
-    strict,
+    DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts,
+    default_port_suspend_text, strict,
 };
 use crate::wire::{Encode as _, Layer};
 
@@ -21,7 +21,11 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
         let suspends = DefaultPortSuspend::parse(text).suspends();
         (suspends.into(), default_port_suspend_text(suspends).as_bytes().to_vec())
     } else {
-        let ports: Vec<_> = if kind == Type::PortsStrict { strict(text)?.collect() } else { Ports::new(text).collect() };
+        let ports: Vec<_> = if kind == Type::PortsStrict {
+            strict(text)?.collect()
+        } else {
+            Ports::new(text).collect()
+        };
         let ignored = (kind == Type::Ports).then(|| Ignored::new(text));
         (to_value(&ports, ignored), written(&ports).unwrap_or_default())
     };
@@ -30,7 +34,10 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
 
 fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     if kind == Type::DefaultPortSuspend {
-        let suspends = value.as_bool().map_or_else(|| expected("true or false", value), Ok).map_err(EncodeFailure::Value)?;
+        let suspends = value
+            .as_bool()
+            .map_or_else(|| expected("true or false", value), Ok)
+            .map_err(EncodeFailure::Value)?;
         return Ok(default_port_suspend_text(suspends).into());
     }
     ports(kind, value).and_then(|ports| written(&ports)).map_err(EncodeFailure::Value)
@@ -40,14 +47,23 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     let Ok(text) = utf8(wire) else { return };
     if kind == Type::DefaultPortSuspend {
         let read = DefaultPortSuspend::parse(text);
-        notes.surplus(0, text.len(), &format!("{read:?}: {}", if read.suspends() { "suspends" } else { "does not suspend" }));
+        notes.surplus(
+            0,
+            text.len(),
+            &format!("{read:?}: {}", if read.suspends() { "suspends" } else { "does not suspend" }),
+        );
         return;
     }
-    let mut parts: Vec<_> =
-        Ignored::new(text).map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason))).collect();
+    let mut parts: Vec<_> = Ignored::new(text)
+        .map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason)))
+        .collect();
     for (nth, port) in Ports::new(text).enumerate() {
         let offset = (port.address.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        parts.push((offset, port.address.len(), format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text())));
+        parts.push((
+            offset,
+            port.address.len(),
+            format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text()),
+        ));
     }
     parts.sort_by_key(|(offset, ..)| *offset);
     for (offset, len, about) in parts {
@@ -67,8 +83,17 @@ pub(super) fn utf8(wire: &[u8]) -> Result<&str, DecodeRefusal> {
 }
 
 /// A text that was refused at `offset`.
-pub(super) fn refusal(kind: &str, offset: usize, message: &dyn core::fmt::Display) -> DecodeRefusal {
-    let fault = VectorFault { layer: Layer::Payload.name().to_owned(), kind: kind.to_owned(), offset, field: None };
+pub(super) fn refusal(
+    kind: &str,
+    offset: usize,
+    message: &dyn core::fmt::Display,
+) -> DecodeRefusal {
+    let fault = VectorFault {
+        layer: Layer::Payload.name().to_owned(),
+        kind: kind.to_owned(),
+        offset,
+        field: None,
+    };
     DecodeRefusal { fault, message: message.to_string(), answer: None }
 }
 
@@ -80,24 +105,36 @@ fn to_value(ports: &[PortConfig<'_>], ignored: Option<Ignored<'_>>) -> Value {
     let Some(ignored) = ignored else {
         return json!({ "ports": ports });
     };
-    let ignored = ignored.map(|part| json!({ "offset": part.offset, "text": part.text, "reason": part.reason.name() }));
+    let ignored = ignored.map(
+        |part| json!({ "offset": part.offset, "text": part.text, "reason": part.reason.name() }),
+    );
     json!({ "ports": ports, "ignored": ignored.collect::<Vec<_>>() })
 }
 
 /// The ports of a value; ignored parts are not written.
 fn ports(kind: Type, value: &Value) -> Result<Vec<PortConfig<'_>>, ValueError> {
-    let object = object_of(value, if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] })?;
+    let object = object_of(
+        value,
+        if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] },
+    )?;
     let Some(list) = object.get("ports").and_then(Value::as_array) else {
         return expected("an object with a list of ports", value);
     };
     let ports = list.iter().enumerate();
-    ports.map(|(index, item)| port(item).map_err(|error| error.within(&format!("ports[{index}]")))).collect()
+    ports
+        .map(|(index, item)| port(item).map_err(|error| error.within(&format!("ports[{index}]"))))
+        .collect()
 }
 
 fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
     let object = object_of(value, &["address", "suspend", "type"])?;
-    let (address, suspend, kind) = (object.get("address"), object.get("suspend"), object.get("type"));
-    match (address.and_then(Value::as_str), suspend.and_then(Value::as_bool), kind.and_then(Value::as_str)) {
+    let (address, suspend, kind) =
+        (object.get("address"), object.get("suspend"), object.get("type"));
+    match (
+        address.and_then(Value::as_str),
+        suspend.and_then(Value::as_bool),
+        kind.and_then(Value::as_str),
+    ) {
         (Some(address), Some(suspend), Some("connect")) => Ok(PortConfig {
             address,
             suspend_mode: if suspend { SuspendMode::Suspend } else { SuspendMode::NoSuspend },

@@ -72,13 +72,17 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
 /// # Errors
 /// As [`script_files`].
 pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
-    EMBEDDED_SCRIPTS.iter().map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?))).collect()
+    EMBEDDED_SCRIPTS
+        .iter()
+        .map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?)))
+        .collect()
 }
 
 /// Reads the text of a file of exchange scripts called `name`.
 ///
 /// # Errors
-/// If it is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The error names the script and step.
+/// If it is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The error
+/// names the script and step.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::vectors::parse_scripts;
@@ -100,12 +104,17 @@ pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
         };
         serde_json::from_value(script).map_err(|error| fail(format!("{place}: {error}")))
     };
-    let scripts: Vec<Script> = head.scripts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    let scripts: Vec<Script> =
+        head.scripts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
     if head.format != 1 {
         return Err(fail(format!("format is {}, expected 1", head.format)));
     }
     if head.number_of_scripts != scripts.len() {
-        return Err(fail(format!("numberOfScripts is {}, but the file has {}", head.number_of_scripts, scripts.len())));
+        return Err(fail(format!(
+            "numberOfScripts is {}, but the file has {}",
+            head.number_of_scripts,
+            scripts.len()
+        )));
     }
     let Head { schema, format, title, within_ms, number_of_scripts, .. } = head;
     Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })

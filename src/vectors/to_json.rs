@@ -9,7 +9,8 @@ use crate::hresult::HResult;
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
-/// Reads the parts of a payload and keeps the JSON of each. Borrowed data is not returned: the JSON has it.
+/// Reads the parts of a payload and keeps the JSON of each. Borrowed data is not returned: the JSON
+/// has it.
 pub(super) struct ToJson<'w> {
     reader: Reader<'w>,
     /// The part that was read last.
@@ -19,8 +20,12 @@ pub(super) struct ToJson<'w> {
 
 impl<'w> ToJson<'w> {
     /// The value that `build` reads from `wire`.
-    pub(super) fn of<T>(wire: &'w [u8], build: impl FnOnce(&mut Self) -> Result<T, DecodeError>) -> Result<Value, DecodeError> {
-        let mut source = Self { reader: Reader::new(wire), value: Value::Null, object: ObjectWriter::new() };
+    pub(super) fn of<T>(
+        wire: &'w [u8],
+        build: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Value, DecodeError> {
+        let mut source =
+            Self { reader: Reader::new(wire), value: Value::Null, object: ObjectWriter::new() };
         build(&mut source).map(|_| source.value)
     }
 
@@ -107,7 +112,10 @@ impl<'a> Source<'a> for ToJson<'_> {
         Ok(part)
     }
 
-    fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    fn object<T>(
+        &mut self,
+        fields: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
         let outer = core::mem::replace(&mut self.object, ObjectWriter::new());
         let made = fields(self)?;
         self.value = core::mem::replace(&mut self.object, outer).finish();

@@ -11,10 +11,12 @@ use super::value::expected;
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use crate::user_events::{
-    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand, UserEventsError, UserReg,
-    UserRegSize, UserUnreg, WrittenRecord,
+    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand,
+    UserEventsError, UserReg, UserRegSize, UserUnreg, WrittenRecord,
 };
-use crate::wire::{Decode as _, DecodeError, Encode, Field, IpcString, Reader, WireError, WireErrorKind};
+use crate::wire::{
+    Decode as _, DecodeError, Encode, Field, IpcString, Reader, WireError, WireErrorKind,
+};
 
 /// The `size` of a [`UserUnreg`].
 const USER_UNREG_SIZE: u32 = 16;
@@ -58,7 +60,10 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     }
 }
 
-fn write<'a, T: Encode + ValueForm<'a>>(value: &'a Value, arena: &'a Arena) -> Result<Vec<u8>, EncodeFailure> {
+fn write<'a, T: Encode + ValueForm<'a>>(
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<Vec<u8>, EncodeFailure> {
     encoded(&T::from_value(value, arena).map_err(EncodeFailure::Value)?)
 }
 
@@ -73,10 +78,13 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
             notes.surplus(0, name, &format!("tracepoint_name {:?}", command.name()));
             notes.surplus(name, wire.len().saturating_sub(name), "the fields of format version 1");
         }),
-        Type::UserEventsRecord => WrittenRecord::annotate(&mut reader, notes).map_err(UserEventsError::from),
+        Type::UserEventsRecord => {
+            WrittenRecord::annotate(&mut reader, notes).map_err(UserEventsError::from)
+        }
         _ => Extension::annotate(&mut reader, notes).map_err(UserEventsError::from),
     };
-    if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty() {
+    if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty()
+    {
         notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
     }
 }
@@ -122,7 +130,10 @@ impl<'a> ValueForm<'a> for UserReg {
     }
 }
 
-fn annotate_user_reg(reader: &mut Reader<'_>, notes: &mut Annotations) -> Result<(), UserEventsError> {
+fn annotate_user_reg(
+    reader: &mut Reader<'_>,
+    notes: &mut Annotations,
+) -> Result<(), UserEventsError> {
     let size = UserRegSize::decode(&mut reader.clone())?;
     notes.field::<u32>(Field::Size, reader)?;
     notes.field::<u8>(Field::EnableBit, reader)?;
@@ -153,7 +164,8 @@ impl<'a> ValueForm<'a> for UserUnreg {
         object(value, arena, |object| {
             let size: u32 = object.get(Field::Size)?;
             if size != USER_UNREG_SIZE {
-                return expected("16", &size.into()).map_err(|error: ValueError| error.within(Field::Size.name()));
+                return expected("16", &size.into())
+                    .map_err(|error: ValueError| error.within(Field::Size.name()));
             }
             Ok(Self {
                 disable_bit: object.get(Field::DisableBit)?,
@@ -179,20 +191,30 @@ fn command_to_value(command: TracepointCommand<'_>) -> Value {
     ObjectWriter::new().field(Field::TracepointName, &command.name()).finish()
 }
 
-fn command_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<TracepointCommand<'a>, EncodeFailure> {
-    let name = object(value, arena, |object| object.get::<IpcString<'_>>(Field::TracepointName)).map_err(EncodeFailure::Value)?;
+fn command_from_value<'a>(
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<TracepointCommand<'a>, EncodeFailure> {
+    let name = object(value, arena, |object| object.get::<IpcString<'_>>(Field::TracepointName))
+        .map_err(EncodeFailure::Value)?;
     TracepointCommand::new(name).map_err(EncodeFailure::Encode)
 }
 
 impl<'a> Annotate<'a> for RelLoc {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
-        notes.part(FieldKind::Plain, reader, |loc: &Self| format!("{} bytes, {} after this", loc.len, loc.offset)).map(|_| ())
+        notes
+            .part(FieldKind::Plain, reader, |loc: &Self| {
+                format!("{} bytes, {} after this", loc.len, loc.offset)
+            })
+            .map(|_| ())
     }
 }
 
 impl<'a> ValueForm<'a> for WrittenRecord<'a> {
     fn to_value(&self) -> Value {
-        let object = ObjectWriter::new().field(Field::WriteIndex, &self.write_index).field(Field::Version, &self.record.version());
+        let object = ObjectWriter::new()
+            .field(Field::WriteIndex, &self.write_index)
+            .field(Field::Version, &self.record.version());
         match self.record {
             Record::V1(record) => object
                 .field(Field::EventId, &record.event_id)
@@ -232,7 +254,11 @@ impl<'a> Annotate<'a> for WrittenRecord<'a> {
         } else {
             "of an unknown version"
         };
-        if reader.rest().is_empty() { Ok(()) } else { notes.bytes(FieldKind::Plain, reader, reader.rest().len(), text.into()) }
+        if reader.rest().is_empty() {
+            Ok(())
+        } else {
+            notes.bytes(FieldKind::Plain, reader, reader.rest().len(), text.into())
+        }
     }
 }
 
@@ -243,7 +269,8 @@ impl<'a> ValueForm<'a> for Extension<'a> {
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        items(value, |item| ExtensionItem::from_value(item, arena)).map(|items| Self::new(arena.slice(&items)))
+        items(value, |item| ExtensionItem::from_value(item, arena))
+            .map(|items| Self::new(arena.slice(&items)))
     }
 }
 

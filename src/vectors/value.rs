@@ -45,7 +45,11 @@ impl ValueError {
 
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
     }
 }
 
@@ -80,7 +84,10 @@ pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
 }
 
 /// The object, if it has only these keys.
-pub(super) fn object_of<'v>(value: &'v Value, keys: &[&str]) -> Result<&'v Map<String, Value>, ValueError> {
+pub(super) fn object_of<'v>(
+    value: &'v Value,
+    keys: &[&str],
+) -> Result<&'v Map<String, Value>, ValueError> {
     let Value::Object(object) = value else {
         return expected("an object", value);
     };

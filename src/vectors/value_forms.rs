@@ -17,7 +17,8 @@ use crate::wire::{DecodeError, Field, Fields};
 impl<'a, T: Fields<'a>> ValueForm<'a> for T {
     fn to_value(&self) -> Value {
         let mut wire = Vec::new();
-        // Cannot fail: no value has more items than its count can express, and an encoded value can be read.
+        // Cannot fail: no value has more items than its count can express, and an encoded value can
+        // be read.
         let _ = self.encode(&mut wire);
         ToJson::of(&wire, |source| T::build(source)).unwrap_or_default()
     }
@@ -35,20 +36,31 @@ pub(super) fn request_to_value(message: &Message<'_>, request: &AnyRequest<'_>) 
     }
 }
 
-pub(super) fn request_from_value<'a>(command: Command, value: &'a Value, arena: &'a Arena) -> Result<AnyRequest<'a>, ValueError> {
+pub(super) fn request_from_value<'a>(
+    command: Command,
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<AnyRequest<'a>, ValueError> {
     match AnyRequest::build(command, &mut FromJson::new(value, arena))? {
         Some(request) => Ok(request),
-        None => unknown_from_value(value, arena).map(|(command, payload)| AnyRequest::Unknown { command, payload }),
+        None => unknown_from_value(value, arena)
+            .map(|(command, payload)| AnyRequest::Unknown { command, payload }),
     }
 }
 
 /// The value of a reply to `command`: `reply` is the decoded `message`.
-pub(super) fn reply_to_value(message: &Message<'_>, command: Option<Command>, reply: &AnyReply<'_>) -> Value {
+pub(super) fn reply_to_value(
+    message: &Message<'_>,
+    command: Option<Command>,
+    reply: &AnyReply<'_>,
+) -> Value {
     match (reply, command.and_then(Command::reply_type)) {
         (AnyReply::OkWithoutPayload, _) => ObjectWriter::new().finish(),
         (AnyReply::Error(error), _) => error_to_value(error),
         (_, None) => unknown_to_value(Command::OK, message.payload),
-        (_, Some(reply_type)) => payload_to_value(message, |source| AnyReply::build(reply_type, source)),
+        (_, Some(reply_type)) => {
+            payload_to_value(message, |source| AnyReply::build(reply_type, source))
+        }
     }
 }
 
@@ -70,7 +82,10 @@ pub(super) fn reply_from_value<'a>(
     }
 }
 
-fn payload_to_value<'w, T>(message: &Message<'w>, build: impl FnOnce(&mut ToJson<'w>) -> Result<T, DecodeError>) -> Value {
+fn payload_to_value<'w, T>(
+    message: &Message<'w>,
+    build: impl FnOnce(&mut ToJson<'w>) -> Result<T, DecodeError>,
+) -> Value {
     // Cannot fail: the message was decoded before.
     ToJson::of(message.payload, build).unwrap_or_default()
 }
@@ -92,7 +107,10 @@ pub(super) fn error_from_value<'a>(
     object(value, arena, |object| {
         let hresult = object.get(Field::HResult)?;
         let texted = ErrorReply::has_message(command) && value.get(Field::Message.name()).is_some();
-        Ok(ErrorReply { hresult, message: if texted { Some(object.get(Field::Message)?) } else { None } })
+        Ok(ErrorReply {
+            hresult,
+            message: if texted { Some(object.get(Field::Message)?) } else { None },
+        })
     })
 }
 
@@ -122,13 +140,18 @@ fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
 }
 
 /// The code and the payload of an unknown message.
-pub(super) fn unknown_from_value<'a>(value: &'a Value, arena: &'a Arena) -> Result<(Command, &'a [u8]), ValueError> {
+pub(super) fn unknown_from_value<'a>(
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<(Command, &'a [u8]), ValueError> {
     let object = object_of(value, &["code", "payload"])?;
-    let field = |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
+    let field =
+        |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
     let code = field("code")?;
     let code = hexadecimal(code, 4)
         .and_then(|code| u16::try_from(code).ok())
         .map_or_else(|| expected("a code such as \"0x6301\"", code), Ok);
-    let payload = ValueForm::from_value(field("payload")?, arena).map_err(|error: ValueError| error.within("payload"))?;
+    let payload = ValueForm::from_value(field("payload")?, arena)
+        .map_err(|error: ValueError| error.within("payload"))?;
     Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
 }

@@ -14,8 +14,9 @@ use super::sink::{Encode, Sink, encode_count};
 /// | 4 | count of items |
 /// | … | the items, one after another |
 ///
-/// Holds either bytes from the wire, each item already checked, or the caller's slice. Equality compares the items. A count too
-/// large for the remaining bytes is refused before any item is read (F-9).
+/// Holds either bytes from the wire, each item already checked, or the caller's slice. Equality
+/// compares the items. A count too large for the remaining bytes is refused before any item is read
+/// (F-9).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader};
@@ -109,9 +110,11 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
         match self.items {
             // Items of fixed size do not depend on each other.
-            Items::Wire(items) if T::IS_PLAIN && T::MIN_LEN > 0 => {
-                items.rest().chunks_exact(T::MIN_LEN).filter_map(|item| T::scan(&mut Scan::new(item))).fold(init, f)
-            }
+            Items::Wire(items) if T::IS_PLAIN && T::MIN_LEN > 0 => items
+                .rest()
+                .chunks_exact(T::MIN_LEN)
+                .filter_map(|item| T::scan(&mut Scan::new(item)))
+                .fold(init, f),
             Items::Wire(mut rest) => {
                 let mut all = init;
                 for _ in 0..self.left {
@@ -213,8 +216,11 @@ impl<'a, T: Decode<'a>> Array<'a, T> {
     /// Reads `count` items, without a count before them.
     #[inline]
     pub(crate) fn items(count: u32, reader: &mut Reader<'a>) -> Option<Self> {
-        let items =
-            if T::IS_PLAIN { reader.bytes((count as usize).saturating_mul(T::MIN_LEN))? } else { reader.pass_items::<T>(count)? };
+        let items = if T::IS_PLAIN {
+            reader.bytes((count as usize).saturating_mul(T::MIN_LEN))?
+        } else {
+            reader.pass_items::<T>(count)?
+        };
         Some(Self(Repr::Wire { count, items, of: PhantomData }))
     }
 }
@@ -292,7 +298,9 @@ mod tests {
 
     #[test]
     fn faulty_item_is_named_by_its_index() {
-        let error = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0")).unwrap_err();
+        let error =
+            Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0"))
+                .unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::MissingTerminator { unit: 0x61 });
         assert_eq!((error.offset(), std::format!("{}", error.path())), (12, "[1]".into()));
     }

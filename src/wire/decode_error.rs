@@ -5,7 +5,8 @@ use core::fmt;
 use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
-/// Why bytes do not decode, with the offset and the field: `CollectTracing5.providers[2].arguments`.
+/// Why bytes do not decode, with the offset and the field:
+/// `CollectTracing5.providers[2].arguments`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;
@@ -90,7 +91,9 @@ impl Sealed for DecodeErrorKind {}
 impl WireErrorKind for DecodeErrorKind {
     fn layer(self) -> Layer {
         match self {
-            Self::EndOfInput { .. } | Self::BytesAfterMessage { .. } | Self::SizeTooSmall { .. } => Layer::Transport,
+            Self::EndOfInput { .. }
+            | Self::BytesAfterMessage { .. }
+            | Self::SizeTooSmall { .. } => Layer::Transport,
             Self::BadMagic | Self::UnexpectedCommand { .. } => Layer::Header,
             Self::NotAReply { .. } => Layer::Reply,
             Self::UnexpectedEnd { .. }
@@ -127,22 +130,42 @@ impl WireErrorKind for DecodeErrorKind {
 impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::EndOfInput { needed } => write!(f, "the input ends here, {needed} bytes are needed"),
-            Self::BytesAfterMessage { extra: 1 } => f.write_str("1 byte follows the end of the message"),
-            Self::BytesAfterMessage { extra } => write!(f, "{extra} bytes follow the end of the message"),
-            Self::SizeTooSmall { size } => write!(f, "size {size} is less than the 20 bytes of the header"),
+            Self::EndOfInput { needed } => {
+                write!(f, "the input ends here, {needed} bytes are needed")
+            }
+            Self::BytesAfterMessage { extra: 1 } => {
+                f.write_str("1 byte follows the end of the message")
+            }
+            Self::BytesAfterMessage { extra } => {
+                write!(f, "{extra} bytes follow the end of the message")
+            }
+            Self::SizeTooSmall { size } => {
+                write!(f, "size {size} is less than the 20 bytes of the header")
+            }
             Self::BadMagic => f.write_str(r#"magic mismatch, expected "DOTNET_IPC_V1\0""#),
-            Self::UnexpectedCommand { code, expected } => write!(f, "command is {code:#06x}, expected {expected:#06x}"),
-            Self::NotAReply { code } => write!(f, "{code:#06x} is neither OK (0xff00) nor Error (0xffff)"),
+            Self::UnexpectedCommand { code, expected } => {
+                write!(f, "command is {code:#06x}, expected {expected:#06x}")
+            }
+            Self::NotAReply { code } => {
+                write!(f, "{code:#06x} is neither OK (0xff00) nor Error (0xffff)")
+            }
             Self::UnexpectedEnd { needed, remaining } => {
                 write!(f, "the field needs {needed} bytes, the payload has {remaining} left")
             }
             Self::CountTooLarge { count, remaining } => {
-                write!(f, "count is {count}, too large for the {remaining} bytes left in the payload")
+                write!(
+                    f,
+                    "count is {count}, too large for the {remaining} bytes left in the payload"
+                )
             }
-            Self::MissingTerminator { unit } => write!(f, "the string ends with unit {unit:#06x} instead of NUL"),
+            Self::MissingTerminator { unit } => {
+                write!(f, "the string ends with unit {unit:#06x} instead of NUL")
+            }
             Self::UnknownSessionType { session_type } => {
-                write!(f, "session_type {session_type} is neither 0 (streaming) nor 1 (user_events)")
+                write!(
+                    f,
+                    "session_type {session_type} is neither 0 (streaming) nor 1 (user_events)"
+                )
             }
         }
     }

@@ -63,15 +63,25 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::BufferTooSmall { needed } => write!(f, "the buffer is smaller than the {needed} bytes of the message"),
-            Self::MessageTooLarge { len } => write!(f, "the message has {len} bytes, the maximum of its size field is 65535"),
+            Self::BufferTooSmall { needed } => {
+                write!(f, "the buffer is smaller than the {needed} bytes of the message")
+            }
+            Self::MessageTooLarge { len } => {
+                write!(f, "the message has {len} bytes, the maximum of its size field is 65535")
+            }
             Self::CountTooLarge { count } => write!(f, "{count} items exceed a 32-bit count"),
             Self::PartTooLong { len, max } => write!(f, "{len} bytes exceed the maximum of {max}"),
             Self::EventIdTooLarge { id } => write!(f, "event id {id} does not fit in 16 bits"),
             Self::EmptyName => f.write_str("the name must not be empty"),
-            Self::ForbiddenUnit { unit } => write!(f, "unit {unit:#06x} is not allowed in this name"),
-            Self::NotUnknown { code } => write!(f, "{code:#04x} is a known code, expected an unknown one"),
-            Self::UnknownLabelNotLast { label } => write!(f, "label {label:#04x} is unknown, so it must be the last"),
+            Self::ForbiddenUnit { unit } => {
+                write!(f, "unit {unit:#06x} is not allowed in this name")
+            }
+            Self::NotUnknown { code } => {
+                write!(f, "{code:#04x} is a known code, expected an unknown one")
+            }
+            Self::UnknownLabelNotLast { label } => {
+                write!(f, "label {label:#04x} is unknown, so it must be the last")
+            }
         }
     }
 }

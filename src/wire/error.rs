@@ -6,8 +6,8 @@ use super::field::Field;
 use super::path::{Path, Root, clamp};
 use crate::hresult::HResult;
 
-/// The part of an implementation that has a fault; the `layer` of the vectors, and the only part of an error that other
-/// implementations must match.
+/// The part of an implementation that has a fault; the `layer` of the vectors, and the only part of
+/// an error that other implementations must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layer {
@@ -63,7 +63,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// An error with its kind, its byte offset and the path of the field. `Copy`, and no larger than 32 bytes.
+/// An error with its kind, its byte offset and the path of the field. `Copy`, and no larger than 32
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError<K> {
     kind: K,
@@ -172,10 +173,26 @@ mod tests {
 
     #[test]
     fn path_prints_outermost_first() {
-        let e = at(9).at_index(2).within(Field::EventIds).at_index(1).within(Field::Tracepoints).within(Field::Config);
-        let e = e.at_index(70_000).within(Field::Providers).in_root(Root::of(Command::COLLECT_TRACING5));
-        assert_eq!(e.path().to_string(), "CollectTracing5.providers[70000].config.tracepoints[1].event_ids[2]");
-        let segments = [("CollectTracing5", None), ("providers", Some(70_000)), ("config", None), ("tracepoints", Some(1))];
+        let e = at(9)
+            .at_index(2)
+            .within(Field::EventIds)
+            .at_index(1)
+            .within(Field::Tracepoints)
+            .within(Field::Config);
+        let e = e
+            .at_index(70_000)
+            .within(Field::Providers)
+            .in_root(Root::of(Command::COLLECT_TRACING5));
+        assert_eq!(
+            e.path().to_string(),
+            "CollectTracing5.providers[70000].config.tracepoints[1].event_ids[2]"
+        );
+        let segments = [
+            ("CollectTracing5", None),
+            ("providers", Some(70_000)),
+            ("config", None),
+            ("tracepoints", Some(1)),
+        ];
         assert!(e.path().segments().eq(segments.into_iter().chain([("event_ids", Some(2))])));
     }
 

@@ -1,6 +1,10 @@
-//! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated values.
+//! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated
+//! values.
 
-use super::{Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError, LimitKind, Reader, Scan};
+use super::{
+    Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError,
+    LimitKind, Reader, Scan,
+};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -26,7 +30,11 @@ pub(crate) trait Layout {
 
     /// What is refused inside a field.
     #[inline]
-    fn in_field(&self, field: Field, mut checked: Result<(), LimitError>) -> Result<(), LimitError> {
+    fn in_field(
+        &self,
+        field: Field,
+        mut checked: Result<(), LimitError>,
+    ) -> Result<(), LimitError> {
         if let Err(error) = &mut checked {
             error.move_behind(self.offset_of(field));
             error.path_mut().push(field);
@@ -56,15 +64,18 @@ pub(crate) trait Source<'a>: Sized {
     /// The bytes up to the end of the payload.
     fn tail(&mut self) -> Result<&'a [u8], Self::Error>;
 
-    /// `session_type`, which determines the fields that follow: whether it is 1 (`user_events`) rather than 0 (streaming). Others
-    /// are refused (F-18).
+    /// `session_type`, which determines the fields that follow: whether it is 1 (`user_events`)
+    /// rather than 0 (streaming). Others are refused (F-18).
     fn is_user_events(&mut self) -> Result<bool, Self::Error>;
 
     /// One field of a struct.
     fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
 
     /// A struct with the fields that `fields` requests.
-    fn object<T>(&mut self, fields: impl FnOnce(&mut Self) -> Result<T, Self::Error>) -> Result<T, Self::Error> {
+    fn object<T>(
+        &mut self,
+        fields: impl FnOnce(&mut Self) -> Result<T, Self::Error>,
+    ) -> Result<T, Self::Error> {
         fields(self)
     }
 }
@@ -112,7 +123,10 @@ impl<'a> Source<'a> for Reader<'a> {
             Some(1) => Ok(true),
             Some(session_type) => {
                 let kind = DecodeErrorKind::UnknownSessionType { session_type };
-                self.fail(DecodeError::new(kind, self.offset().saturating_sub(4)).within(Field::SessionType));
+                self.fail(
+                    DecodeError::new(kind, self.offset().saturating_sub(4))
+                        .within(Field::SessionType),
+                );
                 Err(Failed)
             }
             None => Err(Failed),

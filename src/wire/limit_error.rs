@@ -31,14 +31,15 @@ pub enum LimitKind {
     NoTracepoint,
     /// A `tracepoint_set` without a name, or with a name that begins with NUL (P-43).
     EmptyTracepointName,
-    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Meant to be answered by an error (F-21);
-    /// released .NET 10 builds crash on it (P-19).
+    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Meant to be
+    /// answered by an error (F-21); released .NET 10 builds crash on it (P-19).
     TracepointNameTooLong(u32),
     /// An event id occurs twice in the sets of one provider.
     DuplicateEventId(u32),
     /// `sessionBufferMode` is above 1 (F-30).
     UnknownBufferMode(u32),
-    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). Runtimes read higher numbers as negative, and accept them (P-44).
+    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). Runtimes read higher numbers as negative, and
+    /// accept them (P-44).
     UnknownPerfMapType(u32),
     /// `dumpType` is 0 or above 4.
     UnknownDumpType(u32),
@@ -74,9 +75,11 @@ impl WireErrorKind for LimitKind {
 
     fn hresult(self) -> HResult {
         match self {
-            // A dump type: seen on 8.0.30, 9.0.5 and 10.0.9 (P-3). The others: by design (F-21), if the process does not crash
-            // first (F-72, P-19).
-            Self::TracepointNameTooLong(_) | Self::DuplicateEventId(_) | Self::UnknownDumpType(_) => HResult::FAIL,
+            // A dump type: seen on 8.0.30, 9.0.5 and 10.0.9 (P-3). The others: by design (F-21), if
+            // the process does not crash first (F-72, P-19).
+            Self::TracepointNameTooLong(_)
+            | Self::DuplicateEventId(_)
+            | Self::UnknownDumpType(_) => HResult::FAIL,
             Self::UnknownPerfMapType(_) | Self::AbsentName => HResult::INVALID_ARG,
             _ => HResult::BAD_ENCODING,
         }
@@ -87,7 +90,9 @@ impl fmt::Display for LimitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::ZeroBuffer => f.write_str("the circular buffer must not be 0 MB"),
-            Self::UnknownFormat(n) => write!(f, "format {n} is neither 0 (NetPerf) nor 1 (NetTrace)"),
+            Self::UnknownFormat(n) => {
+                write!(f, "format {n} is neither 0 (NetPerf) nor 1 (NetTrace)")
+            }
             Self::LogLevelOutOfRange(n) => write!(f, "level {n} is above 5 (Verbose)"),
             Self::NoProviders => f.write_str("at least one provider is needed"),
             Self::TooManyProviders(n) => write!(f, "{n} providers exceed the limit of 1000"),
@@ -95,11 +100,20 @@ impl fmt::Display for LimitKind {
             Self::NoTracepoint => f.write_str("a default tracepoint or a tracepoint set is needed"),
             Self::EmptyTracepointName => f.write_str("the tracepoint name is empty"),
             Self::TracepointNameTooLong(len) => {
-                write!(f, "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}")
+                write!(
+                    f,
+                    "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}"
+                )
             }
-            Self::DuplicateEventId(id) => write!(f, "event id {id} occurs twice in the provider's tracepoint sets"),
-            Self::UnknownBufferMode(n) => write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)"),
-            Self::UnknownPerfMapType(n) => write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)"),
+            Self::DuplicateEventId(id) => {
+                write!(f, "event id {id} occurs twice in the provider's tracepoint sets")
+            }
+            Self::UnknownBufferMode(n) => {
+                write!(f, "buffer mode {n} is neither 0 (drop) nor 1 (block)")
+            }
+            Self::UnknownPerfMapType(n) => {
+                write!(f, "perf map type {n} is not 1 (all), 2 (jitdump) or 3 (perfmap)")
+            }
             Self::UnknownDumpType(n) => write!(f, "dump type {n} is not one of 1 to 4"),
             Self::AbsentName => f.write_str("the name or path must not be absent"),
         }

@@ -2,7 +2,8 @@
 
 /// Declares a payload whose fields are read and written in the order of declaration.
 ///
-/// `pub name: Type = FieldName,` where `FieldName` gives the document's name. The lifetime, if there is one, must be called `'a`.
+/// `pub name: Type = FieldName,` where `FieldName` gives the document's name. The lifetime, if
+/// there is one, must be called `'a`.
 macro_rules! wire_struct {
     (
         $(#[$meta:meta])*
@@ -136,7 +137,10 @@ macro_rules! newtype {
 
         impl $crate::wire::Encode for $Name {
             #[inline]
-            fn encode<S: $crate::wire::Sink + ?Sized>(&self, sink: &mut S) -> Result<(), $crate::wire::EncodeError> {
+            fn encode<S: $crate::wire::Sink + ?Sized>(
+                &self,
+                sink: &mut S,
+            ) -> Result<(), $crate::wire::EncodeError> {
                 self.0.encode(sink)
             }
         }

@@ -11,7 +11,8 @@
 //! | `array<T>` | 4 + items | [`Array`]; of bytes: `&[u8]` |
 //! | `GUID`, `CLSID` | 16 | [`Guid`], [`Clsid`] |
 //!
-//! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and "`EventPipe` Commands" of the document.
+//! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and
+//! "`EventPipe` Commands" of the document.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -9,8 +9,8 @@ use crate::command::Command;
 const DEPTH: usize = 4;
 const INDICES: usize = 3;
 
-/// The path of a field, such as `CollectTracing5.providers[2].arguments`; printed by [`Display`](fmt::Display), and read part by part by
-/// [`segments`](Self::segments).
+/// The path of a field, such as `CollectTracing5.providers[2].arguments`; printed by
+/// [`Display`](fmt::Display), and read part by part by [`segments`](Self::segments).
 ///
 /// Empty if a bare piece was decoded and is itself at fault.
 ///
@@ -34,7 +34,8 @@ pub struct Path {
     indexed: u8,
 }
 
-/// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command set is 0.
+/// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command
+/// set is 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Root(u16);
 
@@ -61,15 +62,17 @@ impl Root {
 }
 
 impl Path {
-    pub(super) const EMPTY: Self = Self { root: Root::NONE, fields: [None; DEPTH], indices: [[0; 3]; INDICES], indexed: 0 };
+    pub(super) const EMPTY: Self =
+        Self { root: Root::NONE, fields: [None; DEPTH], indices: [[0; 3]; INDICES], indexed: 0 };
 
     /// Whether the path is empty.
     pub const fn is_empty(&self) -> bool {
         self.root.0 == 0 && self.indexed == 0 && matches!(self.fields, [None, ..])
     }
 
-    /// Its parts from the outermost in: a name, and an index if it is an item of an array. The first is the message; an item of a bare
-    /// array has no name. Unlike `Display`, this does not use `core::fmt`.
+    /// Its parts from the outermost in: a name, and an index if it is an item of an array. The
+    /// first is the message; an item of a bare array has no name. Unlike `Display`, this does
+    /// not use `core::fmt`.
     pub fn segments(&self) -> impl Iterator<Item = (&'static str, Option<usize>)> + Clone + use<> {
         let path = *self;
         let all = (0..=path.depth()).rev().map(move |level| path.segment(level));
@@ -153,7 +156,8 @@ impl fmt::Debug for Path {
     }
 }
 
-/// Offsets beyond 4 GiB exceed every message; they are shown as `u32::MAX`, and indices above 16,777,215 as that number.
+/// Offsets beyond 4 GiB exceed every message; they are shown as `u32::MAX`, and indices above
+/// 16,777,215 as that number.
 pub(crate) fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

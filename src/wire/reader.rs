@@ -12,7 +12,8 @@ use crate::hresult::HResult;
 
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {
-    /// The minimum length of a value in bytes. Used to check a count before the items are read; 0 counts as 1 there.
+    /// The minimum length of a value in bytes. Used to check a count before the items are read; 0
+    /// counts as 1 there.
     const MIN_LEN: usize;
 
     /// Whether every sequence of `MIN_LEN` bytes (at least one) is a value, and is its encoding.
@@ -25,8 +26,9 @@ pub trait Decode<'a>: Sized {
     /// The kind, offset and field. The reader's position is then unspecified.
     fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
-    /// Like `decode`, but the reader keeps the error. All values of this crate are read by this function, and `decode` asks the
-    /// reader: a value and an error together are large, and would be copied from field to field.
+    /// Like `decode`, but the reader keeps the error. All values of this crate are read by this
+    /// function, and `decode` asks the reader: a value and an error together are large, and
+    /// would be copied from field to field.
     #[doc(hidden)]
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
@@ -119,7 +121,10 @@ impl<'a> Reader<'a> {
 
     /// The result of `read`, or its error.
     #[inline]
-    pub(crate) fn explain<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Result<T, DecodeError> {
+    pub(crate) fn explain<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Result<T, DecodeError> {
         match read(self) {
             Some(value) => Ok(value),
             None => Err(self.fault().value),
@@ -158,10 +163,13 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    /// Applies `read` to the next bytes. If it returns nothing, no byte is taken, and the caller reads again with this reader to
-    /// find the error.
+    /// Applies `read` to the next bytes. If it returns nothing, no byte is taken, and the caller
+    /// reads again with this reader to find the error.
     #[inline]
-    pub(crate) fn scanned<T>(&mut self, read: impl FnOnce(&mut Scan<'a>) -> Option<T>) -> Option<T> {
+    pub(crate) fn scanned<T>(
+        &mut self,
+        read: impl FnOnce(&mut Scan<'a>) -> Option<T>,
+    ) -> Option<T> {
         let mut scan = Scan::new(self.rest);
         let value = read(&mut scan)?;
         self.rest = scan.rest();
@@ -254,7 +262,10 @@ impl<'a> Reader<'a> {
     #[cold]
     #[inline(never)]
     fn ends(&mut self, needed: usize) {
-        let kind = DecodeErrorKind::UnexpectedEnd { needed: clamp(needed), remaining: clamp(self.rest.len()) };
+        let kind = DecodeErrorKind::UnexpectedEnd {
+            needed: clamp(needed),
+            remaining: clamp(self.rest.len()),
+        };
         self.fault = Some(DecodeError::new(kind, self.offset()));
     }
 
@@ -287,8 +298,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Wraps the value of a cold function in something larger: otherwise the compiler lets the function write into its caller's result,
-/// which is then in memory, and its tag is checked again after each step.
+/// Wraps the value of a cold function in something larger: otherwise the compiler lets the function
+/// write into its caller's result, which is then in memory, and its tag is checked again after each
+/// step.
 pub(crate) struct Apart<T> {
     pub(crate) value: T,
     _more: usize,
@@ -310,7 +322,9 @@ impl fmt::Debug for Reader<'_> {
 macro_rules! decode_by_read {
     () => {
         #[inline]
-        fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::DecodeError> {
+        fn decode(
+            reader: &mut $crate::wire::Reader<'a>,
+        ) -> Result<Self, $crate::wire::DecodeError> {
             reader.explain(Self::read)
         }
     };
@@ -399,8 +413,12 @@ mod tests {
     #[test]
     fn count_is_checked_in_64_bits() {
         // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes follow.
-        let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).explain(|reader| reader.read_count(2)).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 });
+        let error =
+            Reader::new(&[1, 0, 0, 0x80, 0, 0]).explain(|reader| reader.read_count(2)).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            DecodeErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 }
+        );
         assert_eq!(error.offset(), 0);
     }
 }

@@ -1,7 +1,8 @@
 //! Reading without error details: items of arrays, which are many and nearly always valid.
 
-/// Bytes that are read from the front. On an error, the caller reads again with a [`Reader`](super::Reader), which finds the
-/// reason; storing a reason here would cost a write to memory for each item.
+/// Bytes that are read from the front. On an error, the caller reads again with a
+/// [`Reader`](super::Reader), which finds the reason; storing a reason here would cost a write to
+/// memory for each item.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     rest: &'a [u8],
@@ -44,6 +45,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn count(&mut self, item: usize) -> Option<u32> {
         let count = u32::from_le_bytes(*self.chunk()?);
         // In 64 bits: F-8 shows what happens in 32.
-        (u64::from(count).saturating_mul(item.max(1) as u64) <= self.rest.len() as u64).then_some(count)
+        (u64::from(count).saturating_mul(item.max(1) as u64) <= self.rest.len() as u64)
+            .then_some(count)
     }
 }

@@ -42,8 +42,8 @@ pub trait Sink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);
 
-    /// The place of the next `len` bytes, for the caller to write; empty if they are not wanted. `None` if they must be
-    /// [`put`](Self::put).
+    /// The place of the next `len` bytes, for the caller to write; empty if they are not wanted.
+    /// `None` if they must be [`put`](Self::put).
     #[doc(hidden)]
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
@@ -67,7 +67,8 @@ impl Sink for Counter {
     }
 }
 
-/// A sink into a caller's slice. Bytes beyond its end are counted, so the error can give the required size.
+/// A sink into a caller's slice. Bytes beyond its end are counted, so the error can give the
+/// required size.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Encode as _, EncodeError, SliceSink};
@@ -117,7 +118,8 @@ impl<'s> SliceSink<'s> {
     /// How many bytes were written.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`] if the buffer was too small; its contents are then unspecified.
+    /// [`EncodeError::BufferTooSmall`] if the buffer was too small; its contents are then
+    /// unspecified.
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.len > self.buffer.len() {
@@ -239,6 +241,9 @@ impl Encode for HResult {
 
 /// Writes the count before the items of a string or array.
 #[inline]
-pub(crate) fn encode_count<S: Sink + ?Sized>(count: usize, sink: &mut S) -> Result<(), EncodeError> {
+pub(crate) fn encode_count<S: Sink + ?Sized>(
+    count: usize,
+    sink: &mut S,
+) -> Result<(), EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)
 }

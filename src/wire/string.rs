@@ -15,8 +15,8 @@ use super::transcode::{self, Unit};
 /// | 4 | count of UTF-16 units, including the NUL; 0 = absent, 1 = empty (F-11) |
 /// | 2 × count | units, little-endian; the last one is NUL |
 ///
-/// Holds either bytes from the wire or the caller's text. Equality compares the units. Absent and empty are different. Units that
-/// are not valid Unicode, and inner NULs, are kept unchanged.
+/// Holds either bytes from the wire or the caller's text. Equality compares the units. Absent and
+/// empty are different. Units that are not valid Unicode, and inner NULs, are kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
@@ -60,7 +60,8 @@ impl<'a> IpcString<'a> {
             Repr::Absent => None,
             Repr::Wire(bytes) => {
                 let nth = bytes.chunks_exact(2).skip(1).position(|unit| unit == [separator, 0])?;
-                let (head, tail) = bytes.split_at_checked(nth.saturating_add(1).saturating_mul(2))?;
+                let (head, tail) =
+                    bytes.split_at_checked(nth.saturating_add(1).saturating_mul(2))?;
                 Some((Self::from_wire_units(head), Self::from_wire_units(tail.get(2..)?)))
             }
             Repr::Text(text) => {
@@ -77,7 +78,8 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// A string of little-endian units from the wire, without the final NUL; an odd last byte is ignored.
+    /// A string of little-endian units from the wire, without the final NUL; an odd last byte is
+    /// ignored.
     #[inline]
     pub(crate) const fn from_wire_units(bytes: &'a [u8]) -> Self {
         Self(Repr::Wire(bytes))
@@ -100,7 +102,8 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// Whether the string is empty to a runtime: absent, empty, or beginning with a NUL, which ends it (P-43).
+    /// Whether the string is empty to a runtime: absent, empty, or beginning with a NUL, which ends
+    /// it (P-43).
     #[inline]
     pub(crate) fn is_empty_to_runtimes(self) -> bool {
         match self.0 {
@@ -240,7 +243,8 @@ impl fmt::Display for IpcString<'_> {
     }
 }
 
-/// The text in quotes, with `\u{d800}` for a unit that is not part of a character; `absent` if absent.
+/// The text in quotes, with `\u{d800}` for a unit that is not part of a character; `absent` if
+/// absent.
 impl fmt::Debug for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_absent() {
@@ -330,7 +334,10 @@ mod tests {
         let s = IpcString::decode(&mut Reader::new(wire)).unwrap();
         assert_eq!(s, IpcString::from_units(&[0x61, 0xd800]));
         assert!(!s.is_unicode());
-        assert_eq!((s.to_string(), format!("{s:?}")), ("a\u{fffd}".into(), "\"a\\u{d800}\"".into()));
+        assert_eq!(
+            (s.to_string(), format!("{s:?}")),
+            ("a\u{fffd}".into(), "\"a\\u{d800}\"".into())
+        );
         let mut out = [0; 10];
         let mut sink = SliceSink::new(&mut out);
         s.encode(&mut sink).unwrap();

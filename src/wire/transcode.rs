@@ -19,7 +19,8 @@ pub(super) fn units(bytes: &[u8]) -> &[Unit] {
     <[Unit]>::ref_from_prefix(bytes).map_or(&[], |(units, _)| units)
 }
 
-/// How many units a text has in UTF-16: one for each byte that begins a character, and one more for characters of four bytes.
+/// How many units a text has in UTF-16: one for each byte that begins a character, and one more for
+/// characters of four bytes.
 #[inline(never)]
 pub(super) fn utf16_len(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -30,14 +31,19 @@ pub(super) fn utf16_len(text: &str) -> usize {
     let (mut units, mut rest) = (0usize, bytes);
     while let Some((words, behind)) = rest.split_first_chunk::<{ 2 * LANES }>() {
         let words = u128::from_le_bytes(*words);
-        units = units.saturating_add(if words & NOT_ASCII_TWICE == 0 { 2 * LANES } else { units_in_two(words) });
+        units = units.saturating_add(if words & NOT_ASCII_TWICE == 0 {
+            2 * LANES
+        } else {
+            units_in_two(words)
+        });
         rest = behind;
     }
     while let Some((word, behind)) = rest.split_first_chunk() {
         units = units.saturating_add(units_in(u64::from_le_bytes(*word)));
         rest = behind;
     }
-    // The last bytes once more, shifted so that zeros replace those already counted; zeros count as units.
+    // The last bytes once more, shifted so that zeros replace those already counted; zeros count as
+    // units.
     let missing = LANES.saturating_sub(rest.len());
     let word = bytes.last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
     let word = word.checked_shr(clamp(missing.saturating_mul(8))).unwrap_or_default();
@@ -121,14 +127,18 @@ fn to_utf16(text: &str, place: &mut [u8]) {
             widen(ascii, wide);
             (rest, place) = (behind, further);
         }
-        // Then one by one, and again. A text has no other bytes: a first byte gives the length of a character.
+        // Then one by one, and again. A text has no other bytes: a first byte gives the length of a
+        // character.
         for _ in 0..16 {
             let (unit, behind) = match *rest {
                 [a @ ..0x80, ref behind @ ..] => (u16::from(a), behind),
                 [a @ ..0xe0, b, ref behind @ ..] => (bits(a, 0x1f) << 6 | bits(b, 0x3f), behind),
-                [a @ ..0xf0, b, c, ref behind @ ..] => (bits(a, 0x0f) << 12 | bits(b, 0x3f) << 6 | bits(c, 0x3f), behind),
+                [a @ ..0xf0, b, c, ref behind @ ..] => {
+                    (bits(a, 0x0f) << 12 | bits(b, 0x3f) << 6 | bits(c, 0x3f), behind)
+                }
                 [a, b, c, d, ref behind @ ..] => {
-                    // The upper half of a pair: 10 bits, less 0x10000; the lower half is written below.
+                    // The upper half of a pair: 10 bits, less 0x10000; the lower half is written
+                    // below.
                     let upper = bits(a, 0x07) << 8 | bits(b, 0x3f) << 2 | bits(c, 0x30) >> 4;
                     let Some((first, further)) = place.split_first_mut() else { return };
                     *first = Unit::new(0xd800 | upper.wrapping_sub(0x40) & 0x3ff);
@@ -144,8 +154,8 @@ fn to_utf16(text: &str, place: &mut [u8]) {
     }
 }
 
-/// Makes a unit of each byte. A separate function: if the compiler sees the test for ASCII too, it extracts the tested bytes one by
-/// one, instead of all in one instruction.
+/// Makes a unit of each byte. A separate function: if the compiler sees the test for ASCII too, it
+/// extracts the tested bytes one by one, instead of all in one instruction.
 #[inline(never)]
 fn widen(ascii: &[u8; 16], wide: &mut [Unit; 16]) {
     *wide = ascii.map(|byte| Unit::new(byte.into()));
@@ -204,7 +214,11 @@ pub(super) fn write_lossy<U: AnyUnit>(units: &[U], f: &mut fmt::Formatter<'_>) -
 /// Writes the text of the units in UTF-8, with U+FFFD for each that is not part of a character.
 pub(super) fn put_utf8<U: AnyUnit, S: Sink + ?Sized>(units: &[U], sink: &mut S) {
     let put = |piece: Piece<'_>| {
-        sink.put(if let Piece::Text(piece) = piece { piece.as_bytes() } else { "\u{fffd}".as_bytes() });
+        sink.put(if let Piece::Text(piece) = piece {
+            piece.as_bytes()
+        } else {
+            "\u{fffd}".as_bytes()
+        });
         Ok::<(), core::convert::Infallible>(())
     };
     let Ok(()) = pieces(units, put);
@@ -221,7 +235,10 @@ const WIDE: usize = 32;
 
 /// The text of the units piece by piece.
 #[inline]
-fn pieces<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(Piece<'_>) -> Result<(), E>) -> Result<(), E> {
+fn pieces<U: AnyUnit, E>(
+    units: &[U],
+    mut put: impl FnMut(Piece<'_>) -> Result<(), E>,
+) -> Result<(), E> {
     let mut rest = units;
     while !rest.is_empty() {
         // ASCII, many at a time.
@@ -239,7 +256,10 @@ fn pieces<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(Piece<'_>) -> Result<(
         // Then one by one, and again.
         let mut text = Utf8 { bytes: [0; 3 * WIDE], len: 0 };
         let (count, is_lone) = text.fill(rest);
-        put(Piece::Text(core::str::from_utf8(text.bytes.get(..text.len).unwrap_or_default()).unwrap_or_default()))?;
+        put(Piece::Text(
+            core::str::from_utf8(text.bytes.get(..text.len).unwrap_or_default())
+                .unwrap_or_default(),
+        ))?;
         if is_lone {
             put(Piece::Lone)?;
         }
@@ -255,8 +275,9 @@ struct Utf8 {
 }
 
 impl Utf8 {
-    /// Writes the characters at the front of `units` while there is certainly room for another. How many units those were, and
-    /// whether the last is not part of a character, and was not written.
+    /// Writes the characters at the front of `units` while there is certainly room for another. How
+    /// many units those were, and whether the last is not part of a character, and was not
+    /// written.
     #[inline]
     fn fill<U: AnyUnit>(&mut self, units: &[U]) -> (usize, bool) {
         let mut rest = units;
@@ -266,14 +287,21 @@ impl Utf8 {
             match unit {
                 0..0x80 => self.put([unit]),
                 0x80..0x800 => self.put([0xc0 | unit >> 6, 0x80 | unit & 0x3f]),
-                0xd800..0xe000 => match rest.split_first().map(|(low, behind)| (u32::from(low.value()), behind)) {
-                    Some((low @ 0xdc00..0xe000, behind)) if unit < 0xdc00 => {
-                        rest = behind;
-                        let code = ((unit & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000);
-                        self.put([0xf0 | code >> 18, 0x80 | code >> 12 & 0x3f, 0x80 | code >> 6 & 0x3f, 0x80 | code & 0x3f]);
+                0xd800..0xe000 => {
+                    match rest.split_first().map(|(low, behind)| (u32::from(low.value()), behind)) {
+                        Some((low @ 0xdc00..0xe000, behind)) if unit < 0xdc00 => {
+                            rest = behind;
+                            let code = ((unit & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000);
+                            self.put([
+                                0xf0 | code >> 18,
+                                0x80 | code >> 12 & 0x3f,
+                                0x80 | code >> 6 & 0x3f,
+                                0x80 | code & 0x3f,
+                            ]);
+                        }
+                        _ => return (units.len().saturating_sub(rest.len()), true),
                     }
-                    _ => return (units.len().saturating_sub(rest.len()), true),
-                },
+                }
                 _ => self.put([0xe0 | unit >> 12, 0x80 | unit >> 6 & 0x3f, 0x80 | unit & 0x3f]),
             }
         }
@@ -283,7 +311,9 @@ impl Utf8 {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "each is a byte")]
     fn put<const N: usize>(&mut self, bytes: [u32; N]) {
-        if let Some(place) = self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<N>()) {
+        if let Some(place) =
+            self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<N>())
+        {
             *place = bytes.map(|byte| byte as u8);
             self.len = self.len.saturating_add(N);
         }
@@ -301,7 +331,11 @@ mod tests {
         let mut texts = Vec::new();
         for character in ["a", "\u{e9}", "\u{8a3a}", "\u{1f600}"] {
             for before in 0..70 {
-                texts.push(format!("{}{character}{}", "x".repeat(before), "y\u{e9}\u{8a3a}\u{1f600}".repeat(before % 17)));
+                texts.push(format!(
+                    "{}{character}{}",
+                    "x".repeat(before),
+                    "y\u{e9}\u{8a3a}\u{1f600}".repeat(before % 17)
+                ));
             }
             texts.push(character.repeat(100));
         }
@@ -353,7 +387,10 @@ mod tests {
                 let bytes: Vec<u8> = units.iter().copied().flat_map(u16::to_le_bytes).collect();
                 let string = super::super::IpcString::from_wire_units(&bytes);
                 assert_eq!(format!("{string}"), String::from_utf16_lossy(&units));
-                assert_eq!(format!("{}", super::super::IpcString::from_units(&units)), String::from_utf16_lossy(&units));
+                assert_eq!(
+                    format!("{}", super::super::IpcString::from_units(&units)),
+                    String::from_utf16_lossy(&units)
+                );
                 #[cfg(feature = "alloc")]
                 assert_eq!(to_utf8(&units), String::from_utf16(&units).ok());
             }

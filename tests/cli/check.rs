@@ -7,22 +7,41 @@ use serde_json::{Value, json};
 
 use crate::{STOP, run, text};
 
-/// Everything at once: the vectors, the server suite against the reference runtime, the client suite against the built-in client.
+/// Everything at once: the vectors, the server suite against the reference runtime, the client
+/// suite against the built-in client.
 #[test]
 fn check_built_in_suites_pass_and_are_counted() {
     let report: Value = serde_json::from_slice(&run(&["check", "--json"], b"", 0).stdout).unwrap();
     let section = |suite: &str| -> u64 {
         let sections = report["sections"].as_array().unwrap().iter();
-        let of_suite = sections.filter(|section| section["name"].as_str().unwrap().starts_with(suite));
-        of_suite.map(|section| section["counts"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>()).sum()
+        let of_suite =
+            sections.filter(|section| section["name"].as_str().unwrap().starts_with(suite));
+        of_suite
+            .map(|section| {
+                section["counts"]
+                    .as_object()
+                    .unwrap()
+                    .values()
+                    .map(|n| n.as_u64().unwrap())
+                    .sum::<u64>()
+            })
+            .sum()
     };
     let tests: usize = vectors::files().unwrap().iter().map(|file| file.number_of_tests).sum();
     assert_eq!(section("vectors/"), tests as u64);
     assert!(section("server/") >= 500, "{}", section("server/"));
     assert!(section("client/") >= 400, "{}", section("client/"));
-    assert_eq!((&report["counts"]["fail"], &report["counts"]["unimplemented"]), (&json!(0), &json!(0)));
+    assert_eq!(
+        (&report["counts"]["fail"], &report["counts"]["unimplemented"]),
+        (&json!(0), &json!(0))
+    );
     let notes = report["notes"].to_string();
-    assert!(notes.contains("requirements") && !notes.contains("not shown yet") && !notes.contains("not played"), "{notes}");
+    assert!(
+        notes.contains("requirements")
+            && !notes.contains("not shown yet")
+            && !notes.contains("not played"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -36,14 +55,21 @@ fn check_wrong_vector_is_named_and_fails() {
     fs::write(directory.path().join("wrong.json"), file.to_string()).unwrap();
     let output = text(&run(&["check", "--vectors", directory.path().to_str().unwrap()], b"", 1));
     assert!(output.contains("vectors/wrong/wrong/4711: claims another id"), "{output}");
-    assert!(output.contains(r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#), "{output}");
+    assert!(
+        output.contains(r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#),
+        "{output}"
+    );
     assert!(output.contains(": 1 case, 0 passed, ") && output.ends_with(" 1 failed\n"), "{output}");
 }
 
 #[test]
 fn check_unknown_key_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("x.json"), r#"{"format":1,"title":"t","numberOfTests":0,"groups":[],"extra":1}"#).unwrap();
+    fs::write(
+        directory.path().join("x.json"),
+        r#"{"format":1,"title":"t","numberOfTests":0,"groups":[],"extra":1}"#,
+    )
+    .unwrap();
     let output = run(&["check", "--vectors", directory.path().to_str().unwrap()], b"", 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("unknown field `extra`"));
 }

@@ -29,38 +29,65 @@ fn decode_reply_answers_request_before_it() {
 
 #[test]
 fn decode_request_option_names_answered_command() {
-    let value = |request: &str| decode(&["--hex", STOPPED, "--request", request], 0)[0]["value"].clone();
+    let value =
+        |request: &str| decode(&["--hex", STOPPED, "--request", request], 0)[0]["value"].clone();
     assert_eq!(value("StopTracing"), json!({ "sessionId": "1" }));
     assert_eq!(value("0x0407"), json!({ "hresult": "0x00000001" }));
-    assert_eq!(decode(&["--hex", STOPPED], 0)[0]["value"], json!({ "code": "0xFF00", "payload": "0100000000000000" }));
+    assert_eq!(
+        decode(&["--hex", STOPPED], 0)[0]["value"],
+        json!({ "code": "0xFF00", "payload": "0100000000000000" })
+    );
 }
 
 #[test]
 fn decode_error_reply_needs_no_request() {
     let item = &decode(&["--hex", UNKNOWN_COMMAND], 0)[0];
-    assert_eq!((&item["kind"], &item["value"]), (&json!("error"), &json!({ "hresult": "0x80131385" })));
+    assert_eq!(
+        (&item["kind"], &item["value"]),
+        (&json!("error"), &json!({ "hresult": "0x80131385" }))
+    );
 }
 
 /// As .NET 6.0.13 answered a dump that failed (F-127).
 #[test]
 fn decode_error_with_code_0_is_a_failure() {
-    let said = text(&run(&["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"], b"", 0));
-    assert!(said.ends_with("  still a failure: .NET 6 uses this code for a failed dump (F-127)\n\n"), "{said}");
+    let said = text(&run(
+        &["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"],
+        b"",
+        0,
+    ));
+    assert!(
+        said.ends_with("  still a failure: .NET 6 uses this code for a failed dump (F-127)\n\n"),
+        "{said}"
+    );
 }
 
 #[test]
 fn decode_continuation_is_not_a_message() {
-    // A session's stream goes on to the end; an environment block has the announced number of bytes.
-    let stream = decode(&["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"], 0);
-    assert_eq!((&stream[1]["kind"], &stream[1]["value"]), (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" })));
+    // A session's stream goes on to the end; an environment block has the announced number of
+    // bytes.
+    let stream = decode(
+        &["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"],
+        0,
+    );
+    assert_eq!(
+        (&stream[1]["kind"], &stream[1]["value"]),
+        (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" }))
+    );
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
     let block = decode(&["--hex", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
     assert_eq!((&block[1]["size"], &block[2]["kind"]), (&json!(4), &json!("request")));
     // The block's entries are shown. An invalid block is an error.
     let reply = "444f544e45545f4950435f5631001a00ff000000100000000000";
-    let block = decode(&["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"], 0);
+    let block = decode(
+        &["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"],
+        0,
+    );
     assert_eq!(block[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
-    let block = decode(&["--hex", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"], 1);
+    let block = decode(
+        &["--hex", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"],
+        1,
+    );
     assert_eq!(block[1]["error"]["kind"], "unexpected_end");
 }
 
@@ -83,7 +110,10 @@ fn decode_kind_option_takes_every_type() {
                  "canonical": true, "value": { "enable": true, "event_ids": [1, 2] } }])
     );
     assert_eq!(text(&run(&["encode", "--hex", "-"], items.to_string().as_bytes(), 0)).trim(), hex);
-    assert_eq!(decode(&["--kind", "string", "--hex", "0200000061006200"], 1)[0]["error"]["kind"], "missing_terminator");
+    assert_eq!(
+        decode(&["--kind", "string", "--hex", "0200000061006200"], 1)[0]["error"]["kind"],
+        "missing_terminator"
+    );
     run(&["decode", "--kind", "nonsense", "--hex", "00"], b"", 2);
 }
 
@@ -96,8 +126,12 @@ fn decode_malformed_input_is_named_and_fails() {
                 "message": "the field needs 8 bytes, the payload has 2 left" })
     );
     // A message whose size is known does not hide the next one.
-    let items = decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
-    assert_eq!((&items[1]["offset"], &items[1]["value"]), (&json!(22), &json!({ "sessionId": "1" })));
+    let items =
+        decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
+    assert_eq!(
+        (&items[1]["offset"], &items[1]["value"]),
+        (&json!(22), &json!({ "sessionId": "1" }))
+    );
     // An invalid header ends it.
     assert_eq!(decode(&["--hex", "485454502f312e3120343030"], 1)[0]["error"]["kind"], "bad_magic");
     assert_eq!(decode(&["--hex", &STOP[..50]], 1)[0]["error"]["kind"], "end_of_input");
@@ -114,14 +148,18 @@ fn decode_side_option_is_obeyed() {
 fn decode_over_limit_is_noted_and_succeeds() {
     let request = "444f544e45545f4950435f563100180004050000 00000000"; // EnablePerfMap of type 0
     let item = &decode(&["--hex", request], 0)[0];
-    assert_eq!((&item["limits"]["kind"], &item["value"]), (&json!("unknown_perf_map_type"), &json!({ "perfMapType": 0 })));
+    assert_eq!(
+        (&item["limits"]["kind"], &item["value"]),
+        (&json!("unknown_perf_map_type"), &json!({ "perfMapType": 0 }))
+    );
     let dump = text(&run(&["decode", "--hex", request], b"", 0));
     assert!(dump.contains("a server refuses this with 0x80070057 DS_IPC_E_INVALIDARG"), "{dump}");
 }
 
 #[test]
 fn decode_dump_shows_offset_and_meaning_per_field() {
-    let dump = text(&run(&["decode", "--hex", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
+    let dump =
+        text(&run(&["decode", "--hex", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
     let expected = "\
 error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
   000000  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00        magic        \"DOTNET_IPC_V1\"
@@ -174,14 +212,20 @@ fn input_large_or_binary_is_refused_with_reason() {
     run(&["decode", "-", "--json"], &bytes, 1);
     run(&["encode", "-"], &bytes, 1);
     // Headers that announce more and more, each cut off.
-    let cut: Vec<u8> = hex::decode(STOP).unwrap().iter().copied().cycle().take((1 << 20) + 5).collect();
+    let cut: Vec<u8> =
+        hex::decode(STOP).unwrap().iter().copied().cycle().take((1 << 20) + 5).collect();
     run(&["decode", "-"], &cut, 1);
 }
 
 #[test]
 fn output_closed_by_reader_is_not_an_error() {
     let bytes = hex::decode(STOP).unwrap().repeat(20_000);
-    let mut child = diagipc(&["decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = diagipc(&["decode", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
     let mut stdout = child.stdout.take().unwrap();
@@ -189,7 +233,10 @@ fn output_closed_by_reader_is_not_an_error() {
     drop(stdout);
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+        (Some(0), "")
+    );
 }
 
 /// The writable memory of a process, in bytes.
@@ -198,7 +245,12 @@ fn output_closed_by_reader_is_not_an_error() {
 fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-    let mut child = diagipc(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = diagipc(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // It waits for its input.
     let limit = Rlimit { current: Some(memory), maximum: Some(memory) };
     prlimit(Some(Pid::from_child(&child)), Resource::Data, limit).unwrap();
@@ -206,7 +258,12 @@ fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
     let input = input.to_vec();
     let writer = std::thread::spawn(move || stdin.write_all(&input).is_ok());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(writer.join().unwrap());
     String::from_utf8(output.stdout).unwrap()
 }
@@ -216,7 +273,14 @@ fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
 fn environment_of(entries: u32) -> Vec<u8> {
     let block = 4 + 4 * entries;
     let head = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0";
-    [&head[..], &block.to_le_bytes(), &[0, 0], &entries.to_le_bytes(), &vec![0; 4 * entries as usize]].concat()
+    [
+        &head[..],
+        &block.to_le_bytes(),
+        &[0, 0],
+        &entries.to_le_bytes(),
+        &vec![0; 4 * entries as usize],
+    ]
+    .concat()
 }
 
 /// 50,000 messages of 28 bytes, 1.3 MiB, whose fields take 40 MiB together.
@@ -234,11 +298,20 @@ fn decode_memory_does_not_grow_with_number_of_messages() {
 #[cfg(target_os = "linux")]
 fn decode_memory_of_environment_block_is_bounded() {
     // 4 bytes of count, and the longest block has 1 MiB.
-    let shown = run_within(256 << 20, &["decode", "--request", "0x0402", "-"], &environment_of((1 << 18) - 1));
+    let shown = run_within(
+        256 << 20,
+        &["decode", "--request", "0x0402", "-"],
+        &environment_of((1 << 18) - 1),
+    );
     assert!(shown.contains("[262142]  length 0, without NUL"));
-    let shown = run_within(20 << 20, &["decode", "--request", "0x0402", "-"], &environment_of(1 << 18));
+    let shown =
+        run_within(20 << 20, &["decode", "--request", "0x0402", "-"], &environment_of(1 << 18));
     assert!(shown.contains("1048580 bytes at offset 26") && !shown.contains("length 0"));
-    let json = run_within(20 << 20, &["decode", "--json", "--request", "0x0402", "-"], &environment_of(1 << 18));
+    let json = run_within(
+        20 << 20,
+        &["decode", "--json", "--request", "0x0402", "-"],
+        &environment_of(1 << 18),
+    );
     let items: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(items[1]["value"]["bytes"].as_str().unwrap().len(), 2 * 1_048_580);
     assert_eq!(items[1]["value"].get("entries"), None);

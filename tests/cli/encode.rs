@@ -9,8 +9,10 @@ use crate::{STOP, STOPPED, decode, run, text};
 fn all_messages(from_server: bool) -> Vec<Vec<u8>> {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
-    let groups = groups.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::Error));
-    let groups = groups.filter(|group| group.subject().is_some_and(|subject| subject.from_server == from_server));
+    let groups =
+        groups.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::Error));
+    let groups = groups
+        .filter(|group| group.subject().is_some_and(|subject| subject.from_server == from_server));
     let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
     tests.filter_map(|test| test.wire.clone()).collect()
 }
@@ -20,8 +22,10 @@ fn encode_returns_decoded_bytes() {
     for from_server in [false, true] {
         let messages = all_messages(from_server);
         assert!(messages.len() > 25);
-        // Errors after GenerateCoreDump3 carry text: only for that command is every error read whole.
-        let options: &[&str] = if from_server { &["--request", "GenerateCoreDump3"] } else { &["--from", "client"] };
+        // Errors after GenerateCoreDump3 carry text: only for that command is every error read
+        // whole.
+        let options: &[&str] =
+            if from_server { &["--request", "GenerateCoreDump3"] } else { &["--from", "client"] };
         let bytes = messages.concat();
         let json = run(&[&["decode", "-", "--json"], options].concat(), &bytes, 0).stdout;
         let again = run(&["encode", "-"], &json, 0).stdout;
@@ -33,9 +37,11 @@ fn encode_returns_decoded_bytes() {
 fn encode_conversation_with_continuations() {
     let wire = format!("{STOP}{STOPPED}");
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
-    for (hex, request) in
-        [(wire, "StopTracing"), (format!("{reply}00000000"), "ProcessEnvironment"), (format!("{STOPPED}4e65"), "0x0203")]
-    {
+    for (hex, request) in [
+        (wire, "StopTracing"),
+        (format!("{reply}00000000"), "ProcessEnvironment"),
+        (format!("{STOPPED}4e65"), "0x0203"),
+    ] {
         let json = run(&["decode", "--json", "--hex", &hex, "--request", request], b"", 0).stdout;
         assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
     }
@@ -53,7 +59,10 @@ fn encode_reply_to_unknown_request() {
 fn encode_wrong_json_reports_position() {
     for (item, message) in [
         (json!({ "value": {} }), "missing field"),
-        (json!({ "value": { "sessionId": 1 } }), "sessionId: expected a decimal string of 64 bits, not 1"),
+        (
+            json!({ "value": { "sessionId": 1 } }),
+            "sessionId: expected a decimal string of 64 bits, not 1",
+        ),
         (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: unknown field"),
         (json!({ "value": {} , "command": "EventPipe/StopTracing" }), "sessionId: missing"),
         (
@@ -77,12 +86,16 @@ fn encode_wrong_json_reports_position() {
     run(&["encode", "-"], b"[", 1);
     let faulty = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
     let output = run(&["encode", "-"], faulty.to_string().as_bytes(), 1);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("item 0: an error instead of a value"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("item 0: an error instead of a value")
+    );
 }
 
 #[test]
 fn encode_noncanonical_is_noted() {
-    let json = run(&["decode", "--json", "--hex", &STOP.replacen("02010000", "02010100", 1)], b"", 0).stdout;
+    let json =
+        run(&["decode", "--json", "--hex", &STOP.replacen("02010000", "02010100", 1)], b"", 0)
+            .stdout;
     let output = run(&["encode", "--hex", "-"], &json, 0);
     assert_eq!(text(&output).trim(), STOP);
     assert!(String::from_utf8_lossy(&output.stderr).contains("item 0 was not canonical"));
@@ -108,8 +121,14 @@ fn encode_unknown_kind_or_key_is_named() {
     for (item, message) in [
         (json!({ "kind": "enviroment", "value": [] }), "item 0: unknown kind \"enviroment\""),
         (json!({ "kind": "piece", "value": [] }), "item 0: a piece needs a `type`"),
-        (json!({ "kind": "continuation", "value": {} }), "item 0: a continuation needs `bytes` or `entries`"),
-        (json!({ "kind": "request", "comand": "EventPipe/StopTracing", "value": {} }), "unknown field `comand`"),
+        (
+            json!({ "kind": "continuation", "value": {} }),
+            "item 0: a continuation needs `bytes` or `entries`",
+        ),
+        (
+            json!({ "kind": "request", "comand": "EventPipe/StopTracing", "value": {} }),
+            "unknown field `comand`",
+        ),
     ] {
         let output = run(&["encode", "-"], item.to_string().as_bytes(), 1);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

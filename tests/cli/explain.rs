@@ -16,7 +16,9 @@ fn explained(name: &str) -> String {
 #[test]
 fn explain_fact_prints_printed_shipped_and_evidence() {
     let said = explained("F-14");
-    for part in ["F-14  As printed: ", "As shipped: 0x0204", "\n  vectors   ", "corrected-collect-tracing3"] {
+    for part in
+        ["F-14  As printed: ", "As shipped: 0x0204", "\n  vectors   ", "corrected-collect-tracing3"]
+    {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(explained("f-14"), said, "as it is typed");
@@ -25,7 +27,12 @@ fn explain_fact_prints_printed_shipped_and_evidence() {
 #[test]
 fn explain_requirement_prints_its_level_section_and_evidence() {
     let said = explained("R-EVP-010");
-    for part in ["R-EVP-010  provider_name has at least one character.", "level     must", "section   CollectTracing", "tc:5236"] {
+    for part in [
+        "R-EVP-010  provider_name has at least one character.",
+        "level     must",
+        "section   CollectTracing",
+        "tc:5236",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
@@ -60,19 +67,31 @@ fn explain_scenario_prints_client_arguments() {
 fn explain_unknown_name_suggests_names_containing_it() {
     let output = run(&["explain", "length-in"], b"", 2);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("unknown name length-in; names that contain it: string-length-in-bytes, "), "{said}");
+    assert!(
+        said.contains("unknown name length-in; names that contain it: string-length-in-bytes, "),
+        "{said}"
+    );
     let output = run(&["explain", "no-such-name"], b"", 2);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "diagipc: unknown name no-such-name\n");
 }
 
-/// One name of each kind would hide that a suite's names are built differently: this asks for a name of each section.
+/// One name of each kind would hide that a suite's names are built differently: this asks for a
+/// name of each section.
 #[test]
 fn explain_knows_every_section_fault_flag_and_word() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let mut names: Vec<(String, String)> = Vec::new();
-    names.extend(server::cases(&scripts, &vectors).iter().map(|case| (case.section(), case.name())));
-    names.extend(codec::cases(&vectors).iter().map(|case| (format!("codec {}", case.section), case.name())));
-    names.extend(client::scenarios().unwrap().into_iter().map(|scenario| (format!("client {}", scenario.section), scenario.name)));
+    names
+        .extend(server::cases(&scripts, &vectors).iter().map(|case| (case.section(), case.name())));
+    names.extend(
+        codec::cases(&vectors).iter().map(|case| (format!("codec {}", case.section), case.name())),
+    );
+    names.extend(
+        client::scenarios()
+            .unwrap()
+            .into_iter()
+            .map(|scenario| (format!("client {}", scenario.section), scenario.name)),
+    );
     names.dedup_by(|(next, _), (before, _)| next == before);
     let glossary = Glossary::embedded();
     names.extend(ClientFault::ALL.iter().map(|fault| (String::new(), fault.name().to_owned())));

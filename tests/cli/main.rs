@@ -30,8 +30,12 @@ fn diagipc(arguments: &[&str]) -> Command {
 
 #[track_caller]
 fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
-    let mut child =
-        diagipc(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut child = diagipc(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
     // In parallel: a large input may be answered before it is read to its end.
@@ -39,7 +43,12 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
     let output = child.wait_with_output().expect("it ends");
     writer.join().expect("the writer ends");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", failed_cases(&output.stdout));
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {errors}{}",
+        failed_cases(&output.stdout)
+    );
     assert!(!errors.contains("panicked"), "{errors}");
     output
 }
@@ -48,7 +57,8 @@ fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
 fn failed_cases(report: &[u8]) -> String {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     let cases = report["cases"].as_array().map_or(&[][..], Vec::as_slice);
-    let failed: Vec<_> = cases.iter().filter(|case| case["grade"] == "fail").map(Value::to_string).collect();
+    let failed: Vec<_> =
+        cases.iter().filter(|case| case["grade"] == "fail").map(Value::to_string).collect();
     failed.join("\n")
 }
 
@@ -64,9 +74,16 @@ fn decode(arguments: &[&str], status: i32) -> Value {
 /// `head` does so.
 #[test]
 fn output_without_reader_is_not_an_error() {
-    for arguments in [&["check", "--json", "--only", "vectors/grammar/*"][..], &["vectors", "list", "--json"], &["scripts", "list"]]
-    {
-        let mut child = diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    for arguments in [
+        &["check", "--json", "--only", "vectors/grammar/*"][..],
+        &["vectors", "list", "--json"],
+        &["scripts", "list"],
+    ] {
+        let mut child = diagipc(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
@@ -82,7 +99,10 @@ fn text_from_file_or_message_is_escaped() {
     std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();
     let output = run(&["client", "--operations", file.to_str().unwrap()], b"", 2);
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(errors.contains("na\\u{9b}me") && !errors.contains(['\u{9b}', '\u{202e}']), "{errors:?}");
+    assert!(
+        errors.contains("na\\u{9b}me") && !errors.contains(['\u{9b}', '\u{202e}']),
+        "{errors:?}"
+    );
     // A value with both, in `ApplyStartupHook`.
     let hook = "444f544e45545f4950435f56310020000407000004000000";
     let output = run(&["decode", "--json", "--hex", &format!("{hook}9b002e2061000000")], b"", 0);
@@ -107,7 +127,9 @@ fn man_has_a_page_for_each_command() {
     run(&["man", directory.path().to_str().unwrap()], b"", 0);
     let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert!(page("diagipc.1").contains(".TH diagipc 1"));
-    assert!(page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow"));
+    assert!(
+        page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow")
+    );
     assert!(!directory.path().join("diagipc-call.1").exists());
     run(&["man", directory.path().join("missing").to_str().unwrap()], b"", 2);
 }

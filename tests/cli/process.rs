@@ -24,26 +24,41 @@ fn says(arguments: &[&str], status: i32, error: &str) {
 
 #[test]
 fn info_of_each_version_shows_its_fields() {
-    for (profile, version, rid) in
-        [("coreclr-10", Some("10."), true), ("coreclr-9", Some("9."), true), ("coreclr-8", Some("8."), true)]
-    {
+    for (profile, version, rid) in [
+        ("coreclr-10", Some("10."), true),
+        ("coreclr-9", Some("9."), true),
+        ("coreclr-8", Some("8."), true),
+    ] {
         let runtime = Runtime::start(&["--profile", profile]);
         for target in [&runtime.pid(), &runtime.socket] {
             let info = json(&["info", target, "--json"], 0);
             assert_eq!(info["processId"], runtime.process.id(), "{info}");
             assert_eq!(info["OS"], "Linux");
-            assert!(version.is_none_or(|version| info["clrProductVersion"].as_str().unwrap().starts_with(version)), "{info}");
+            assert!(
+                version.is_none_or(|version| info["clrProductVersion"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with(version)),
+                "{info}"
+            );
             assert_eq!(info.get("runtimeIdentifier").is_some(), rid);
         }
         let shown = text(&run(&["info", &runtime.pid()], b"", 0));
-        assert!(shown.starts_with(&format!("process         {}\ncookie          ", runtime.pid())), "{shown}");
+        assert!(
+            shown.starts_with(&format!("process         {}\ncookie          ", runtime.pid())),
+            "{shown}"
+        );
     }
 }
 
 #[test]
 fn info_of_runtime_without_process_info_is_refused() {
     let runtime = Runtime::start(&["--profile", "coreclr-3.1"]);
-    says(&["info", &runtime.pid()], 1, "the runtime does not know ProcessInfo: .NET Core 3.1 or older");
+    says(
+        &["info", &runtime.pid()],
+        1,
+        "the runtime does not know ProcessInfo: .NET Core 3.1 or older",
+    );
 }
 
 #[test]
@@ -52,7 +67,11 @@ fn target_missing_exits_with_3() {
     let missing = home.path().join("socket");
     let missing = missing.to_str().unwrap();
     for command in ["info", "env"] {
-        says(&[command, missing], 3, &format!("diagipc {command}: looking for the endpoint: {missing} was not found"));
+        says(
+            &[command, missing],
+            3,
+            &format!("diagipc {command}: looking for the endpoint: {missing} was not found"),
+        );
     }
     let file = home.path().join("file");
     let file = file.to_str().unwrap();
@@ -78,8 +97,16 @@ fn ps_lists_process_and_reports_missing() {
     let runtime = Runtime::start(&[]);
     let rows = json(&["ps", "--json", &runtime.pid()], 0);
     let row = &rows[0];
-    assert_eq!((&row["processId"], &row["endpoint"]), (&json!(runtime.process.id()), &json!(runtime.socket)), "{rows}");
-    assert_eq!((&row["state"], &row["info"]["arch"]), (&json!("listening"), &json!("x64")), "{rows}");
+    assert_eq!(
+        (&row["processId"], &row["endpoint"]),
+        (&json!(runtime.process.id()), &json!(runtime.socket)),
+        "{rows}"
+    );
+    assert_eq!(
+        (&row["state"], &row["info"]["arch"]),
+        (&json!("listening"), &json!("x64")),
+        "{rows}"
+    );
     let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
     assert!(shown.contains("PROCESS") && shown.contains(&runtime.socket), "{shown}");
     says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no visible endpoint");
@@ -89,21 +116,31 @@ fn ps_lists_process_and_reports_missing() {
 fn trace_ends_by_duration_or_ctrl_c_and_is_complete() {
     let runtime = Runtime::start(&[]);
     let (first, second) = (runtime.path("first"), runtime.path("second"));
-    let shown = text(&run(&["trace", &runtime.pid(), "--duration", "1", "-o", &first, "-p", "P:1:4"], b"", 0));
+    let shown = text(&run(
+        &["trace", &runtime.pid(), "--duration", "1", "-o", &first, "-p", "P:1:4"],
+        b"",
+        0,
+    ));
     let bytes = fs::read(&first).unwrap();
     assert!(bytes.starts_with(b"Nettrace"));
     assert_eq!(shown, format!("{first}: {} bytes, complete\n", bytes.len()));
 
-    let tracing = diagipc(&["trace", &runtime.pid(), "-o", &second]).stdout(Stdio::piped()).spawn().unwrap();
+    let tracing =
+        diagipc(&["trace", &runtime.pid(), "-o", &second]).stdout(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     while fs::metadata(&second).map_or(0, |file| file.len()) == 0 {
         assert!(began.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(Command::new("kill").args(["-INT", &tracing.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &tracing.id().to_string()]).status().unwrap().success()
+    );
     let output = tracing.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(text(&output), format!("{second}: {} bytes, complete\n", fs::read(&second).unwrap().len()));
+    assert_eq!(
+        text(&output),
+        format!("{second}: {} bytes, complete\n", fs::read(&second).unwrap().len())
+    );
 }
 
 #[test]
@@ -111,14 +148,22 @@ fn trace_keeps_existing_file_and_creates_none_without_data() {
     let runtime = Runtime::start(&["--profile", "coreclr-8"]);
     let (there, new) = (runtime.path("there"), runtime.path("new"));
     fs::write(&there, "mine").unwrap();
-    says(&["trace", &runtime.pid(), "-d", "1", "-o", &there], 2, "already exists: --force overwrites it");
+    says(
+        &["trace", &runtime.pid(), "-d", "1", "-o", &there],
+        2,
+        "already exists: --force overwrites it",
+    );
     assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
     run(&["trace", &runtime.pid(), "-d", "1", "--force", "-o", &there], b"", 0);
     assert!(fs::read(&there).unwrap().starts_with(b"Nettrace"));
     // .NET 8 has no session without stacks.
     says(&["trace", &runtime.pid(), "-d", "1", "--no-stacks", "-o", &new], 1, "diagipc trace: ");
     assert!(!Path::new(&new).exists());
-    says(&["trace", &runtime.pid(), "-p", "P:x", "-o", &new], 2, "\"x\" is not a hexadecimal number");
+    says(
+        &["trace", &runtime.pid(), "-p", "P:x", "-o", &new],
+        2,
+        "\"x\" is not a hexadecimal number",
+    );
 }
 
 #[test]

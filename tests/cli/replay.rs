@@ -26,11 +26,16 @@ fn replay_zombie_target_is_dead() {
     let path = directory.path().join("dies.json");
     fs::write(&path, file.to_string()).unwrap();
     let mut command = diagipc(&["runtime", "--dies", "--until-eof"]);
-    command.env("TMPDIR", directory.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .env("TMPDIR", directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut runtime = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(runtime.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let arguments = ["replay", path.to_str().unwrap(), "--allow-harmful", "--to", &runtime.id().to_string()];
+    let arguments =
+        ["replay", path.to_str().unwrap(), "--allow-harmful", "--to", &runtime.id().to_string()];
     run(&arguments, b"", 0);
     assert_eq!(runtime.wait().unwrap().code(), None);
 }

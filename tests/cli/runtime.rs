@@ -18,7 +18,11 @@ impl Runtime {
     pub(crate) fn start(options: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut command = diagipc(&["runtime", "--until-eof"]);
-        command.args(options).env("TMPDIR", home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(options)
+            .env("TMPDIR", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut socket = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut socket).unwrap();

@@ -23,7 +23,10 @@ fn vectors_export_passes_check() {
     ] {
         assert!(fs::exists(format!("{path}/{file}")).unwrap(), "{file}");
     }
-    assert_eq!(fs::read_dir(format!("{path}/exchanges")).unwrap().count(), vectors::script_files().unwrap().len() + 1);
+    assert_eq!(
+        fs::read_dir(format!("{path}/exchanges")).unwrap().count(),
+        vectors::script_files().unwrap().len() + 1
+    );
     run(&["check", "--vectors", path], b"", 0);
     run(&["vectors", "export", path], b"", 2);
     run(&["vectors", "export", path, "--force"], b"", 0);
@@ -33,20 +36,25 @@ fn vectors_export_passes_check() {
 fn vectors_list_and_show() {
     let groups = vectors::files().unwrap().iter().map(|file| file.groups.len()).sum::<usize>();
     assert_eq!(text(&run(&["vectors", "list"], b"", 0)).lines().count(), groups + 1);
-    let list: Vec<Value> = serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
+    let list: Vec<Value> =
+        serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), groups);
     let shown = text(&run(&["vectors", "show", "3201"], b"", 0));
     assert!(
-        shown.contains("tcId 3201") && shown.contains("hazard  harmful") && shown.contains("limits no_providers at byte 37"),
+        shown.contains("tcId 3201")
+            && shown.contains("hazard  harmful")
+            && shown.contains("limits no_providers at byte 37"),
         "{shown}"
     );
 }
 
 #[test]
 fn scripts_list_and_show() {
-    let scripts: usize = vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
+    let scripts: usize =
+        vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
     assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
-    let list: Vec<Value> = serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
+    let list: Vec<Value> =
+        serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), scripts);
 
     let shown = text(&run(&["scripts", "show", "20134"], b"", 0));
@@ -71,8 +79,13 @@ fn runtime_misbehaviours_are_listed() {
         &["misbehaviour", "fact", "what it does"][..],
         &["never-accepts", "F-75", "Nothing is accepted"],
         &["truncate=22", "N bytes of the reply are sent, then the end."],
-        &["profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict"],
+        &[
+            "profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict",
+        ],
     ] {
-        assert!(listed.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?} is not in\n{listed}");
+        assert!(
+            listed.lines().any(|line| words.iter().all(|word| line.contains(word))),
+            "{words:?} is not in\n{listed}"
+        );
     }
 }

@@ -1,13 +1,19 @@
-//! What a server refuses although it decodes: which value, at which offset, and with which answer. Every offset is written out.
+//! What a server refuses although it decodes: which value, at which offset, and with which answer.
+//! Every offset is written out.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, EventFilter, EventLevel,
-    Format, MAX_PROVIDERS, ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession, StreamingSession6,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, EventFilter, EventLevel, Format, MAX_PROVIDERS, ProviderConfig,
+    SessionBufferMode, StreamingProviderConfig, StreamingSession, StreamingSession6,
     TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
 };
-use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable};
+use dotnet_diagnostics_ipc::message::process::{
+    ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable,
+};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::user_events::{MAX_TRACEPOINT_NAME_LEN, TracepointCommand};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString, Layer, LimitError, WireErrorKind as _};
@@ -19,16 +25,30 @@ fn plain(level: u32, name: &str) -> ProviderConfig<'_> {
 
 fn filtered(level: u32, name: &str) -> StreamingProviderConfig<'_> {
     let ProviderConfig { keywords, log_level, provider_name, arguments } = plain(level, name);
-    StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
+    StreamingProviderConfig {
+        keywords,
+        log_level,
+        provider_name,
+        arguments,
+        filter: EventFilter::ALL,
+    }
 }
 
-fn traced<'a>(level: u32, name: &'a str, default: IpcString<'a>, sets: &'a [TracepointSet<'a>]) -> UserEventsProviderConfig<'a> {
-    let StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter } = filtered(level, name);
-    let config = TracepointConfig { default_tracepoint_name: default, tracepoints: Array::new(sets) };
+fn traced<'a>(
+    level: u32,
+    name: &'a str,
+    default: IpcString<'a>,
+    sets: &'a [TracepointSet<'a>],
+) -> UserEventsProviderConfig<'a> {
+    let StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter } =
+        filtered(level, name);
+    let config =
+        TracepointConfig { default_tracepoint_name: default, tracepoints: Array::new(sets) };
     UserEventsProviderConfig { keywords, log_level, provider_name, arguments, filter, config }
 }
 
-/// What the limits report about `request`, which must be equal for the caller's slices and for bytes from the wire.
+/// What the limits report about `request`, which must be equal for the caller's slices and for
+/// bytes from the wire.
 #[track_caller]
 fn limits(request: AnyRequest<'_>) -> Result<(), LimitError> {
     let mut buffer = vec![0; 65_535];
@@ -41,7 +61,10 @@ fn limits(request: AnyRequest<'_>) -> Result<(), LimitError> {
 #[track_caller]
 fn refused(request: AnyRequest<'_>, kind: &str, offset: usize, field: &str) -> HResult {
     let error = limits(request).expect_err(field);
-    assert_eq!((error.kind().name(), error.offset(), error.path().to_string().as_str()), (kind, offset, field));
+    assert_eq!(
+        (error.kind().name(), error.offset(), error.path().to_string().as_str()),
+        (kind, offset, field)
+    );
     assert_eq!(error.layer(), Layer::Limits);
     error.hresult()
 }
@@ -54,11 +77,23 @@ fn taken(request: AnyRequest<'_>) {
 /// F-16.
 #[test]
 fn collect_tracing_1_to_4_limit_reports_offset() {
-    fn one(mb: u32, format: u32, providers: &[ProviderConfig<'_>], nth: usize) -> Result<(), (String, usize, String, HResult)> {
+    fn one(
+        mb: u32,
+        format: u32,
+        providers: &[ProviderConfig<'_>],
+        nth: usize,
+    ) -> Result<(), (String, usize, String, HResult)> {
         let (circular_buffer_mb, format, providers) = (mb, Format(format), Array::new(providers));
         let request = match nth {
-            0 => AnyRequest::CollectTracing(CollectTracing { circular_buffer_mb, format, providers }),
-            1 => AnyRequest::CollectTracing2(CollectTracing2 { circular_buffer_mb, format, request_rundown: false, providers }),
+            0 => {
+                AnyRequest::CollectTracing(CollectTracing { circular_buffer_mb, format, providers })
+            }
+            1 => AnyRequest::CollectTracing2(CollectTracing2 {
+                circular_buffer_mb,
+                format,
+                request_rundown: false,
+                providers,
+            }),
             2 => AnyRequest::CollectTracing3(CollectTracing3 {
                 circular_buffer_mb,
                 format,
@@ -74,12 +109,24 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
                 providers,
             }),
         };
-        limits(request).map_err(|error| (error.kind().name().to_owned(), error.offset(), error.path().to_string(), error.hresult()))
+        limits(request).map_err(|error| {
+            (
+                error.kind().name().to_owned(),
+                error.offset(),
+                error.path().to_string(),
+                error.hresult(),
+            )
+        })
     }
     let good = [plain(5, "P"), plain(0, "Q")];
     let many = vec![plain(4, "P"); 1001];
     // name, offset of the count of providers
-    let commands = [("CollectTracing", 28), ("CollectTracing2", 29), ("CollectTracing3", 30), ("CollectTracing4", 37)];
+    let commands = [
+        ("CollectTracing", 28),
+        ("CollectTracing2", 29),
+        ("CollectTracing3", 30),
+        ("CollectTracing4", 37),
+    ];
     for (nth, (name, count)) in commands.into_iter().enumerate() {
         let no = |kind: &str, offset: usize, field: &str| {
             Err((kind.to_owned(), offset, format!("{name}.{field}"), HResult(0x8013_1384)))
@@ -93,18 +140,36 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
         assert_eq!(one(1, 1, &[], nth), no("no_providers", count, "providers"));
         assert_eq!(one(1, 1, &many, nth), no("too_many_providers", count, "providers"));
         // A provider begins with 8 bytes of keywords and 4 of logLevel.
-        assert_eq!(one(1, 1, &[plain(6, "P")], nth), no("log_level_out_of_range", count + 12, "providers[0].logLevel"));
-        assert_eq!(one(1, 1, &[plain(5, "")], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
+        assert_eq!(
+            one(1, 1, &[plain(6, "P")], nth),
+            no("log_level_out_of_range", count + 12, "providers[0].logLevel")
+        );
+        assert_eq!(
+            one(1, 1, &[plain(5, "")], nth),
+            no("empty_provider_name", count + 16, "providers[0].provider_name")
+        );
         let absent = ProviderConfig { provider_name: IpcString::ABSENT, ..good[0] };
-        assert_eq!(one(1, 1, &[absent], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
+        assert_eq!(
+            one(1, 1, &[absent], nth),
+            no("empty_provider_name", count + 16, "providers[0].provider_name")
+        );
         // P-43: a name that begins with NUL ends at once. A NUL inside is part of the name.
-        let name = |units| ProviderConfig { provider_name: IpcString::from_units(units), ..good[0] };
+        let name =
+            |units| ProviderConfig { provider_name: IpcString::from_units(units), ..good[0] };
         for units in [&[0][..], &[0, 0, 0], &[0, 0x41]] {
-            assert_eq!(one(1, 1, &[name(units)], nth), no("empty_provider_name", count + 16, "providers[0].provider_name"));
+            assert_eq!(
+                one(1, 1, &[name(units)], nth),
+                no("empty_provider_name", count + 16, "providers[0].provider_name")
+            );
         }
         assert_eq!(one(1, 1, &[name(&[0x41, 0, 0x42])], nth), Ok(()));
-        // The first takes 8 + 4 + 4 + 2 × 5 + 4 + 2 × 4 = 38 bytes: a character beyond U+FFFF is two units.
-        let first = ProviderConfig { provider_name: "a\u{1f600}b".into(), arguments: "k=v".into(), ..good[0] };
+        // The first takes 8 + 4 + 4 + 2 × 5 + 4 + 2 × 4 = 38 bytes: a character beyond U+FFFF is
+        // two units.
+        let first = ProviderConfig {
+            provider_name: "a\u{1f600}b".into(),
+            arguments: "k=v".into(),
+            ..good[0]
+        };
         let second = |provider| [first, provider, plain(9, "")];
         let level = no("log_level_out_of_range", count + 4 + 38 + 8, "providers[1].logLevel");
         assert_eq!(one(1, 1, &second(plain(u32::MAX, "Q")), nth), level);
@@ -132,9 +197,15 @@ fn streaming_session_limit_reports_offset() {
     taken(five(session));
     let bad = HResult(0x8013_1384);
     let zero = StreamingSession { circular_buffer_mb: 0, ..session };
-    assert_eq!(refused(five(zero), "zero_buffer", 24, "CollectTracing5.streaming_circularBufferMB"), bad);
+    assert_eq!(
+        refused(five(zero), "zero_buffer", 24, "CollectTracing5.streaming_circularBufferMB"),
+        bad
+    );
     let format = StreamingSession { format: Format(2), ..session };
-    assert_eq!(refused(five(format), "unknown_format", 28, "CollectTracing5.streaming_format"), bad);
+    assert_eq!(
+        refused(five(format), "unknown_format", 28, "CollectTracing5.streaming_format"),
+        bad
+    );
     let none = StreamingSession { providers: Array::EMPTY, ..session };
     assert_eq!(refused(five(none), "no_providers", 41, "CollectTracing5.providers"), bad);
     let many = vec![filtered(5, "P"); 1001];
@@ -143,10 +214,26 @@ fn streaming_session_limit_reports_offset() {
     // The first takes 29 + 3 × 4 bytes.
     let providers = [StreamingProviderConfig { filter: ids, ..good[0] }, filtered(6, "Q")];
     let level = StreamingSession { providers: Array::new(&providers), ..session };
-    assert_eq!(refused(five(level), "log_level_out_of_range", 45 + 41 + 8, "CollectTracing5.providers[1].logLevel"), bad);
+    assert_eq!(
+        refused(
+            five(level),
+            "log_level_out_of_range",
+            45 + 41 + 8,
+            "CollectTracing5.providers[1].logLevel"
+        ),
+        bad
+    );
     let providers = [StreamingProviderConfig { filter: ids, ..good[0] }, filtered(5, "")];
     let unnamed = StreamingSession { providers: Array::new(&providers), ..session };
-    assert_eq!(refused(five(unnamed), "empty_provider_name", 45 + 41 + 12, "CollectTracing5.providers[1].provider_name"), bad);
+    assert_eq!(
+        refused(
+            five(unnamed),
+            "empty_provider_name",
+            45 + 41 + 12,
+            "CollectTracing5.providers[1].provider_name"
+        ),
+        bad
+    );
 }
 
 /// F-30.
@@ -170,7 +257,12 @@ fn buffer_mode_limit_reports_offset_after_providers() {
     taken(mode(0));
     taken(mode(1));
     for unknown in [2, 0x100, u32::MAX] {
-        let hresult = refused(mode(unknown), "unknown_buffer_mode", 45 + 29 + 29, "CollectTracing6.sessionBufferMode");
+        let hresult = refused(
+            mode(unknown),
+            "unknown_buffer_mode",
+            45 + 29 + 29,
+            "CollectTracing6.sessionBufferMode",
+        );
         assert_eq!(hresult, HResult(0x8013_1384));
     }
     let zero = CollectTracing6::Streaming(StreamingSession6 {
@@ -178,7 +270,12 @@ fn buffer_mode_limit_reports_offset_after_providers() {
         session_buffer_mode: SessionBufferMode(2),
         ..session
     });
-    refused(AnyRequest::CollectTracing6(zero), "zero_buffer", 24, "CollectTracing6.streaming_circularBufferMB");
+    refused(
+        AnyRequest::CollectTracing6(zero),
+        "zero_buffer",
+        24,
+        "CollectTracing6.streaming_circularBufferMB",
+    );
     let none = CollectTracing6::Streaming(StreamingSession6 { providers: Array::EMPTY, ..session });
     refused(AnyRequest::CollectTracing6(none), "no_providers", 41, "CollectTracing6.providers");
 }
@@ -195,11 +292,15 @@ fn user_events<'a>(six: bool, providers: &'a [UserEventsProviderConfig<'a>]) -> 
 /// F-21, P-7.
 #[test]
 fn tracepoint_limit_reports_offset() {
-    let set = |name: &'static str, ids: &'static [u32]| TracepointSet { tracepoint_name: name.into(), event_ids: Array::new(ids) };
+    let set = |name: &'static str, ids: &'static [u32]| TracepointSet {
+        tracepoint_name: name.into(),
+        event_ids: Array::new(ids),
+    };
     let absent = IpcString::ABSENT;
     let (bad, fail) = (HResult(0x8013_1384), HResult(0x8000_4005));
     for (name, six) in [("CollectTracing5", false), ("CollectTracing6", true)] {
-        // The first provider begins at 36; its config at 65, the first set at 73. A set of two ids takes 20 bytes.
+        // The first provider begins at 36; its config at 65, the first set at 73. A set of two ids
+        // takes 20 bytes.
         let no = |providers: &[UserEventsProviderConfig<'_>], kind, offset, field: &str| {
             refused(user_events(six, providers), kind, offset, &format!("{name}.{field}"))
         };
@@ -207,13 +308,38 @@ fn tracepoint_limit_reports_offset() {
         taken(user_events(six, &[traced(5, "P", absent, &[set("T", &[1, 2]), set("U", &[3])])]));
         taken(user_events(six, &[traced(5, "P", "".into(), &[])]));
         // Each provider has its own sets.
-        taken(user_events(six, &[traced(5, "P", absent, &[set("T", &[1])]), traced(5, "Q", absent, &[set("T", &[1])])]));
+        taken(user_events(
+            six,
+            &[traced(5, "P", absent, &[set("T", &[1])]), traced(5, "Q", absent, &[set("T", &[1])])],
+        ));
 
         assert_eq!(no(&[], "no_providers", 32, "providers"), bad);
-        assert_eq!(no(&vec![traced(5, "P", "T".into(), &[]); 1001], "too_many_providers", 32, "providers"), bad);
-        assert_eq!(no(&[traced(6, "P", absent, &[])], "log_level_out_of_range", 44, "providers[0].logLevel"), bad);
-        assert_eq!(no(&[traced(5, "", absent, &[])], "empty_provider_name", 48, "providers[0].provider_name"), bad);
-        assert_eq!(no(&[traced(5, "P", absent, &[])], "no_tracepoint", 65, "providers[0].config"), bad);
+        assert_eq!(
+            no(&vec![traced(5, "P", "T".into(), &[]); 1001], "too_many_providers", 32, "providers"),
+            bad
+        );
+        assert_eq!(
+            no(
+                &[traced(6, "P", absent, &[])],
+                "log_level_out_of_range",
+                44,
+                "providers[0].logLevel"
+            ),
+            bad
+        );
+        assert_eq!(
+            no(
+                &[traced(5, "", absent, &[])],
+                "empty_provider_name",
+                48,
+                "providers[0].provider_name"
+            ),
+            bad
+        );
+        assert_eq!(
+            no(&[traced(5, "P", absent, &[])], "no_tracepoint", 65, "providers[0].config"),
+            bad
+        );
         let sets = [set("", &[1])];
         let unnamed = "providers[0].config.tracepoints[0].tracepoint_name";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "empty_tracepoint_name", 73, unnamed), bad);
@@ -231,7 +357,8 @@ fn tracepoint_limit_reports_offset() {
         let sets = [set("T", &[1, 2]), set("U", &[2])];
         let twice = "providers[0].config.tracepoints[1].event_ids[0]";
         assert_eq!(no(&[traced(5, "P", absent, &sets)], "duplicate_event_id", 105, twice), fail);
-        // A default of 3 units moves the sets by 6 bytes, a filter of two ids by 8, arguments of 2 units by 4.
+        // A default of 3 units moves the sets by 6 bytes, a filter of two ids by 8, arguments of 2
+        // units by 4.
         let moved = UserEventsProviderConfig {
             filter: EventFilter { enable: true, event_ids: Array::new(&[7, 7]) },
             arguments: "a".into(),
@@ -240,7 +367,10 @@ fn tracepoint_limit_reports_offset() {
         assert_eq!(no(&[moved], "duplicate_event_id", 105 + 6 + 8 + 4, twice), fail);
         // A provider whose config is one default of 2 units and no sets takes 29 + 8 + 4 bytes.
         let second = [traced(5, "P", "T".into(), &[]), traced(5, "Q", absent, &sets)];
-        assert_eq!(no(&second, "duplicate_event_id", 41 + 105, &twice.replace("[0].config", "[1].config")), fail);
+        assert_eq!(
+            no(&second, "duplicate_event_id", 41 + 105, &twice.replace("[0].config", "[1].config")),
+            fail
+        );
     }
 }
 
@@ -278,11 +408,23 @@ fn tracepoint_name_without_command_string_is_refused() {
         for text in &too_long {
             let (text, fail) = (IpcString::new(text), HResult(0x8000_4005));
             let default = [traced(5, "P", text, &[])];
-            assert_eq!(refused(user_events(six, &default), kind, 65, &field("default_tracepoint_name")), fail);
-            // The second set follows the default of 2 units, the count, and a set of 2 units and an id: 65 + 8 + 4 + 16.
+            assert_eq!(
+                refused(user_events(six, &default), kind, 65, &field("default_tracepoint_name")),
+                fail
+            );
+            // The second set follows the default of 2 units, the count, and a set of 2 units and an
+            // id: 65 + 8 + 4 + 16.
             let sets = [set("S".into()), set(text)];
             let second = [traced(5, "P", "T".into(), &sets)];
-            assert_eq!(refused(user_events(six, &second), kind, 93, &field("tracepoints[1].tracepoint_name")), fail);
+            assert_eq!(
+                refused(
+                    user_events(six, &second),
+                    kind,
+                    93,
+                    &field("tracepoints[1].tracepoint_name")
+                ),
+                fail
+            );
             assert!(TracepointCommand::new(text).is_err());
         }
         // Half a surrogate pair is 3 bytes, as U+FFFD.
@@ -290,13 +432,27 @@ fn tracepoint_name_without_command_string_is_refused() {
             let mut units = [0x61; 147];
             units[..count].fill(0xdc00);
             let sets = [set(IpcString::from_units(&units[..=count]))];
-            assert_eq!(limits(user_events(six, &[traced(5, "P", absent, &sets)])).is_ok(), fits, "{count}");
+            assert_eq!(
+                limits(user_events(six, &[traced(5, "P", absent, &sets)])).is_ok(),
+                fits,
+                "{count}"
+            );
         }
         // The first in the message is named; of one set, its name.
         let long = IpcString::new(&too_long[0]);
         let twice = [TracepointSet { tracepoint_name: long, event_ids: Array::new(&[7, 7]) }];
-        refused(user_events(six, &[traced(5, "P", absent, &twice)]), kind, 73, &field("tracepoints[0].tracepoint_name"));
-        refused(user_events(six, &[traced(5, "P", long, &twice)]), kind, 65, &field("default_tracepoint_name"));
+        refused(
+            user_events(six, &[traced(5, "P", absent, &twice)]),
+            kind,
+            73,
+            &field("tracepoints[0].tracepoint_name"),
+        );
+        refused(
+            user_events(six, &[traced(5, "P", long, &twice)]),
+            kind,
+            65,
+            &field("default_tracepoint_name"),
+        );
     }
 }
 
@@ -304,29 +460,63 @@ fn tracepoint_name_without_command_string_is_refused() {
 fn dump_limit_reports_offset() {
     for dump_type in 1..=4 {
         let (dump_name, dump_type) = ("d".into(), DumpType(dump_type));
-        taken(AnyRequest::GenerateCoreDump(GenerateCoreDump { dump_name, dump_type, diagnostics: u32::MAX }));
-        taken(AnyRequest::GenerateCoreDump2(GenerateCoreDump2 { dump_name, dump_type, flags: DumpFlags(u32::MAX) }));
-        taken(AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags(0) }));
+        taken(AnyRequest::GenerateCoreDump(GenerateCoreDump {
+            dump_name,
+            dump_type,
+            diagnostics: u32::MAX,
+        }));
+        taken(AnyRequest::GenerateCoreDump2(GenerateCoreDump2 {
+            dump_name,
+            dump_type,
+            flags: DumpFlags(u32::MAX),
+        }));
+        taken(AnyRequest::GenerateCoreDump3(GenerateCoreDump3 {
+            dump_name,
+            dump_type,
+            flags: DumpFlags(0),
+        }));
     }
-    // P-3: a bad type is answered by E_FAIL. The answer to an absent name is unknown: the process dies (F-72).
+    // P-3: a bad type is answered by E_FAIL. The answer to an absent name is unknown: the process
+    // dies (F-72).
     let fail = HResult(0x8000_4005);
     for dump_type in [0, 5, 0x0100_0001, u32::MAX] {
         let dump_type = DumpType(dump_type);
         for (text, at) in [("", 26), ("d", 28), ("/tmp/d", 38)] {
             let (dump_name, kind) = (text.into(), "unknown_dump_type");
-            let one = AnyRequest::GenerateCoreDump(GenerateCoreDump { dump_name, dump_type, diagnostics: 0 });
+            let one = AnyRequest::GenerateCoreDump(GenerateCoreDump {
+                dump_name,
+                dump_type,
+                diagnostics: 0,
+            });
             assert_eq!(refused(one, kind, at, "GenerateCoreDump.dumpType"), fail);
-            let two = AnyRequest::GenerateCoreDump2(GenerateCoreDump2 { dump_name, dump_type, flags: DumpFlags(0) });
+            let two = AnyRequest::GenerateCoreDump2(GenerateCoreDump2 {
+                dump_name,
+                dump_type,
+                flags: DumpFlags(0),
+            });
             assert_eq!(refused(two, kind, at, "GenerateCoreDump2.dumpType"), fail);
-            let three = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags(0) });
+            let three = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 {
+                dump_name,
+                dump_type,
+                flags: DumpFlags(0),
+            });
             assert_eq!(refused(three, kind, at, "GenerateCoreDump3.dumpType"), fail);
         }
         let (dump_name, kind) = (IpcString::ABSENT, "absent_name");
-        let one = AnyRequest::GenerateCoreDump(GenerateCoreDump { dump_name, dump_type, diagnostics: 0 });
+        let one =
+            AnyRequest::GenerateCoreDump(GenerateCoreDump { dump_name, dump_type, diagnostics: 0 });
         refused(one, kind, 20, "GenerateCoreDump.dumpName");
-        let two = AnyRequest::GenerateCoreDump2(GenerateCoreDump2 { dump_name, dump_type, flags: DumpFlags(0) });
+        let two = AnyRequest::GenerateCoreDump2(GenerateCoreDump2 {
+            dump_name,
+            dump_type,
+            flags: DumpFlags(0),
+        });
         refused(two, kind, 20, "GenerateCoreDump2.dumpName");
-        let three = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags(0) });
+        let three = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 {
+            dump_name,
+            dump_type,
+            flags: DumpFlags(0),
+        });
         refused(three, kind, 20, "GenerateCoreDump3.dumpName");
     }
 }
@@ -340,14 +530,30 @@ fn process_command_limit_reports_offset() {
         taken(perf_map(n));
     }
     for n in [0, 4, 0x0100_0001, 0x7fff_ffff] {
-        assert_eq!(refused(perf_map(n), "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType"), invalid);
+        assert_eq!(
+            refused(perf_map(n), "unknown_perf_map_type", 20, "EnablePerfMap.perfMapType"),
+            invalid
+        );
     }
-    let set = |name, value| AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name, value });
+    let set =
+        |name, value| AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name, value });
     taken(set("A".into(), IpcString::ABSENT));
     taken(set("".into(), "".into()));
-    assert_eq!(refused(set(IpcString::ABSENT, "v".into()), "absent_name", 20, "SetEnvironmentVariable.name"), invalid);
-    let hook = |startup_hook_path| AnyRequest::ApplyStartupHook(ApplyStartupHook { startup_hook_path });
+    assert_eq!(
+        refused(
+            set(IpcString::ABSENT, "v".into()),
+            "absent_name",
+            20,
+            "SetEnvironmentVariable.name"
+        ),
+        invalid
+    );
+    let hook =
+        |startup_hook_path| AnyRequest::ApplyStartupHook(ApplyStartupHook { startup_hook_path });
     taken(hook("/h.dll".into()));
     taken(hook("".into()));
-    assert_eq!(refused(hook(IpcString::ABSENT), "absent_name", 20, "ApplyStartupHook.startupHookPath"), invalid);
+    assert_eq!(
+        refused(hook(IpcString::ABSENT), "absent_name", 20, "ApplyStartupHook.startupHookPath"),
+        invalid
+    );
 }

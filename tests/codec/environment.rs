@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 
 use dotnet_diagnostics_ipc::continuation::{
-    Entry, Environment, EnvironmentDecoder, EnvironmentError, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits,
+    Entry, Environment, EnvironmentDecoder, EnvironmentError, EnvironmentErrorKind,
+    EnvironmentEvent, EnvironmentLimits,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{self, Test, Type, Verdict};
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Encode as _, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode as _, DecodeErrorKind, Encode as _, IpcString, Reader,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -31,7 +34,11 @@ fn hear(block: &[u8], cuts: &[usize], size: u32, buffer: &mut [u8]) -> Heard {
             match decoder.decode(&mut piece) {
                 Ok(Some(event)) => events.push(format!("{event:?}")),
                 Ok(None) => {
-                    assert!(piece.is_empty() || decoder.is_complete(), "{} bytes are left lying", piece.len());
+                    assert!(
+                        piece.is_empty() || decoder.is_complete(),
+                        "{} bytes are left lying",
+                        piece.len()
+                    );
                     break;
                 }
                 Err(error) => {
@@ -78,10 +85,14 @@ fn environment_decoder_equals_view() {
         let heard = whole(block);
         match Environment::decode(block) {
             Ok(environment) => {
-                let entries = environment.iter().map(|entry| format!("{:?}", EnvironmentEvent::Entry(entry)));
+                let entries =
+                    environment.iter().map(|entry| format!("{:?}", EnvironmentEvent::Entry(entry)));
                 let count = EnvironmentEvent::Count(u32::try_from(environment.len()).unwrap());
-                let expected: Vec<_> =
-                    [format!("{count:?}")].into_iter().chain(entries).chain([format!("{:?}", EnvironmentEvent::Done)]).collect();
+                let expected: Vec<_> = [format!("{count:?}")]
+                    .into_iter()
+                    .chain(entries)
+                    .chain([format!("{:?}", EnvironmentEvent::Done)])
+                    .collect();
                 assert_eq!(heard, Heard { events: expected, end: Ok(()) }, "tcId {}", test.tc_id);
             }
             Err(error) => assert_eq!(heard.end, Err(error), "tcId {}", test.tc_id),
@@ -96,30 +107,65 @@ fn environment_events_equal_for_every_chunking() {
         let expected = whole(block);
         let mut buffer = vec![0; block.len()];
         let every: Vec<_> = (0..block.len()).collect();
-        assert_eq!(hear(block, &every, size(block), &mut buffer), expected, "tcId {} byte by byte", test.tc_id);
-        let splits = (0..=block.len()).filter(|at| block.len() <= 4096 || *at < 64 || *at % 4999 == 0);
+        assert_eq!(
+            hear(block, &every, size(block), &mut buffer),
+            expected,
+            "tcId {} byte by byte",
+            test.tc_id
+        );
+        let splits =
+            (0..=block.len()).filter(|at| block.len() <= 4096 || *at < 64 || *at % 4999 == 0);
         for at in splits {
-            assert_eq!(hear(block, &[at], size(block), &mut buffer), expected, "tcId {} split at {at}", test.tc_id);
+            assert_eq!(
+                hear(block, &[at], size(block), &mut buffer),
+                expected,
+                "tcId {} split at {at}",
+                test.tc_id
+            );
         }
         if !test.chunks.is_empty() {
-            let cuts: Vec<_> = test.chunks.iter().scan(0, |at, len| Some(*at + len).inspect(|sum| *at = *sum)).collect();
-            assert_eq!(hear(block, &cuts, size(block), &mut buffer), expected, "tcId {} in its chunks", test.tc_id);
+            let cuts: Vec<_> = test
+                .chunks
+                .iter()
+                .scan(0, |at, len| Some(*at + len).inspect(|sum| *at = *sum))
+                .collect();
+            assert_eq!(
+                hear(block, &cuts, size(block), &mut buffer),
+                expected,
+                "tcId {} in its chunks",
+                test.tc_id
+            );
         }
     });
 }
 
-/// What runtimes sent is typed `array<string>` in the vectors; here it is read as an environment too.
+/// What runtimes sent is typed `array<string>` in the vectors; here it is read as an environment
+/// too.
 #[test]
 fn environment_recorded_blocks_decode() {
     let mut found = 0;
     for file in vectors::files().unwrap() {
-        for group in file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some()) {
+        for group in file
+            .groups
+            .iter()
+            .filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some())
+        {
             for test in group.tests.iter().filter(|test| test.result == Verdict::Valid) {
                 let block = test.wire.as_ref().unwrap();
                 let environment = Environment::decode(block).unwrap();
                 let strings = Array::<IpcString<'_>>::decode(&mut Reader::new(block)).unwrap();
-                assert!(environment.iter().map(Entry::text).eq(strings.iter()), "tcId {}", test.tc_id);
-                assert!(environment.iter().all(|entry| entry.is_terminated() && entry.value().is_some()), "tcId {}", test.tc_id);
+                assert!(
+                    environment.iter().map(Entry::text).eq(strings.iter()),
+                    "tcId {}",
+                    test.tc_id
+                );
+                assert!(
+                    environment
+                        .iter()
+                        .all(|entry| entry.is_terminated() && entry.value().is_some()),
+                    "tcId {}",
+                    test.tc_id
+                );
                 assert!(environment.iter().any(|entry| entry.name() == "PATH"));
                 assert_eq!(environment.reply().unwrap().n_incoming_bytes, size(block));
                 assert_eq!(whole(block).events.len(), environment.len() + 2);
@@ -135,15 +181,25 @@ fn environment_recorded_blocks_decode() {
 fn environment_recorded_replies_announce_block_size() {
     let mut found = 0;
     for file in vectors::files().unwrap() {
-        let blocks = file.groups.iter().filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some());
-        let sizes: Vec<_> = blocks.flat_map(|group| &group.tests).map(|test| test.wire.as_ref().unwrap().len() as u64).collect();
+        let blocks = file
+            .groups
+            .iter()
+            .filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some());
+        let sizes: Vec<_> = blocks
+            .flat_map(|group| &group.tests)
+            .map(|test| test.wire.as_ref().unwrap().len() as u64)
+            .collect();
         let replies = file.groups.iter().filter(|group| {
             group.source.runtime.is_some()
                 && group.kind == Type::Reply
                 && group.command.as_deref() == Some("Process/ProcessEnvironment")
         });
         for reply in replies.flat_map(|group| &group.tests) {
-            assert!(sizes.contains(&reply.value["nIncomingBytes"].as_u64().unwrap()), "tcId {}", reply.tc_id);
+            assert!(
+                sizes.contains(&reply.value["nIncomingBytes"].as_u64().unwrap()),
+                "tcId {}",
+                reply.tc_id
+            );
             found += 1;
         }
     }
@@ -159,14 +215,20 @@ fn environment_bytes_after_block_are_left() {
         let longer: Vec<u8> = block.iter().copied().chain(*b"DOTNET_IPC_V1\0").collect();
         let mut buffer = vec![0; block.len()];
         for feed in [1, 3, longer.len()] {
-            let mut decoder = EnvironmentDecoder::with_limits(size(block), &mut buffer, EnvironmentLimits::NONE);
+            let mut decoder =
+                EnvironmentDecoder::with_limits(size(block), &mut buffer, EnvironmentLimits::NONE);
             let mut left = 0;
             for piece in longer.chunks(feed) {
                 let mut piece = piece;
                 while decoder.decode(&mut piece).unwrap().is_some() {}
                 left += piece.len();
             }
-            assert_eq!((left, decoder.taken(), decoder.wanted()), (14, size(block), 0), "tcId {}", test.tc_id);
+            assert_eq!(
+                (left, decoder.taken(), decoder.wanted()),
+                (14, size(block), 0),
+                "tcId {}",
+                test.tc_id
+            );
         }
     });
 }
@@ -183,7 +245,12 @@ fn environment_end_at_any_byte_is_reported() {
             let error = heard.end.unwrap_err();
             assert_eq!(
                 (error.kind(), error.offset()),
-                (EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { needed: size(block) }), end),
+                (
+                    EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput {
+                        needed: size(block)
+                    }),
+                    end
+                ),
                 "tcId {}",
                 test.tc_id
             );
@@ -200,13 +267,20 @@ fn block_of(entries: &[Entry<'_>]) -> Vec<u8> {
 #[test]
 fn environment_entry_over_limit_is_skipped_whole() {
     let long = "x".repeat(100);
-    let block = block_of(&[Entry::new("A=1"), Entry::new(&long), Entry::new("B=2"), Entry::new(&long)]);
+    let block =
+        block_of(&[Entry::new("A=1"), Entry::new(&long), Entry::new("B=2"), Entry::new(&long)]);
     let mut buffer = [0; 8];
     let expected = hear(&block, &[], size(&block), &mut buffer);
     let too_large = format!("{:?}", EnvironmentEvent::EntryTooLarge { units: 101 });
     let kept = |text| format!("{:?}", EnvironmentEvent::Entry(Entry::new(text)));
-    let events =
-        [format!("{:?}", EnvironmentEvent::Count(4)), kept("A=1"), too_large.clone(), kept("B=2"), too_large, "Done".into()];
+    let events = [
+        format!("{:?}", EnvironmentEvent::Count(4)),
+        kept("A=1"),
+        too_large.clone(),
+        kept("B=2"),
+        too_large,
+        "Done".into(),
+    ];
     assert_eq!(expected, Heard { events: events.to_vec(), end: Ok(()) });
     for at in 0..=block.len() {
         assert_eq!(hear(&block, &[at], size(&block), &mut buffer), expected);
@@ -231,16 +305,23 @@ fn environment_limits_are_set_by_caller() {
         (error.kind(), error.offset(), decoder.taken())
     };
     let bytes = EnvironmentLimits { max_bytes: 27, ..EnvironmentLimits::DEFAULT };
-    assert_eq!(refused(bytes, 28), (EnvironmentErrorKind::LimitExceeded { limit: 27, found: 28 }, 0, 0));
+    assert_eq!(
+        refused(bytes, 28),
+        (EnvironmentErrorKind::LimitExceeded { limit: 27, found: 28 }, 0, 0)
+    );
     let entries = EnvironmentLimits { max_entries: 1, ..EnvironmentLimits::DEFAULT };
-    assert_eq!(refused(entries, 28), (EnvironmentErrorKind::LimitExceeded { limit: 1, found: 2 }, 0, 4));
+    assert_eq!(
+        refused(entries, 28),
+        (EnvironmentErrorKind::LimitExceeded { limit: 1, found: 2 }, 0, 4)
+    );
     let default = refused(EnvironmentLimits::default(), u32::MAX);
     assert_eq!(default.0, EnvironmentErrorKind::LimitExceeded { limit: 32 << 20, found: u32::MAX });
 }
 
 const FAILED: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
-/// As a runtime sends it: the block was announced, then broken off, and the message goes beyond the block's end.
+/// As a runtime sends it: the block was announced, then broken off, and the message goes beyond the
+/// block's end.
 #[test]
 fn environment_error_message_is_read_past_block_end() {
     let block = block_of(&[Entry::new("A=1"), Entry::new("B")]);
@@ -263,10 +344,16 @@ fn environment_error_message_is_read_past_block_end() {
                 }
             }
         };
-        assert_eq!((error.kind(), error.offset()), (EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 16));
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 16)
+        );
         assert_eq!(
             (error.to_string().as_str(), read),
-            ("environment[1] at byte 16: an error message begins here: 0x80004005 DS_IPC_E_FAIL", 40)
+            (
+                "environment[1] at byte 16: an error message begins here: 0x80004005 DS_IPC_E_FAIL",
+                40
+            )
         );
     }
 }
@@ -277,7 +364,10 @@ fn environment_block_over_2_gib_magic_is_a_count() {
     let mut decoder = EnvironmentDecoder::with_limits(u32::MAX, &mut [], EnvironmentLimits::NONE);
     let mut input: &[u8] = &[&1u32.to_le_bytes()[..], FAILED].concat();
     assert_eq!(decoder.decode(&mut input), Ok(Some(EnvironmentEvent::Count(1))));
-    assert_eq!(decoder.decode(&mut input), Ok(Some(EnvironmentEvent::EntryTooLarge { units: 0x4e54_4f44 })));
+    assert_eq!(
+        decoder.decode(&mut input),
+        Ok(Some(EnvironmentEvent::EntryTooLarge { units: 0x4e54_4f44 }))
+    );
     assert_eq!(decoder.decode(&mut input), Ok(None));
     assert_eq!(decoder.wanted(), u32::MAX as usize - 28);
 }
@@ -299,7 +389,12 @@ fn blocks() -> impl Strategy<Value = Vec<u8>> {
         3 => Just(None),
         1 => (any::<Index>(), any::<u8>()).prop_map(Some),
     ];
-    (prop::collection::vec(entry_units(), 0..8), damage, prop::option::weighted(0.2, any::<Index>()), prop::bool::weighted(0.2))
+    (
+        prop::collection::vec(entry_units(), 0..8),
+        damage,
+        prop::option::weighted(0.2, any::<Index>()),
+        prop::bool::weighted(0.2),
+    )
         .prop_map(|(entries, damage, cut, fails)| {
             let entries: Vec<_> = entries.iter().map(|units| Entry::from_units(units)).collect();
             let mut block = block_of(&entries);

@@ -1,6 +1,8 @@
-//! The texts of all errors: `error_messages.txt` has a line for every kind, `kind | text`, for review.
+//! The texts of all errors: `error_messages.txt` has a line for every kind, `kind | text`, for
+//! review.
 //!
-//! After a change: `DIAG_UPDATE=1 cargo test --all-features --test codec error_messages`, then read the difference.
+//! After a change: `DIAG_UPDATE=1 cargo test --all-features --test codec error_messages`, then read
+//! the difference.
 
 use std::any::type_name;
 use std::fmt::{Debug, Display};
@@ -12,7 +14,9 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Environment;
 use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
+    DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
+};
 use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
 use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
@@ -21,7 +25,9 @@ use dotnet_diagnostics_ipc::legacy::draft_set_name;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
+};
 
 /// Sources that print no errors of the crate: the program prints those of the others.
 const LEFT_OUT: &[&str] = &["bin", "testing"];
@@ -120,7 +126,9 @@ fn ports_and_names(texts: &mut Texts) {
         NameErrorKind::MissingName,
         NameErrorKind::MissingField,
     ]);
-    texts.add(dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err());
+    texts.add(
+        dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err(),
+    );
     texts.add(check_path_len(108, 107).unwrap_err());
     texts.all([
         IgnoredReason::EmptyPort,
@@ -139,7 +147,9 @@ fn ports_and_names(texts: &mut Texts) {
         PortsErrorKind::Nul,
     ]);
     texts.add(strict("/a,x").map(drop).unwrap_err());
-    texts.add(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).map(drop).unwrap_err());
+    texts.add(
+        WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).map(drop).unwrap_err(),
+    );
     texts.all([SuspensionError::TooManyPorts { capacity: 2 }, SuspensionError::NoSuchPort]);
 }
 
@@ -151,7 +161,10 @@ fn exchanges(texts: &mut Texts) {
         MisuseError::NoBytes,
         MisuseError::BufferTooShort { needed: 32 },
     ]);
-    texts.all([RespondError::from(MisuseError::NotAsked), RespondError::from(EncodeError::BufferTooSmall { needed: 24 })]);
+    texts.all([
+        RespondError::from(MisuseError::NotAsked),
+        RespondError::from(EncodeError::BufferTooSmall { needed: 24 }),
+    ]);
     texts.all([
         RefusalReason::EndOfInput { received: 19 },
         RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
@@ -185,7 +198,11 @@ fn io(texts: &mut Texts) {
         Phase::Stop,
         Phase::Listen,
     ]);
-    let no_provider = CollectTracing { circular_buffer_mb: 64, format: Format::NET_TRACE, providers: Array::EMPTY };
+    let no_provider = CollectTracing {
+        circular_buffer_mb: 64,
+        format: Format::NET_TRACE,
+        providers: Array::EMPTY,
+    };
     let path = || std::path::PathBuf::from("/tmp/socket");
     texts.all([
         ErrorKind::TimedOut,
@@ -197,7 +214,10 @@ fn io(texts: &mut Texts) {
         ErrorKind::Encode(EncodeError::EmptyName),
         ErrorKind::Limit(no_provider.check_limits().unwrap_err()),
         ErrorKind::Refused { hresult: HResult::UNKNOWN_COMMAND, message: None },
-        ErrorKind::Refused { hresult: HResult::INVALID_ARG, message: Some("no such file".to_owned()) },
+        ErrorKind::Refused {
+            hresult: HResult::INVALID_ARG,
+            message: Some("no such file".to_owned()),
+        },
         ErrorKind::Refused { hresult: HResult::OK, message: None },
         ErrorKind::Malformed(u32::decode(&mut Reader::new(b"\x01")).unwrap_err()),
         ErrorKind::MalformedEnvironment(Environment::decode(&[]).unwrap_err()),
@@ -218,7 +238,10 @@ fn io(texts: &mut Texts) {
         Distrust::PeerOwner { owner: 1000, ours: 1001 },
         Distrust::UnmappedOwner { path: path(), owner: 65534 },
         Distrust::UnmappedPeer { owner: 65534 },
-        Distrust::PeerUser { owner: "S-1-5-21-1-2-3-1001".to_owned(), ours: "S-1-5-21-1-2-3-1000".to_owned() },
+        Distrust::PeerUser {
+            owner: "S-1-5-21-1-2-3-1001".to_owned(),
+            ours: "S-1-5-21-1-2-3-1000".to_owned(),
+        },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
     ]);
     texts.all([
@@ -261,7 +284,10 @@ fn codec_faults(texts: &mut Texts) {
     };
     texts.all([
         judge("eventpipe/*/5050/decode", r#"{ "result": "ok", "value": { "sessionId": 1 } }"#),
-        judge("eventpipe/*/5050/encode", r#"{ "result": "ok", "wire": "444f544e45545f4950435f563100" }"#),
+        judge(
+            "eventpipe/*/5050/encode",
+            r#"{ "result": "ok", "wire": "444f544e45545f4950435f563100" }"#,
+        ),
     ]);
 }
 
@@ -274,13 +300,16 @@ fn conformance(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::conformance::server::{Death, Place, SpawnCommand};
     use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
     use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
-    use dotnet_diagnostics_ipc::vectors::{Arena, DecodeRefusal, EncodeFailure, Value, ValueForm as _, VectorFault, parse};
+    use dotnet_diagnostics_ipc::vectors::{
+        Arena, DecodeRefusal, EncodeFailure, Value, ValueForm as _, VectorFault, parse,
+    };
 
     let value = u32::from_value(&Value::from("7"), &Arena::new()).unwrap_err();
     texts.add(value.clone());
     texts.all([EncodeFailure::Value(value), EncodeFailure::Encode(EncodeError::EmptyName)]);
     let header = Header::decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err();
-    let hook = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
+    let hook =
+        Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
     texts.all([VectorFault::from(header), VectorFault::from(hook)]);
     texts.all([DecodeRefusal::from(header), DecodeRefusal::from(hook)]);
     texts.add(parse("mine.json", "{").map(drop).unwrap_err());
@@ -302,13 +331,20 @@ fn conformance(texts: &mut Texts) {
         texts.all(Misbehaviour::parse(text).err());
     }
     texts.all([
-        StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(std::io::ErrorKind::AddrInUse.into())),
+        StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(
+            std::io::ErrorKind::AddrInUse.into(),
+        )),
         StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
         StartError::System(std::io::ErrorKind::OutOfMemory.into()),
         StartError::Vectors,
         StartError::Unavailable(Misbehaviour::parse("reset").unwrap()),
     ]);
-    for text in ["", "operations = {}", "[operations]\ninfo = []", "[operations]\nprocess-info = [\"a\", \"{nothing}\"]"] {
+    for text in [
+        "",
+        "operations = {}",
+        "[operations]\ninfo = []",
+        "[operations]\nprocess-info = [\"a\", \"{nothing}\"]",
+    ] {
         texts.all(Operations::parse("mine.toml", text).err());
     }
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
@@ -334,18 +370,30 @@ fn conformance(texts: &mut Texts) {
 
 #[cfg(all(feature = "conformance", unix))]
 fn of_a_player(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::conformance::player::{Difference, Failure, FieldDifference, Mismatch, PlayerError};
+    use dotnet_diagnostics_ipc::conformance::player::{
+        Difference, Failure, FieldDifference, Mismatch, PlayerError,
+    };
 
-    let mismatch =
-        |offset, expected: &str, found: &str| Mismatch { offset, expected: expected.to_owned(), found: found.to_owned() };
+    let mismatch = |offset, expected: &str, found: &str| Mismatch {
+        offset,
+        expected: expected.to_owned(),
+        found: found.to_owned(),
+    };
     let field = |field: &str, found: &str, expected: &str| {
         let [field, found, expected] = [field, found, expected].map(str::to_owned);
         FieldDifference { field, found, expected }
     };
     let came = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0".to_vec();
-    let differs = Difference::Bytes { mismatches: vec![mismatch(16, "ff00", "ffff")], came: came.clone(), fields: vec![] };
+    let differs = Difference::Bytes {
+        mismatches: vec![mismatch(16, "ff00", "ffff")],
+        came: came.clone(),
+        fields: vec![],
+    };
     texts.add(Failure { step: 2, text: "expect on a".to_owned(), trouble: differs.clone().into() });
-    texts.all([PlayerError::Differs(Difference::NoEnd), PlayerError::Unavailable("no wine".to_owned())]);
+    texts.all([
+        PlayerError::Differs(Difference::NoEnd),
+        PlayerError::Unavailable("no wine".to_owned()),
+    ]);
     texts.all([
         Difference::NotConnected,
         Difference::Connected,
@@ -366,7 +414,10 @@ fn of_a_player(texts: &mut Texts) {
         Difference::Nothing { after: came.clone() },
         Difference::Descriptors(1),
         Difference::PeerGone { why: "Broken pipe (os error 32)".to_owned(), before: None },
-        Difference::PeerGone { why: "Broken pipe (os error 32)".to_owned(), before: Some(came.clone()) },
+        Difference::PeerGone {
+            why: "Broken pipe (os error 32)".to_owned(),
+            before: Some(came.clone()),
+        },
         Difference::NoEnd,
         Difference::End(End::Reset),
         Difference::UnexpectedEnd(End::Closed),
@@ -402,17 +453,24 @@ fn error_texts_equal_snapshot() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/error_messages.txt");
     if std::env::var_os("DIAG_UPDATE").is_some() {
         assert!(parts.iter().all(|(_, lines)| !lines.is_empty()), "with --all-features");
-        let text: Vec<_> = parts.iter().map(|(name, lines)| format!("# {name}\n\n{}\n", lines.join("\n"))).collect();
+        let text: Vec<_> = parts
+            .iter()
+            .map(|(name, lines)| format!("# {name}\n\n{}\n", lines.join("\n")))
+            .collect();
         fs::write(&path, text.join("\n")).unwrap();
     }
     let file = fs::read_to_string(&path).unwrap();
     for (name, lines) in parts {
         // Without its feature a part is absent.
-        assert!(lines.is_empty() && name != "core" || lines == part(&file, name), "{name}: {lines:#?}");
+        assert!(
+            lines.is_empty() && name != "core" || lines == part(&file, name),
+            "{name}: {lines:#?}"
+        );
     }
 }
 
-/// The variants of every public enum that is printed, from the source: the file must have all of them.
+/// The variants of every public enum that is printed, from the source: the file must have all of
+/// them.
 #[test]
 fn snapshot_has_every_kind() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -428,7 +486,9 @@ fn snapshot_has_every_kind() {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
                     kinds += 1;
-                    if !file.lines().any(|line| line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))) {
+                    if !file.lines().any(|line| {
+                        line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))
+                    }) {
                         missing.push(kind);
                     }
                 }
@@ -444,8 +504,13 @@ fn printed_kinds(source: &str) -> Vec<String> {
     let syn::File { items, .. } = syn::parse_file(source).unwrap();
     let mut printed = Vec::new();
     for item in &items {
-        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item else { continue };
-        if let (true, syn::Type::Path(of)) = (path.segments.last().unwrap().ident == "Display", &**self_ty) {
+        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item
+        else {
+            continue;
+        };
+        if let (true, syn::Type::Path(of)) =
+            (path.segments.last().unwrap().ident == "Display", &**self_ty)
+        {
             printed.push(&of.path.segments.last().unwrap().ident);
         }
     }
@@ -453,7 +518,9 @@ fn printed_kinds(source: &str) -> Vec<String> {
     for item in &items {
         let syn::Item::Enum(item) = item else { continue };
         if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
-            kinds.extend(item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)));
+            kinds.extend(
+                item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)),
+            );
         }
     }
     kinds
@@ -469,7 +536,10 @@ fn says(what: impl ToString, words: &str) {
 #[test]
 fn respond_error_prints_cause_without_source() {
     let (misuse, encode) = (MisuseError::NotAsked, EncodeError::BufferTooSmall { needed: 24 });
-    for (error, cause) in [(RespondError::from(misuse), misuse.to_string()), (RespondError::from(encode), encode.to_string())] {
+    for (error, cause) in [
+        (RespondError::from(misuse), misuse.to_string()),
+        (RespondError::from(encode), encode.to_string()),
+    ] {
         assert_eq!(error.to_string(), cause);
         assert!(std::error::Error::source(&error).is_none());
     }
@@ -477,7 +547,10 @@ fn respond_error_prints_cause_without_source() {
 
 #[test]
 fn end_name_equals_vectors() {
-    assert_eq!([End::Closed, End::Reset, End::TimedOut].map(End::name), ["closed", "reset", "timed_out"]);
+    assert_eq!(
+        [End::Closed, End::Reset, End::TimedOut].map(End::name),
+        ["closed", "reset", "timed_out"]
+    );
 }
 
 #[test]
@@ -497,7 +570,10 @@ fn refusal_reason_hresult_by_kind() {
 
 #[test]
 fn fault_positions_are_reported() {
-    assert_eq!(WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(), 1);
+    assert_eq!(
+        WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(),
+        1
+    );
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
     assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
     assert!(check_path_len(107, 107).is_ok());
@@ -509,7 +585,8 @@ fn error_path_prints_fields_and_indices() {
     let bare = u32::decode(&mut Reader::new(b"\x01")).unwrap_err();
     assert!(bare.path().is_empty());
     says(bare.path(), "");
-    let indexed = Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
+    let indexed =
+        Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
     assert!(!indexed.path().is_empty());
     assert_eq!(format!("{:?}", indexed.path()), "Path([0])");
     let rooted = Header::decode(b"D").unwrap_err();
@@ -526,7 +603,11 @@ fn protocol_name_prints_name_or_number() {
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
     says(DroppedFields::NONE, "nothing");
     for (command, shown, debugged) in [
-        (Command::COLLECT_TRACING2, "EventPipe/CollectTracing2", "Command(0x0203 EventPipe/CollectTracing2)"),
+        (
+            Command::COLLECT_TRACING2,
+            "EventPipe/CollectTracing2",
+            "Command(0x0203 EventPipe/CollectTracing2)",
+        ),
         (Command { set: 2, id: 0x63 }, "EventPipe/0x63", "Command(0x0263 EventPipe/0x63)"),
         (Command { set: 0x63, id: 1 }, "0x63/0x01", "Command(0x6301 0x63/0x01)"),
     ] {
@@ -534,7 +615,11 @@ fn protocol_name_prints_name_or_number() {
         assert_eq!(format!("{command:?}"), debugged);
     }
     for (code, shown, debugged) in [
-        (HResult::BAD_ENCODING, "0x80131384 DS_IPC_E_BAD_ENCODING", "HResult(0x80131384 DS_IPC_E_BAD_ENCODING)"),
+        (
+            HResult::BAD_ENCODING,
+            "0x80131384 DS_IPC_E_BAD_ENCODING",
+            "HResult(0x80131384 DS_IPC_E_BAD_ENCODING)",
+        ),
         (HResult(0x8007_0002), "0x80070002", "HResult(0x80070002)"),
     ] {
         says(code, shown);

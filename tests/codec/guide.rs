@@ -26,11 +26,15 @@ fn numbers<'a>(cell: &'a str, kind: &str) -> impl Iterator<Item = u32> + 'a {
 fn every_trap_has_a_vector_or_script_citing_its_fact() {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
-    let tests: BTreeMap<u32, &[String]> =
-        groups.flat_map(|group| group.tests.iter().map(|test| (test.tc_id, &group.spec[..]))).collect();
+    let tests: BTreeMap<u32, &[String]> = groups
+        .flat_map(|group| group.tests.iter().map(|test| (test.tc_id, &group.spec[..])))
+        .collect();
     let files = vectors::script_files().unwrap();
-    let scripts: BTreeMap<u32, &[String]> =
-        files.iter().flat_map(|file| &file.scripts).map(|script| (script.sc_id, &script.spec[..])).collect();
+    let scripts: BTreeMap<u32, &[String]> = files
+        .iter()
+        .flat_map(|file| &file.scripts)
+        .map(|script| (script.sc_id, &script.spec[..]))
+        .collect();
 
     let mut traps = 0;
     for row in GUIDE.lines().filter(|line| line.starts_with("| ")) {
@@ -43,7 +47,9 @@ fn every_trap_has_a_vector_or_script_citing_its_fact() {
         let mut is_shown = false;
         for (kind, known) in [("vector", &tests), ("script", &scripts)] {
             for id in numbers(shown, kind) {
-                let spec = known.get(&id).unwrap_or_else(|| panic!("trap {number}: there is no {kind} {id}"));
+                let spec = known
+                    .get(&id)
+                    .unwrap_or_else(|| panic!("trap {number}: there is no {kind} {id}"));
                 is_shown |= spec.iter().any(|fact| cited.contains(fact.as_str()));
             }
         }

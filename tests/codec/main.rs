@@ -1,4 +1,5 @@
-//! The codec: what it decodes, encodes and refuses, and what the files of `vectors/` and `spec/` say about it.
+//! The codec: what it decodes, encodes and refuses, and what the files of `vectors/` and `spec/`
+//! say about it.
 
 mod check_limits;
 #[cfg(feature = "vectors")]

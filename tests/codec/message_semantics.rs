@@ -1,4 +1,5 @@
-//! What values mean: filters, tracepoints, rundown, commands, result codes. Every number here is written out by hand.
+//! What values mean: filters, tracepoints, rundown, commands, result codes. Every number here is
+//! written out by hand.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +10,16 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StopTracing,
-    StreamingProviderConfig, StreamingSession, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
+    CollectTracing2, CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
+    SessionBufferMode, StopTracing, StreamingProviderConfig, StreamingSession, TracepointConfig,
+    TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::PortConfig;
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader, Sink as _, SliceSink,
-    WireErrorKind as _,
+    Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
+    Sink as _, SliceSink, WireErrorKind as _,
 };
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
@@ -35,10 +37,18 @@ fn event_filter_passes_listed_or_all_others() {
         (b"\0\x02\0\0\0\x04\0\0\0\x4d\0\0\0", false, &[4, 77], &[0, 3, 5, u32::MAX], &[4, 77]),
         (b"\x01\x02\0\0\0\x09\0\0\0\x09\0\0\0", true, &[9, 9], &[9], &[0, 8]),
         // Any non-zero bool is true; the last id counts as the first does.
-        (b"\x80\x03\0\0\0\0\0\0\0\x01\0\0\0\xff\xff\xff\xff", true, &[0, 1, u32::MAX], &[0, 1, u32::MAX], &[2]),
+        (
+            b"\x80\x03\0\0\0\0\0\0\0\x01\0\0\0\xff\xff\xff\xff",
+            true,
+            &[0, 1, u32::MAX],
+            &[0, 1, u32::MAX],
+            &[2],
+        ),
     ];
     for (wire, enable, ids, through, not) in cases {
-        for filter in [read::<EventFilter<'_>>(wire), EventFilter { enable, event_ids: Array::new(ids) }] {
+        for filter in
+            [read::<EventFilter<'_>>(wire), EventFilter { enable, event_ids: Array::new(ids) }]
+        {
             for id in through {
                 assert!(filter.allows(*id), "{filter:?} {id}");
             }
@@ -73,25 +83,45 @@ fn tracepoint_lookup_prefers_set_then_default() {
     let cases: [(Vec<u8>, TracepointConfig<'_>, &Where); 5] = [
         (
             [&default[..], &low_and_high].concat(),
-            TracepointConfig { default_tracepoint_name: "D".into(), tracepoints: Array::new(LOW_AND_HIGH) },
-            &[(1, Some("Low")), (2, Some("Low")), (3, Some("Hi")), (0, Some("D")), (4, Some("D")), (u32::MAX, Some("D"))],
+            TracepointConfig {
+                default_tracepoint_name: "D".into(),
+                tracepoints: Array::new(LOW_AND_HIGH),
+            },
+            &[
+                (1, Some("Low")),
+                (2, Some("Low")),
+                (3, Some("Hi")),
+                (0, Some("D")),
+                (4, Some("D")),
+                (u32::MAX, Some("D")),
+            ],
         ),
         // Without a default, an event in no set is not written.
         (
             [&absent[..], &low_and_high].concat(),
-            TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(LOW_AND_HIGH) },
+            TracepointConfig {
+                default_tracepoint_name: IpcString::ABSENT,
+                tracepoints: Array::new(LOW_AND_HIGH),
+            },
             &[(1, Some("Low")), (3, Some("Hi")), (0, None), (4, None)],
         ),
         // A default of length 1 is present, whatever registration makes of it (P-7).
         (
             [&empty[..], &low_and_high].concat(),
-            TracepointConfig { default_tracepoint_name: "".into(), tracepoints: Array::new(LOW_AND_HIGH) },
+            TracepointConfig {
+                default_tracepoint_name: "".into(),
+                tracepoints: Array::new(LOW_AND_HIGH),
+            },
             &[(2, Some("Low")), (4, Some(""))],
         ),
-        // A set may list nothing. Two sets that list an id are refused by a runtime; here the first counts.
+        // A set may list nothing. Two sets that list an id are refused by a runtime; here the
+        // first counts.
         (
             [&default[..], &nothing_and_twice].concat(),
-            TracepointConfig { default_tracepoint_name: "D".into(), tracepoints: Array::new(NOTHING_AND_TWICE) },
+            TracepointConfig {
+                default_tracepoint_name: "D".into(),
+                tracepoints: Array::new(NOTHING_AND_TWICE),
+            },
             &[(7, Some("A")), (0, Some("B")), (1, Some("D"))],
         ),
         (
@@ -118,7 +148,10 @@ fn tracepoint_lookup_prefers_set_then_default() {
 
 #[test]
 fn request_rundown_maps_to_keyword() {
-    assert_eq!((rundown_keyword(false), rundown_keyword(true), DEFAULT_RUNDOWN_KEYWORD), (0, 0x8002_0139, 0x8002_0139));
+    assert_eq!(
+        (rundown_keyword(false), rundown_keyword(true), DEFAULT_RUNDOWN_KEYWORD),
+        (0, 0x8002_0139, 0x8002_0139)
+    );
     let cases = [
         (0, Some(false)),
         (0x8002_0139, Some(true)),
@@ -170,14 +203,19 @@ fn command_table_name_version_reply_continuation() {
     assert_eq!(Command::known().map(Command::code).collect::<Vec<_>>(), table.map(|row| row.0));
     for code in [0x0000, 0x0100, 0x0104, 0x0208, 0x0300, 0x0303, 0x0409, 0x0500, 0xff00, 0xffff] {
         let command = Command::from_code(code);
-        assert_eq!((command.since(), command.reply_type(), command.continuation()), (None, None, None), "{command}");
+        assert_eq!(
+            (command.since(), command.reply_type(), command.continuation()),
+            (None, None, None),
+            "{command}"
+        );
     }
 }
 
 /// F-18, F-23: the code of a `CollectTracing5` does not show what follows it.
 #[test]
 fn session_continuation_depends_on_type() {
-    let streaming = b"DOTNET_IPC_V1\0\x2d\0\x02\x06\0\0\0\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let streaming =
+        b"DOTNET_IPC_V1\0\x2d\0\x02\x06\0\0\0\0\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let user_events = b"DOTNET_IPC_V1\0\x24\0\x02\x07\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let collect = b"DOTNET_IPC_V1\0\x20\0\x02\x02\0\0\x10\0\0\0\x01\0\0\0\0\0\0\0";
     let environment = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
@@ -195,13 +233,27 @@ fn session_continuation_depends_on_type() {
 fn message_of_other_command_is_refused() {
     let stop = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0").unwrap();
     let same_set = stop.request_as::<CollectTracing2<'_>>().unwrap_err();
-    assert_eq!((same_set.kind().name(), same_set.layer(), same_set.offset()), ("unexpected_command", Layer::Header, 17));
-    assert_eq!(same_set.to_string(), "header.command_id at byte 17: command is 0x0201, expected 0x0203");
+    assert_eq!(
+        (same_set.kind().name(), same_set.layer(), same_set.offset()),
+        ("unexpected_command", Layer::Header, 17)
+    );
+    assert_eq!(
+        same_set.to_string(),
+        "header.command_id at byte 17: command is 0x0201, expected 0x0203"
+    );
     assert_eq!(same_set.hresult(), HResult(0x8013_1385));
     let other_set = stop.request_as::<ResumeRuntime>().unwrap_err();
-    assert_eq!((other_set.offset(), other_set.path().to_string()), (16, "header.command_set".to_owned()));
+    assert_eq!(
+        (other_set.offset(), other_set.path().to_string()),
+        (16, "header.command_set".to_owned())
+    );
     // Also if the payload would fit.
-    assert!(Message::decode(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0").unwrap().request_as::<ProcessInfo>().is_err());
+    assert!(
+        Message::decode(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0")
+            .unwrap()
+            .request_as::<ProcessInfo>()
+            .is_err()
+    );
     assert_eq!(stop.request_as(), Ok(StopTracing { session_id: 1 }));
 }
 
@@ -234,31 +286,60 @@ fn hresult_prints_documented_name() {
     }
     let named: BTreeSet<u32> = HResult::NAMED.iter().map(|hresult| hresult.0).collect();
     assert_eq!(named, table.iter().map(|row| row.0).collect());
-    assert_eq!((HResult(0x8007_0005).name(), HResult(0x8007_0005).to_string()), (None, "0x80070005".to_owned()));
-    assert_eq!((HResult(0x7fff_ffff).is_success(), HResult(0x8000_0000).is_success()), (true, false));
-    assert_eq!((HResult(0x8013_1384).to_i32(), HResult::from(-2_146_233_468)), (-2_146_233_468, HResult(0x8013_1384)));
+    assert_eq!(
+        (HResult(0x8007_0005).name(), HResult(0x8007_0005).to_string()),
+        (None, "0x80070005".to_owned())
+    );
+    assert_eq!(
+        (HResult(0x7fff_ffff).is_success(), HResult(0x8000_0000).is_success()),
+        (true, false)
+    );
+    assert_eq!(
+        (HResult(0x8013_1384).to_i32(), HResult::from(-2_146_233_468)),
+        (-2_146_233_468, HResult(0x8013_1384))
+    );
 }
 
 #[test]
 fn enum_values_have_documented_names() {
     let names = |name: fn(u32) -> Option<&'static str>| (0..7).map(name).collect::<Vec<_>>();
-    let levels =
-        [Some("LogAlways"), Some("Critical"), Some("Error"), Some("Warning"), Some("Informational"), Some("Verbose"), None];
+    let levels = [
+        Some("LogAlways"),
+        Some("Critical"),
+        Some("Error"),
+        Some("Warning"),
+        Some("Informational"),
+        Some("Verbose"),
+        None,
+    ];
     assert_eq!(names(|n| EventLevel(n).name()), levels);
-    assert_eq!(names(|n| Format(n).name()), [Some("NetPerf"), Some("NetTrace"), None, None, None, None, None]);
-    assert_eq!(names(|n| SessionBufferMode(n).name()), [Some("drop"), Some("block"), None, None, None, None, None]);
+    assert_eq!(
+        names(|n| Format(n).name()),
+        [Some("NetPerf"), Some("NetTrace"), None, None, None, None, None]
+    );
+    assert_eq!(
+        names(|n| SessionBufferMode(n).name()),
+        [Some("drop"), Some("block"), None, None, None, None, None]
+    );
     let dumps = [None, Some("Normal"), Some("WithHeap"), Some("Triage"), Some("Full"), None, None];
     assert_eq!(names(|n| DumpType(n).name()), dumps);
-    let perf_maps = [Some("DISABLED"), Some("ALL"), Some("JITDUMP"), Some("PERFMAP"), None, None, None];
+    let perf_maps =
+        [Some("DISABLED"), Some("ALL"), Some("JITDUMP"), Some("PERFMAP"), None, None, None];
     assert_eq!(names(|n| PerfMapType(n).name()), perf_maps);
-    assert_eq!((DumpFlags::LOGGING.0, DumpFlags::VERBOSE_LOGGING.0, DumpFlags::CRASH_REPORT.0), (1, 2, 4));
+    assert_eq!(
+        (DumpFlags::LOGGING.0, DumpFlags::VERBOSE_LOGGING.0, DumpFlags::CRASH_REPORT.0),
+        (1, 2, 4)
+    );
 }
 
 #[test]
 fn decode_error_hresult_equals_runtime_answer() {
     for (kind, hresult) in [
         (DecodeErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
-        (DecodeErrorKind::UnexpectedCommand { code: 0x0299, expected: 0x0203 }, HResult::UNKNOWN_COMMAND),
+        (
+            DecodeErrorKind::UnexpectedCommand { code: 0x0299, expected: 0x0203 },
+            HResult::UNKNOWN_COMMAND,
+        ),
         (DecodeErrorKind::SizeTooSmall { size: 19 }, HResult::BAD_ENCODING),
         (DecodeErrorKind::EndOfInput { needed: 20 }, HResult::BAD_ENCODING),
         (DecodeErrorKind::CountTooLarge { count: 9, remaining: 8 }, HResult::BAD_ENCODING),
@@ -267,7 +348,10 @@ fn decode_error_hresult_equals_runtime_answer() {
         assert_eq!(EnvironmentErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
         assert_eq!(UserEventsErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
     }
-    assert_eq!(EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }.hresult(), HResult::FAIL);
+    assert_eq!(
+        EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }.hresult(),
+        HResult::FAIL
+    );
 }
 
 #[test]
@@ -299,7 +383,10 @@ fn sink_reports_its_length() {
 #[test]
 fn guid_prints_first_three_groups_as_numbers() {
     let guid: Guid = "33221100-5544-7766-8899-aabbccddeeff".parse().unwrap();
-    let bytes = [0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
+    let bytes = [
+        0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
+        0xff,
+    ];
     assert_eq!(guid.to_bytes(), bytes);
     assert_eq!(
         (guid.to_string(), format!("{guid:?}")),
@@ -358,7 +445,12 @@ fn fallback_first_rung_limits_apply() {
 /// The document wants a pipe named without its prefix.
 #[test]
 fn port_pipe_prefix() {
-    for (address, name) in [(r"\\.\pipe\mine", Some("mine")), (r"\\.\pipe\", Some("")), ("mine", None), (r"\\.\PIPE\mine", None)] {
+    for (address, name) in [
+        (r"\\.\pipe\mine", Some("mine")),
+        (r"\\.\pipe\", Some("")),
+        ("mine", None),
+        (r"\\.\PIPE\mine", None),
+    ] {
         assert_eq!(PortConfig::new(address).prefixed_pipe_name(), name, "{address}");
     }
 }

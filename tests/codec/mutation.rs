@@ -11,25 +11,35 @@ use dotnet_diagnostics_ipc::continuation::{Environment, StreamStart};
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
+use dotnet_diagnostics_ipc::legacy::{
+    DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
+};
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, Ports, strict};
-use dotnet_diagnostics_ipc::user_events::{Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
+use dotnet_diagnostics_ipc::user_events::{
+    Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
+};
 use dotnet_diagnostics_ipc::vectors::{self, Group, Subject, Test, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
 
-/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. That takes the square of the length: beyond 1024 bytes every
-/// byte changes to one of `BYTES` in turn, and beyond 4096 only the ends and every 2999th byte do.
+/// What to change in a wire of `len` bytes: every byte to each of `BYTES`. That takes the square of
+/// the length: beyond 1024 bytes every byte changes to one of `BYTES` in turn, and beyond 4096 only
+/// the ends and every 2999th byte do.
 fn changes(len: usize) -> impl Iterator<Item = (usize, u8)> {
     let (long, large) = (len > 1024, len > 4096);
     let places = (0..len).filter(move |at| !large || *at < 64 || *at >= len - 16 || at % 2999 == 0);
     places.enumerate().flat_map(move |(nth, at)| {
-        BYTES.iter().skip(if long { nth % 5 } else { 0 }).take(if long { 1 } else { 5 }).map(move |byte| (at, *byte))
+        BYTES
+            .iter()
+            .skip(if long { nth % 5 } else { 0 })
+            .take(if long { 1 } else { 5 })
+            .map(move |byte| (at, *byte))
     })
 }
 
@@ -46,7 +56,8 @@ fn show(value: impl Debug) {
     write!(Nowhere, "{value:?}").unwrap();
 }
 
-/// Prints what the typed interface makes of `bytes`, an error included, and reports whether it accepted them.
+/// Prints what the typed interface makes of `bytes`, an error included, and reports whether it
+/// accepted them.
 fn takes(subject: Subject, bytes: &[u8]) -> bool {
     fn piece<'a, T: Decode<'a> + Debug>(bytes: &'a [u8]) -> bool {
         result(&T::decode(&mut Reader::new(bytes)))
@@ -55,7 +66,10 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
         show(value.as_ref().map_err(ToString::to_string));
         value.is_ok()
     }
-    fn text<'a, T: Debug, E: Debug + ToString>(bytes: &'a [u8], parse: impl Fn(&'a str) -> Result<T, E>) -> bool {
+    fn text<'a, T: Debug, E: Debug + ToString>(
+        bytes: &'a [u8],
+        parse: impl Fn(&'a str) -> Result<T, E>,
+    ) -> bool {
         std::str::from_utf8(bytes).is_ok_and(|text| result(&parse(text)))
     }
     macro_rules! message {
@@ -78,7 +92,9 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
         Type::Request | Type::Reply | Type::Error | Type::Unknown if subject.from_server => {
             message!(|message| message.reply_to(subject.command))
         }
-        Type::Request | Type::Reply | Type::Error | Type::Unknown => message!(|message| message.request()),
+        Type::Request | Type::Reply | Type::Error | Type::Unknown => {
+            message!(|message| message.request())
+        }
         Type::Byte => piece::<u8>(bytes),
         Type::Ushort | Type::Wchar => piece::<u16>(bytes),
         Type::Uint => piece::<u32>(bytes),
@@ -102,9 +118,13 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
         Type::UserEventsRecord => result(&WrittenRecord::decode(&mut Reader::new(bytes))),
         Type::Extension => piece::<Extension<'_>>(bytes),
         Type::TracepointCommand => result(&TracepointCommand::parse(bytes)),
-        Type::Ports => text(bytes, |text| Ok::<_, Infallible>((Ports::new(text).count(), Ignored::new(text).count()))),
+        Type::Ports => text(bytes, |text| {
+            Ok::<_, Infallible>((Ports::new(text).count(), Ignored::new(text).count()))
+        }),
         Type::PortsStrict => text(bytes, |text| strict(text).map(Iterator::count)),
-        Type::DefaultPortSuspend => text(bytes, |text| Ok::<_, Infallible>(DefaultPortSuspend::parse(text))),
+        Type::DefaultPortSuspend => {
+            text(bytes, |text| Ok::<_, Infallible>(DefaultPortSuspend::parse(text)))
+        }
         Type::SocketName => text(bytes, SocketName::parse),
         Type::PipeName => text(bytes, PipeName::parse),
         Type::ProcessStat => result(&ProcessStat::parse(bytes)),
@@ -112,7 +132,8 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
         Type::StreamStart => result(&Ok::<_, Infallible>(StreamStart::recognise(bytes))),
         Type::OldRequest => piece::<OldRequest>(bytes),
         Type::OldReply => {
-            let width = if bytes.len() <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
+            let width =
+                if bytes.len() <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
             let reply = OldReply::decode_prefix(bytes, width);
             result(&reply) && reply.is_ok_and(|(_, rest)| rest.is_empty())
         }
@@ -129,10 +150,16 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     }
     let mut end = 0;
     // Every byte belongs to a note, except separators between the parts of a text.
-    let text = matches!(subject.kind, Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend | Type::ProcessStat);
+    let text = matches!(
+        subject.kind,
+        Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend | Type::ProcessStat
+    );
     for note in subject.annotate(bytes).list() {
         if if text { note.offset < end } else { note.offset != end || note.len == 0 } {
-            return Err(format!("the annotation of {} stands at {} after {end}", note.field, note.offset));
+            return Err(format!(
+                "the annotation of {} stands at {} after {end}",
+                note.field, note.offset
+            ));
         }
         end = note.offset + note.len;
     }
@@ -141,21 +168,35 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     }
     let Ok(decoded) = decoded else { return Ok(false) };
     // A changed code makes it another message, so the value is one of that message.
-    let named = if subject.from_server { subject.command } else { Header::decode(bytes).ok().map(|header| header.command) };
+    let named = if subject.from_server {
+        subject.command
+    } else {
+        Header::decode(bytes).ok().map(|header| header.command)
+    };
     let subject = Subject { kind: decoded.kind, command: named, ..subject };
     let again = match subject.encode(&decoded.value) {
         Ok(again) => again,
-        Err(failure) => return Err(format!("its value {} does not encode: {failure}", decoded.value)),
+        Err(failure) => {
+            return Err(format!("its value {} does not encode: {failure}", decoded.value));
+        }
     };
     if (again == bytes) != decoded.canonical {
         return Err(format!("canonical is {}, but it encodes to {again:02x?}", decoded.canonical));
     }
     // What a runtime ignores in the text of ports is reported, not written.
     let written = |value: &Value| {
-        if matches!(subject.kind, Type::Ports | Type::PortsStrict) { value["ports"].clone() } else { value.clone() }
+        if matches!(subject.kind, Type::Ports | Type::PortsStrict) {
+            value["ports"].clone()
+        } else {
+            value.clone()
+        }
     };
     match subject.decode(&again) {
-        Ok(second) if written(&second.value) == written(&decoded.value) && second.kind == decoded.kind && second.canonical => {
+        Ok(second)
+            if written(&second.value) == written(&decoded.value)
+                && second.kind == decoded.kind
+                && second.canonical =>
+        {
             Ok(true)
         }
         second => Err(format!("what {} encodes to decodes to {second:?}", decoded.value)),
@@ -180,19 +221,25 @@ impl Tally {
             match verdict(subject, &bytes) {
                 Ok(true) => self.taken += 1,
                 Ok(false) => self.refused += 1,
-                Err(line) => wrong = wrong.or_else(|| Some(format!("byte {at} = {byte:#04x}: {line}"))),
+                Err(line) => {
+                    wrong = wrong.or_else(|| Some(format!("byte {at} = {byte:#04x}: {line}")));
+                }
             }
             bytes[at] = original;
         }
-        self.failures.extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
+        self.failures
+            .extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
     }
 }
 
 #[test]
 fn vector_with_changed_byte_is_read_consistently() {
     let files = vectors::files().unwrap();
-    let tests: Vec<_> =
-        files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test))).collect();
+    let tests: Vec<_> = files
+        .iter()
+        .flat_map(|file| &file.groups)
+        .flat_map(|group| group.tests.iter().map(move |test| (group, test)))
+        .collect();
     // Neighbours are alike: every thread gets some of each kind.
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let parts: Vec<Tally> = thread::scope(|scope| {
@@ -208,9 +255,11 @@ fn vector_with_changed_byte_is_read_consistently() {
             .collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let failures: Vec<&str> = parts.iter().flat_map(|part| &part.failures).map(String::as_str).collect();
+    let failures: Vec<&str> =
+        parts.iter().flat_map(|part| &part.failures).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
     // If nearly all were refused, the test would show nothing.
-    let (taken, refused): (u32, u32) = (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
+    let (taken, refused): (u32, u32) =
+        (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
     assert!(taken > 20_000 && refused > 20_000, "{taken} taken, {refused} refused");
 }

@@ -7,16 +7,23 @@ use std::path::Path;
 const README: &str = include_str!("../../README.md");
 
 fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]
 fn readme_features_equal_manifest() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let section = README.split("\n## Features\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
-    let rows: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).collect();
+    let section = README
+        .split("\n## Features\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("a section");
+    let rows: Vec<_> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).collect();
     let listed: BTreeSet<_> = rows.iter().map(|(name, _)| *name).collect();
-    let features: BTreeSet<_> = manifest["features"].as_table().unwrap().keys().map(String::as_str).collect();
+    let features: BTreeSet<_> =
+        manifest["features"].as_table().unwrap().keys().map(String::as_str).collect();
     assert_eq!(listed.len(), rows.len(), "a feature is listed twice");
     assert_eq!(listed, features.difference(&BTreeSet::from(["default"])).copied().collect());
 }
@@ -25,24 +32,41 @@ fn readme_features_equal_manifest() {
 fn readme_versions_equal_manifest() {
     let version = env!("CARGO_PKG_VERSION");
     let (minor, _) = version.rsplit_once('.').unwrap();
-    assert!(README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")), "the dependency is not {minor}");
-    assert!(README.contains(&format!("\nversion = \"{version}\"\n")), "the vendored manifest is not {version}");
-    assert!(read("CHANGELOG.md").contains(&format!("\n## [{version}] - ")), "CHANGELOG.md has no section {version}");
+    assert!(
+        README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")),
+        "the dependency is not {minor}"
+    );
+    assert!(
+        README.contains(&format!("\nversion = \"{version}\"\n")),
+        "the vendored manifest is not {version}"
+    );
+    assert!(
+        read("CHANGELOG.md").contains(&format!("\n## [{version}] - ")),
+        "CHANGELOG.md has no section {version}"
+    );
 }
 
 #[test]
 fn readme_fits_on_few_screens() {
-    assert!(README.lines().count() <= 150, "README.md has {} lines, expected 150 at most", README.lines().count());
+    assert!(
+        README.lines().count() <= 150,
+        "README.md has {} lines, expected 150 at most",
+        README.lines().count()
+    );
 }
 
 #[test]
 fn layers_picture_names_every_module() {
     let picture = read("src/pictures/layers.svg");
     let library = read("src/lib.rs");
-    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    let modules =
+        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
     let mut count = 0;
     for module in modules {
-        assert!(picture.contains(&format!(">{module}</text>")), "src/pictures/layers.svg does not name {module}");
+        assert!(
+            picture.contains(&format!(">{module}</text>")),
+            "src/pictures/layers.svg does not name {module}"
+        );
         count += 1;
     }
     assert!(count >= 16, "{count}");

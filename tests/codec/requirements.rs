@@ -1,5 +1,5 @@
-//! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: they are well-formed, they cover every section of an
-//! edition, and the evidence that they cite exists.
+//! The requirements of `spec/requirements.toml` and the tables of `spec/TABLES.md`: they are
+//! well-formed, they cover every section of an edition, and the evidence that they cite exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -84,15 +84,20 @@ fn read(name: &str) -> String {
 }
 
 fn requirements() -> Vec<Requirement> {
-    let file: Requirements = toml::from_str(&read("spec/requirements.toml")).unwrap_or_else(|error| panic!("{error}"));
+    let file: Requirements =
+        toml::from_str(&read("spec/requirements.toml")).unwrap_or_else(|error| panic!("{error}"));
     file.requirement
 }
 
 /// Gives every line that `check` returns for a requirement in one panic.
 fn for_each(mut check: impl FnMut(&Requirement) -> Vec<String>) {
     let all = requirements();
-    let lines: Vec<_> =
-        all.iter().flat_map(|one| check(one).into_iter().map(|line| format!("{}: {line}", one.id)).collect::<Vec<_>>()).collect();
+    let lines: Vec<_> = all
+        .iter()
+        .flat_map(|one| {
+            check(one).into_iter().map(|line| format!("{}: {line}", one.id)).collect::<Vec<_>>()
+        })
+        .collect();
     assert!(lines.is_empty(), "{} failures\n{}", lines.len(), lines.join("\n"));
 }
 
@@ -103,7 +108,9 @@ fn place_of(edition: &str) -> Option<usize> {
 /// The editions that have `section`; none if there is no such section.
 fn editions_with(section: &str) -> &'static [&'static str] {
     let row = SECTIONS.iter().find(|row| row.0 == section);
-    row.map_or(&[], |(_, first, last)| &EDITIONS[place_of(first).unwrap()..=place_of(last).unwrap()])
+    row.map_or(&[], |(_, first, last)| {
+        &EDITIONS[place_of(first).unwrap()..=place_of(last).unwrap()]
+    })
 }
 
 /// The area and number of `R-AREA-NUMBER`.
@@ -128,7 +135,9 @@ fn groups_and_tests() -> (BTreeSet<String>, BTreeSet<u32>) {
 fn has_test(text: &str, name: &str) -> bool {
     text.split_once(&format!("fn {name}(")).is_some_and(|(before, _)| {
         let above = before.trim_end().lines().rev().map(str::trim);
-        above.take_while(|line| line.starts_with("#[") || line.starts_with("//")).any(|line| line == "#[test]")
+        above
+            .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
+            .any(|line| line == "#[test]")
     })
 }
 
@@ -137,7 +146,8 @@ fn has_example(text: &str, name: &str) -> bool {
     let functions = [format!("pub fn {name}("), format!("pub const fn {name}(")];
     functions.iter().filter_map(|function| text.split_once(function)).any(|(before, _)| {
         let above = before.trim_end().lines().rev().map(str::trim);
-        let documentation = above.take_while(|line| line.starts_with("///") || line.starts_with("#["));
+        let documentation =
+            above.take_while(|line| line.starts_with("///") || line.starts_with("#["));
         // The first fence of an example has no word after it.
         documentation.filter(|line| line.starts_with("/// ```")).last() == Some("/// ```")
     })
@@ -167,13 +177,28 @@ fn requirement_levels_editions_sections_are_known() {
         let places: Vec<_> = one.edition.iter().map(|edition| place_of(edition)).collect();
         let wrong = [
             (!LEVELS.contains(&one.level.as_str()), "level"),
-            (places.is_empty() || places.contains(&None) || !places.is_sorted_by(|a, b| a < b), "list of editions"),
+            (
+                places.is_empty() || places.contains(&None) || !places.is_sorted_by(|a, b| a < b),
+                "list of editions",
+            ),
             (editions_with(&one.section).is_empty(), "section"),
-            (!one.edition.iter().all(|edition| editions_with(&one.section).contains(&edition.as_str())), "edition for its section"),
+            (
+                !one.edition
+                    .iter()
+                    .all(|edition| editions_with(&one.section).contains(&edition.as_str())),
+                "edition for its section",
+            ),
             (!one.statement.ends_with('.') || one.statement.lines().count() != 1, "statement"),
-            (!statements.insert((one.section.clone(), one.statement.clone())), "statement that another has"),
+            (
+                !statements.insert((one.section.clone(), one.statement.clone())),
+                "statement that another has",
+            ),
         ];
-        wrong.iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has a wrong {what}")).collect()
+        wrong
+            .iter()
+            .filter(|(wrong, _)| *wrong)
+            .map(|(_, what)| format!("has a wrong {what}"))
+            .collect()
     });
 }
 
@@ -185,7 +210,10 @@ fn requirement_exists_for_every_section() {
     }
     for (section, ..) in SECTIONS {
         for edition in editions_with(section) {
-            assert!(found.contains(&((*section).to_owned(), (*edition).to_owned())), "nothing of {section} in {edition}");
+            assert!(
+                found.contains(&((*section).to_owned(), (*edition).to_owned())),
+                "nothing of {section} in {edition}"
+            );
         }
     }
 }
@@ -199,11 +227,17 @@ fn requirement_evidence_exists() {
             let good = match entry.split_once(':') {
                 Some(("group", name)) => groups.contains(name),
                 Some(("tc", number)) => number.parse().is_ok_and(|number| tests.contains(&number)),
-                Some(("test", place)) => place.split_once("::").is_some_and(|(file, name)| has_test(&read(file), name)),
-                Some(("doc", place)) => place.split_once("::").is_some_and(|(file, name)| has_example(&read(file), name)),
+                Some(("test", place)) => {
+                    place.split_once("::").is_some_and(|(file, name)| has_test(&read(file), name))
+                }
+                Some(("doc", place)) => place
+                    .split_once("::")
+                    .is_some_and(|(file, name)| has_example(&read(file), name)),
                 Some(("live", place)) => place.split_once("::").is_some_and(|(file, name)| {
                     file.starts_with("tests/live/")
-                        && read(file).lines().any(|line| line.trim_start().starts_with(&format!("def {name}(")))
+                        && read(file)
+                            .lines()
+                            .any(|line| line.trim_start().starts_with(&format!("def {name}(")))
                 }),
                 _ => false,
             };
@@ -221,22 +255,31 @@ fn requirement_evidence_exists() {
 
 #[test]
 fn has_test_finds_test_functions_only() {
-    assert!(has_test("#[test]\nfn a() {", "a") && has_test("  /// b\n  #[test]\n  #[x]\n  fn a(b: u8) {", "a"));
-    assert!(!has_test("fn a() {", "a") && !has_test("#[test]\nfn ab() {", "a") && !has_test("#[test]\nfn b() {}\nfn a() {", "a"));
+    assert!(
+        has_test("#[test]\nfn a() {", "a")
+            && has_test("  /// b\n  #[test]\n  #[x]\n  fn a(b: u8) {", "a")
+    );
+    assert!(
+        !has_test("fn a() {", "a")
+            && !has_test("#[test]\nfn ab() {", "a")
+            && !has_test("#[test]\nfn b() {}\nfn a() {", "a")
+    );
 }
 
 #[test]
 fn has_example_finds_run_examples_only() {
-    let text =
-        "/// A.\n///\n/// ```\n/// a();\n/// ```\n#[must_use]\npub const fn a(b: u8) {\n}\n\n/// ```text\n/// ```\npub fn c() {}\n";
+    let text = "/// A.\n///\n/// ```\n/// a();\n/// ```\n#[must_use]\npub const fn a(b: u8) {\n}\n\n/// ```text\n/// ```\npub fn c() {}\n";
     assert!(has_example(text, "a"));
-    assert!(!has_example(text, "b") && !has_example(text, "c") && !has_example("pub fn a() {", "a"));
+    assert!(
+        !has_example(text, "b") && !has_example(text, "c") && !has_example("pub fn a() {", "a")
+    );
 }
 
 #[test]
 fn requirement_facts_are_in_errata() {
     let errata = read("spec/ERRATA.md");
-    let rows: BTreeSet<_> = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let rows: BTreeSet<_> =
+        errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
     for_each(|one| {
         let unknown = one.fact.iter().filter(|fact| {
             let numbered = fact.starts_with("F-") || fact.starts_with("P-");
@@ -248,12 +291,15 @@ fn requirement_facts_are_in_errata() {
 
 #[test]
 fn requirement_has_evidence() {
-    for_each(|one| if one.shown_by.is_empty() { vec!["nothing shows it".to_owned()] } else { Vec::new() });
+    for_each(|one| {
+        if one.shown_by.is_empty() { vec!["nothing shows it".to_owned()] } else { Vec::new() }
+    });
 }
 
 /// Edition, section, what is printed, vectors as printed, vectors corrected.
 fn tables(text: &str) -> Vec<Vec<&str>> {
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| edition |"));
+    let rows =
+        text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| edition |"));
     rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
@@ -293,12 +339,19 @@ fn tables_vectors_exist() {
 #[test]
 fn tables_hold_every_table_vector() {
     let text = read("spec/TABLES.md");
-    let named: BTreeSet<_> =
-        tables(&text).iter().flat_map(|row| row[3..].iter().filter_map(|cell| numbers(cell)).flatten()).collect();
+    let named: BTreeSet<_> = tables(&text)
+        .iter()
+        .flat_map(|row| row[3..].iter().filter_map(|cell| numbers(cell)).flatten())
+        .collect();
     for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
         if matches!(group.source.kind, SourceKind::Table | SourceKind::Corrected) {
             for test in &group.tests {
-                assert!(named.contains(&test.tc_id), "tcId {} of {} stands in no row of spec/TABLES.md", test.tc_id, group.name);
+                assert!(
+                    named.contains(&test.tc_id),
+                    "tcId {} of {} stands in no row of spec/TABLES.md",
+                    test.tc_id,
+                    group.name
+                );
             }
         }
     }
@@ -306,14 +359,18 @@ fn tables_hold_every_table_vector() {
 
 /// The ids of requirements in `text`.
 fn cited(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("R-").filter_map(|(at, _)| text.get(at..at + 9)).filter(|id| area_and_number(id).is_some())
+    text.match_indices("R-")
+        .filter_map(|(at, _)| text.get(at..at + 9))
+        .filter(|id| area_and_number(id).is_some())
 }
 
 fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with("target") {
             texts(&entry, into);
-        } else if entry.extension().is_some_and(|extension| ["json", "md", "py", "rs"].iter().any(|text| extension == *text)) {
+        } else if entry.extension().is_some_and(|extension| {
+            ["json", "md", "py", "rs"].iter().any(|text| extension == *text)
+        }) {
             into.push(entry);
         }
     }
@@ -321,7 +378,10 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
 
 #[test]
 fn requirement_citations_exist() {
-    assert_eq!(cited("R-HDR-001, R-HD-001, R-HDR-1, (R-GRM-024)").collect::<Vec<_>>(), ["R-HDR-001", "R-GRM-024"]);
+    assert_eq!(
+        cited("R-HDR-001, R-HD-001, R-HDR-1, (R-GRM-024)").collect::<Vec<_>>(),
+        ["R-HDR-001", "R-GRM-024"]
+    );
     let known: BTreeSet<_> = requirements().into_iter().map(|one| one.id).collect();
     let mut places = vec![path("README.md"), path("CONTRIBUTING.md")];
     for directory in ["spec", "src", "tests", "vectors"] {
@@ -332,7 +392,8 @@ fn requirement_citations_exist() {
         if place.ends_with("tests/codec/requirements.rs") {
             continue;
         }
-        let text = fs::read_to_string(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
+        let text = fs::read_to_string(&place)
+            .unwrap_or_else(|error| panic!("{}: {error}", place.display()));
         for id in cited(&text) {
             assert!(known.contains(id), "{} cites {id}, which is no requirement", place.display());
         }

@@ -5,18 +5,23 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::dump::{
+    GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, EventFilter,
-    ProviderConfig, StopTracing, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, EventFilter, ProviderConfig, StopTracing, StreamingProviderConfig,
+    TracepointConfig, UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2, ProcessInfo3, ResumeRuntime,
-    SetEnvironmentVariable,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2,
+    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
 };
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, Request as _, encode};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeError, Encode, EncodeError, Guid, IpcString, Reader, SliceSink};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode, DecodeError, Encode, EncodeError, Guid, IpcString, Reader, SliceSink,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -30,7 +35,10 @@ fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCase
     prop_assert_eq!(encode(command, payload, &mut exact), Ok(len));
     prop_assert_eq!(&exact, &roomy[..len], "the buffer's old bytes show through");
     for short in [len - 1, HEADER_LEN - 1, 0] {
-        prop_assert_eq!(encode(command, payload, &mut exact[..short].to_vec()), Err(EncodeError::BufferTooSmall { needed: len }));
+        prop_assert_eq!(
+            encode(command, payload, &mut exact[..short].to_vec()),
+            Err(EncodeError::BufferTooSmall { needed: len })
+        );
     }
     let mut sink_buffer = vec![0; len - HEADER_LEN];
     let mut sink = SliceSink::new(&mut sink_buffer);
@@ -42,7 +50,10 @@ fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCase
 }
 
 /// The message as the reply to `command`, read with the type of that command's request.
-fn reply_by_type<'a>(message: &Message<'a>, command: Command) -> Option<Result<AnyReply<'a>, DecodeError>> {
+fn reply_by_type<'a>(
+    message: &Message<'a>,
+    command: Command,
+) -> Option<Result<AnyReply<'a>, DecodeError>> {
     macro_rules! by_type {
         ($($Request:ident: $Variant:ident,)*) => {
             match command {
@@ -81,7 +92,11 @@ fn reply_by_type<'a>(message: &Message<'a>, command: Command) -> Option<Result<A
 }
 
 /// The request, read and written with its own type.
-fn check_by_type(request: AnyRequest<'_>, bytes: &[u8], message: &Message<'_>) -> Result<(), TestCaseError> {
+fn check_by_type(
+    request: AnyRequest<'_>,
+    bytes: &[u8],
+    message: &Message<'_>,
+) -> Result<(), TestCaseError> {
     macro_rules! by_type {
         ($($Request:ident)*) => {
             match request {
@@ -107,7 +122,10 @@ fn check_by_type(request: AnyRequest<'_>, bytes: &[u8], message: &Message<'_>) -
 /// Reads `bytes` in every way; what can be read must roundtrip.
 fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
     fn refused(error: &DecodeError, len: usize) -> Result<(), TestCaseError> {
-        prop_assert!(error.offset() <= len && !error.to_string().is_empty(), "{error} in {len} bytes");
+        prop_assert!(
+            error.offset() <= len && !error.to_string().is_empty(),
+            "{error} in {len} bytes"
+        );
         Ok(())
     }
     match Advertise::decode(bytes) {
@@ -130,7 +148,10 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
             }
             let written = encode(request.command(), &request, &mut buffer).unwrap();
             prop_assert_eq!(message.is_canonical(&request), buffer[..written] == *bytes);
-            prop_assert_eq!(Message::decode(&buffer[..written]).and_then(|message| message.request()), Ok(request));
+            prop_assert_eq!(
+                Message::decode(&buffer[..written]).and_then(|message| message.request()),
+                Ok(request)
+            );
         }
         Err(error) => refused(&error, len)?,
     }
@@ -144,7 +165,11 @@ fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
             Ok(reply) => {
                 let written = encode(reply.command(), &reply, &mut buffer).unwrap();
                 prop_assert_eq!(message.is_canonical(&reply), buffer[..written] == *bytes);
-                prop_assert_eq!(Message::decode(&buffer[..written]).and_then(|message| message.reply_to(command)), Ok(reply));
+                prop_assert_eq!(
+                    Message::decode(&buffer[..written])
+                        .and_then(|message| message.reply_to(command)),
+                    Ok(reply)
+                );
             }
             Err(error) => refused(&error, len)?,
         }
@@ -324,10 +349,19 @@ fn message_over_65535_bytes_is_refused() {
     let message = Message::decode(&buffer[..65_535]).unwrap();
     assert_eq!(message.request(), Ok(sent(&bytes[..65_515])));
 
-    assert_eq!(encode(command, &sent(&bytes), &mut buffer), Err(EncodeError::MessageTooLarge { len: 65_536 }));
+    assert_eq!(
+        encode(command, &sent(&bytes), &mut buffer),
+        Err(EncodeError::MessageTooLarge { len: 65_536 })
+    );
     // No buffer helps, so the error is not the size needed.
-    assert_eq!(encode(command, &sent(&bytes), &mut [0; 30]), Err(EncodeError::MessageTooLarge { len: 65_536 }));
-    assert_eq!(encode(command, &sent(&bytes[..65_515]), &mut [0; 30]), Err(EncodeError::BufferTooSmall { needed: 65_535 }));
+    assert_eq!(
+        encode(command, &sent(&bytes), &mut [0; 30]),
+        Err(EncodeError::MessageTooLarge { len: 65_536 })
+    );
+    assert_eq!(
+        encode(command, &sent(&bytes[..65_515]), &mut [0; 30]),
+        Err(EncodeError::BufferTooSmall { needed: 65_535 })
+    );
 }
 
 #[test]
@@ -335,7 +369,9 @@ fn text_too_long_for_message_is_refused() {
     // 20 + 4 + 2 × 32,756 + 2 is 65,538; one unit less is 65,536, two less 65,534.
     let text = "x".repeat(32_756);
     let mut buffer = vec![0; 70_000];
-    let mut hook = |units: usize| ApplyStartupHook { startup_hook_path: text[..units].into() }.encode_message(&mut buffer);
+    let mut hook = |units: usize| {
+        ApplyStartupHook { startup_hook_path: text[..units].into() }.encode_message(&mut buffer)
+    };
     assert_eq!(hook(32_756), Err(EncodeError::MessageTooLarge { len: 65_538 }));
     assert_eq!(hook(32_755), Err(EncodeError::MessageTooLarge { len: 65_536 }));
     assert_eq!(hook(32_754), Ok(65_534));

@@ -1,12 +1,16 @@
-//! Bytes that end too early: refused at every cut, with the offset of the fault inside the remaining bytes.
+//! Bytes that end too early: refused at every cut, with the offset of the fault inside the
+//! remaining bytes.
 
 use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::{self, Decoded, Group, Test, Type, Value, VectorFault, Verdict};
+use dotnet_diagnostics_ipc::vectors::{
+    self, Decoded, Group, Test, Type, Value, VectorFault, Verdict,
+};
 
-/// Runs `check` for each group and test whose wire is accepted, and reports the lines it returns in one panic.
+/// Runs `check` for each group and test whose wire is accepted, and reports the lines it returns in
+/// one panic.
 fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
     let mut failures = Vec::new();
     for file in vectors::files().unwrap() {
@@ -14,7 +18,12 @@ fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
             for test in group.tests.iter().filter(|test| test.result != Verdict::Invalid) {
                 let found = check(group, test, test.wire.as_ref().unwrap());
                 // A vector that fails at one cut fails at many.
-                failures.extend(found.iter().take(3).map(|line| format!("{} tcId {}: {line}", group.name, test.tc_id)));
+                failures.extend(
+                    found
+                        .iter()
+                        .take(3)
+                        .map(|line| format!("{} tcId {}: {line}", group.name, test.tc_id)),
+                );
             }
         }
     }
@@ -25,13 +34,14 @@ fn is_message(kind: Type) -> bool {
     matches!(kind, Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest)
 }
 
-/// Every length from `from` to below `len`; if longer than 4096 bytes, only the first and last 512, and every 997th.
+/// Every length from `from` to below `len`; if longer than 4096 bytes, only the first and last 512,
+/// and every 997th.
 fn cuts(from: usize, len: usize) -> impl Iterator<Item = usize> {
     (from..len).filter(move |cut| len <= 4096 || *cut < 512 || *cut >= len - 512 || *cut % 997 == 0)
 }
 
-/// Whether a part of it may be valid too: text (a port's address, a pid), the start of a stream, half of an old reply,
-/// and the blobs and records whose length is elsewhere.
+/// Whether a part of it may be valid too: text (a port's address, a pid), the start of a stream,
+/// half of an old reply, and the blobs and records whose length is elsewhere.
 fn has_no_end(kind: Type) -> bool {
     matches!(
         kind,
@@ -53,8 +63,8 @@ fn has_flag(test: &Test, flag: &str) -> bool {
     test.flags.iter().any(|have| have == flag)
 }
 
-/// A piece has no size field: only its last field can be found missing. If surplus bytes are ignored, only
-/// those may be cut off, and the value stays.
+/// A piece has no size field: only its last field can be found missing. If surplus bytes are
+/// ignored, only those may be cut off, and the value stays.
 #[test]
 fn decode_truncated_message_or_piece_is_refused() {
     for_each_taken(|group, test, wire| {
@@ -74,7 +84,11 @@ fn decode_truncated_message_or_piece_is_refused() {
         for cut in cuts(0, wire.len()) {
             let fault = match subject.decode(&wire[..cut]) {
                 Err(error) => VectorFault::from(error),
-                Ok(decoded) if !is_message(group.kind) && has_flag(test, "TrailingBytes") && decoded.value == test.value => {
+                Ok(decoded)
+                    if !is_message(group.kind)
+                        && has_flag(test, "TrailingBytes")
+                        && decoded.value == test.value =>
+                {
                     continue;
                 }
                 Ok(decoded) => {
@@ -93,8 +107,12 @@ fn decode_truncated_message_or_piece_is_refused() {
                 _ if cut < HEADER_LEN => "header",
                 _ => "payload",
             };
-            let expected =
-                VectorFault { layer: "transport".into(), kind: "end_of_input".into(), offset: cut, field: Some(field.into()) };
+            let expected = VectorFault {
+                layer: "transport".into(),
+                kind: "end_of_input".into(),
+                offset: cut,
+                field: Some(field.into()),
+            };
             if fault != expected {
                 found.push(format!("cut to {cut} bytes, refused for {fault}; expected {expected}"));
             }
@@ -118,8 +136,8 @@ enum Excuse {
     UnknownPayload,
 }
 
-/// What a message cut to `cut` bytes, with `size` adjusted, still is by the grammar. Bytes after the last field are not decided
-/// here: the codec reports where they begin.
+/// What a message cut to `cut` bytes, with `size` adjusted, still is by the grammar. Bytes after
+/// the last field are not decided here: the codec reports where they begin.
 fn still_is(group: &Group, test: &Test, cut: usize) -> Option<Excuse> {
     let lost = test.wire.as_ref().unwrap().len() - cut;
     let tail = test.value.get("tail").and_then(Value::as_str).unwrap_or_default();
@@ -127,7 +145,12 @@ fn still_is(group: &Group, test: &Test, cut: usize) -> Option<Excuse> {
         Type::Reply if tail.len() / 2 >= lost => Some(Excuse::Tail),
         Type::Unknown => Some(Excuse::UnknownPayload),
         Type::Reply if cut == HEADER_LEN => Some(Excuse::GenericOk),
-        Type::Error if cut == 24 && group.subject().unwrap().command == Some(Command::GENERATE_CORE_DUMP3) => Some(Excuse::NoText),
+        Type::Error
+            if cut == 24
+                && group.subject().unwrap().command == Some(Command::GENERATE_CORE_DUMP3) =>
+        {
+            Some(Excuse::NoText)
+        }
         _ => None,
     }
 }
@@ -143,7 +166,8 @@ fn excuse(group: &Group, test: &Test, cut: usize, decoded: &Decoded) -> Option<E
         let removed = value.as_object_mut().and_then(|object| object.remove(key));
         (value, removed.and_then(|removed| removed.as_str().map(str::to_owned)))
     };
-    // Equal except for the hexadecimal bytes under `key`, which have lost as many at the end as the message has.
+    // Equal except for the hexadecimal bytes under `key`, which have lost as many at the end as the
+    // message has.
     let lost = test.wire.as_ref().unwrap().len() - cut;
     let shortened = |key: &str| {
         let ((whole, all), (part, some)) = (without(whole, key), without(part, key));
@@ -175,14 +199,19 @@ fn decode_payload_shorter_than_fields_is_refused() {
             match subject.decode(&mended) {
                 Ok(decoded) => match excuse(group, test, cut, &decoded) {
                     Some(excuse) => _ = excuses.insert(excuse),
-                    None => found.push(format!("{cut} bytes taken as {:?} {}", decoded.kind, decoded.value)),
+                    None => found
+                        .push(format!("{cut} bytes taken as {:?} {}", decoded.kind, decoded.value)),
                 },
                 Err(error) => {
                     let fault = VectorFault::from(error);
-                    let of_the_end = ["unexpected_end", "count_too_large"].contains(&fault.kind.as_str());
+                    let of_the_end =
+                        ["unexpected_end", "count_too_large"].contains(&fault.kind.as_str());
                     if let Some(excuse) = still_is(group, test, cut) {
                         found.push(format!("{cut} bytes refused for {fault}, although {excuse:?}"));
-                    } else if fault.layer != "payload" || !of_the_end || !(HEADER_LEN..=cut).contains(&fault.offset) {
+                    } else if fault.layer != "payload"
+                        || !of_the_end
+                        || !(HEADER_LEN..=cut).contains(&fault.offset)
+                    {
                         found.push(format!("{cut} bytes refused for {fault}"));
                     }
                 }
@@ -191,7 +220,13 @@ fn decode_payload_shorter_than_fields_is_refused() {
         found
     });
     // An exception that no vector needs would be a hole in the test above.
-    let all = [Excuse::GenericOk, Excuse::TrailingBytes, Excuse::Tail, Excuse::NoText, Excuse::UnknownPayload];
+    let all = [
+        Excuse::GenericOk,
+        Excuse::TrailingBytes,
+        Excuse::Tail,
+        Excuse::NoText,
+        Excuse::UnknownPayload,
+    ];
     assert!(excuses.iter().eq(&all), "{excuses:?}");
 }
 
@@ -207,7 +242,9 @@ fn decode_surplus_bytes_are_reported() {
             shorter[14..16].copy_from_slice(&u16::try_from(wire.len() - 1).unwrap().to_le_bytes());
         }
         match group.subject().unwrap().decode(&shorter) {
-            Ok(decoded) if decoded.value == test.value || has_flag(test, "UnknownTail") => Vec::new(),
+            Ok(decoded) if decoded.value == test.value || has_flag(test, "UnknownTail") => {
+                Vec::new()
+            }
             Ok(decoded) => Vec::from([format!("without the last byte {}", decoded.value)]),
             Err(error) => Vec::from([format!("without the last byte: {error}")]),
         }

@@ -4,11 +4,12 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::user_events::{
-    EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, Record, RecordV1, RelLoc, Route, TracepointCommand, UserReg,
-    UserUnreg, WrittenRecord, route,
+    EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, Record, RecordV1, RelLoc,
+    Route, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route,
 };
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError, WireErrorKind,
+    Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError,
+    WireErrorKind,
 };
 use proptest::prelude::*;
 
@@ -24,7 +25,8 @@ fn written(bytes: &[u8]) -> WrittenRecord<'_> {
     WrittenRecord::decode(&mut Reader::new(bytes)).unwrap()
 }
 
-/// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the bytes.
+/// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the
+/// bytes.
 fn total<'a, T: Encode, K: WireErrorKind>(
     bytes: &'a [u8],
     decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError<K>>,
@@ -152,46 +154,60 @@ proptest! {
 
 const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
 
-/// What the runtime does with an event of the provider, and what the reader of the tracepoint makes of it.
+/// What the runtime does with an event of the provider, and what the reader of the tracepoint makes
+/// of it.
 #[test]
 fn user_event_reaches_reader() {
-    let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
+    let sets =
+        [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
     let provider = UserEventsProviderConfig {
         keywords: 1,
         log_level: EventLevel::VERBOSE,
         provider_name: "MyEventSource".into(),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: "MyTracepoint".into(), tracepoints: Array::new(&sets) },
+        config: TracepointConfig {
+            default_tracepoint_name: "MyTracepoint".into(),
+            tracepoints: Array::new(&sets),
+        },
     };
-    let Route::Tracepoint(name) = route(&provider, EventTraits { keywords: 1, level: EventLevel::ERROR, id: 2 }) else {
+    let Route::Tracepoint(name) =
+        route(&provider, EventTraits { keywords: 1, level: EventLevel::ERROR, id: 2 })
+    else {
         panic!("it is written");
     };
     let mut text = [0xff; MAX_COMMAND_LEN];
     let len = TracepointCommand::new(name).unwrap().write_c_string(&mut text).unwrap();
     assert_eq!((&text[..10], text[len - 1]), (&b"LowEvents "[..], 0));
 
-    let first =
-        [ExtensionItem::Metadata(Metadata::named(provider.provider_name, b"metadata").unwrap()), ExtensionItem::ActivityId(ID)];
+    let first = [
+        ExtensionItem::Metadata(Metadata::named(provider.provider_name, b"metadata").unwrap()),
+        ExtensionItem::ActivityId(ID),
+    ];
     let later = [ExtensionItem::ActivityId(ID)];
     // The second as from a thread that raced.
     for (items, has_metadata) in [(&first[..], true), (&first[..], true), (&later[..], false)] {
         let extension = encode(&Extension::new(items)).unwrap();
         let record = Record::V1(RecordV1::new(2, &extension, b"payload").unwrap());
         let written = encode(&WrittenRecord { write_index: 3, record }).unwrap();
-        let Record::V1(read) = Record::decode(&mut Reader::new(&written[4..])).unwrap() else { panic!("version 1") };
+        let Record::V1(read) = Record::decode(&mut Reader::new(&written[4..])).unwrap() else {
+            panic!("version 1")
+        };
         assert_eq!((read.event_id, read.payload), (2, &b"payload"[..]));
         let extension = read.extension().unwrap();
         assert_eq!(extension.activity_id(), Some(ID));
         assert_eq!(extension.metadata().is_some(), has_metadata);
         if let Some(metadata) = extension.metadata() {
-            assert_eq!(metadata.split_provider_name(), Ok(("MyEventSource".into(), &b"metadata"[..])));
+            assert_eq!(
+                metadata.split_provider_name(),
+                Ok(("MyEventSource".into(), &b"metadata"[..]))
+            );
         }
     }
 }
 
-/// The records that a real runtime wrote, in their order: each event first has its metadata, then none, and one id has two
-/// versions, which a record alone does not distinguish (P-20, P-23).
+/// The records that a real runtime wrote, in their order: each event first has its metadata, then
+/// none, and one id has two versions, which a record alone does not distinguish (P-20, P-23).
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_recorded_records_have_metadata() {
@@ -218,7 +234,11 @@ fn user_events_recorded_records_have_metadata() {
     }
 
     let files = vectors::files().unwrap();
-    let group = files.iter().flat_map(|file| &file.groups).find(|group| group.name == "net10.0.9-user-events-record").unwrap();
+    let group = files
+        .iter()
+        .flat_map(|file| &file.groups)
+        .find(|group| group.name == "net10.0.9-user-events-record")
+        .unwrap();
     // By id, the versions of the metadata in order of appearance.
     let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     let (mut without, mut ambiguous) = (0, Vec::new());
@@ -245,7 +265,8 @@ fn user_events_recorded_records_have_metadata() {
     assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }
 
-/// The vectors of these types with one byte wrong: the typed and the value form of the codec agree, and its notes have no gap.
+/// The vectors of these types with one byte wrong: the typed and the value form of the codec agree,
+/// and its notes have no gap.
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {
@@ -280,7 +301,13 @@ fn user_events_interfaces_agree_on_changed_bytes() {
         assert_eq!((second.value, second.canonical), (decoded.value, true));
     };
     for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
-        let kinds = [Type::UserReg, Type::UserUnreg, Type::TracepointCommand, Type::UserEventsRecord, Type::Extension];
+        let kinds = [
+            Type::UserReg,
+            Type::UserUnreg,
+            Type::TracepointCommand,
+            Type::UserEventsRecord,
+            Type::Extension,
+        ];
         if !kinds.contains(&group.kind) {
             continue;
         }

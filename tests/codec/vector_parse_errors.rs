@@ -29,7 +29,8 @@ fn environment_entry_value_splits_as_reader() {
     }
     for value in [json!("1"), json!(null)] {
         let found = format!(r#"{{"name":"A=B","value":{value}}}"#);
-        let words = format!("[0]: expected an entry that is split at its first inner `=`, not {found}");
+        let words =
+            format!("[0]: expected an entry that is split at its first inner `=`, not {found}");
         is_no_value(Type::Environment, &one("A=B", value), &words);
     }
     let wrong = json!([{ "name": "A", "value": "1", "terminated": true }]);
@@ -44,7 +45,8 @@ fn fixed_size_value_rejects_other_sizes() {
     is_no_value(Type::UserUnreg, &value(17), "size: expected 16, not 17");
 }
 
-/// A server's messages are not answered, and a server does not see what a runtime sends to its kernel.
+/// A server's messages are not answered, and a server does not see what a runtime sends to its
+/// kernel.
 #[test]
 fn value_reply_without_request_is_refused() {
     for (kind, from_server) in [
@@ -60,7 +62,10 @@ fn value_reply_without_request_is_refused() {
         assert_eq!(refusal.answer, None, "{kind:?}: {refusal}");
     }
     let request = Subject { kind: Type::Request, command: None, from_server: false };
-    assert_eq!(request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer, Some(HResult::UNKNOWN_MAGIC));
+    assert_eq!(
+        request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer,
+        Some(HResult::UNKNOWN_MAGIC)
+    );
 }
 
 /// Offset, length, field, and its text.
@@ -68,8 +73,11 @@ fn value_reply_without_request_is_refused() {
 fn annotation_covers_every_byte() {
     let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {
         let notes = subject(kind).annotate(wire);
-        let list: Vec<_> =
-            notes.list().iter().map(|note| (note.offset, note.len, note.field.as_str(), note.text.as_str())).collect();
+        let list: Vec<_> = notes
+            .list()
+            .iter()
+            .map(|note| (note.offset, note.len, note.field.as_str(), note.text.as_str()))
+            .collect();
         assert_eq!(list, lines);
     };
     explained(
@@ -105,9 +113,9 @@ fn annotation_covers_every_byte() {
     explained(Type::StreamStart, b"nothing known", &[(0, 13, "", "the stream continues")]);
 }
 
-const HEAD: &str =
-    r#""scId": 7, "name": "n", "comment": "c", "spec": ["F-1"], "since": null, "hazard": null, "steps": [{ "open": "a" }]"#;
-const TARGET: &str = r#""target": { "suspended": false, "ports": [], "environment": {}, "platform": null }"#;
+const HEAD: &str = r#""scId": 7, "name": "n", "comment": "c", "spec": ["F-1"], "since": null, "hazard": null, "steps": [{ "open": "a" }]"#;
+const TARGET: &str =
+    r#""target": { "suspended": false, "ports": [], "environment": {}, "platform": null }"#;
 const ASK: &str = r#""ask": { "command": "Process/ResumeRuntime", "value": {} }"#;
 const OUTCOME: &str = r#""outcome": { "outcome": "ok", "reply": {}, "then": "close" }"#;
 const SEEN: &str = r#""seenOn": ["net8.0.30"]"#;
@@ -119,7 +127,9 @@ fn file(keys: &[&str]) -> Result<usize, String> {
         r#"{{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 1, "scripts": [{{ {HEAD}, {} }}] }}"#,
         keys.join(", ")
     );
-    parse_scripts("my.json", &text).map(|file| file.scripts.len()).map_err(|error| error.to_string())
+    parse_scripts("my.json", &text)
+        .map(|file| file.scripts.len())
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -132,18 +142,26 @@ fn script_keys_of_other_side_are_refused() {
         assert_eq!(file(keys), Err(format!("my.json: scId 7 (n): {words}")), "{keys:?}");
     };
     for extra in [ASK, OUTCOME] {
-        refused(&[client, TARGET, extra], "ask and outcome belong to scripts that play the runtime");
+        refused(
+            &[client, TARGET, extra],
+            "ask and outcome belong to scripts that play the runtime",
+        );
     }
     let habit = r#""habit": "F-75""#;
     assert_eq!(file(&[client, TARGET, habit]), Ok(1));
     for extra in [TARGET, habit, SEEN, DEVIATION] {
-        refused(&[runtime, ASK, OUTCOME, extra], "target, habit, seenOn and deviations belong to scripts that play the client");
+        refused(
+            &[runtime, ASK, OUTCOME, extra],
+            "target, habit, seenOn and deviations belong to scripts that play the client",
+        );
     }
     refused(&[client], "target is missing");
     refused(&[runtime, OUTCOME], "ask is missing");
     refused(&[runtime, ASK], "outcome is missing");
-    for ask in [r#""ask": { "value": {} }"#, r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#]
-    {
+    for ask in [
+        r#""ask": { "value": {} }"#,
+        r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#,
+    ] {
         refused(&[runtime, ask, OUTCOME], "ask: expected either command or old_protocol");
     }
 }

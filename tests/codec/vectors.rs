@@ -10,7 +10,10 @@ fn vectors_decode_and_encode_as_declared() {
             for test in &group.tests {
                 for line in vectors::check(group, test) {
                     let line: String = line.chars().take(400).collect();
-                    failures.push(format!("{} tcId {}: {} -- {line}", group.name, test.tc_id, test.comment));
+                    failures.push(format!(
+                        "{} tcId {}: {} -- {line}",
+                        group.name, test.tc_id, test.comment
+                    ));
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! The files of vectors/: they match schema/ and README.md, and nothing in them is missing or duplicate.
+//! The files of vectors/: they match schema/ and README.md, and nothing in them is missing or
+//! duplicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{
+    self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict,
+};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -19,8 +22,11 @@ fn read(path: &Path) -> String {
 /// Name and text of each file of vectors on the disk, in the order of names.
 fn files_on_disk() -> BTreeMap<String, String> {
     let entries = fs::read_dir(path("vectors")).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
+    let files =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path)))
+        .collect()
 }
 
 /// Reports every line that `check` returns for a group in one panic.
@@ -105,8 +111,12 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         document.pointer_mut(place).unwrap()[key] = value.parse().unwrap();
         assert!(schema.objection(&document).is_some(), "{place}/{key} = {value} was taken");
     }
-    let required =
-        [("", "numberOfTests"), ("/groups/0", "since"), ("/groups/0/tests/0", "value"), ("/groups/0/tests/1/error", "field")];
+    let required = [
+        ("", "numberOfTests"),
+        ("/groups/0", "since"),
+        ("/groups/0/tests/0", "value"),
+        ("/groups/0/tests/1/error", "field"),
+    ];
     for (place, key) in required {
         let mut document = good.clone();
         document.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(key).unwrap();
@@ -116,8 +126,10 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
 
 #[test]
 fn embedded_files_equal_disk() {
-    let embedded =
-        vectors::EMBEDDED.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<BTreeMap<_, _>>();
+    let embedded = vectors::EMBEDDED
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect::<BTreeMap<_, _>>();
     let on_disk = files_on_disk();
     assert_eq!(embedded.keys().collect::<Vec<_>>(), on_disk.keys().collect::<Vec<_>>());
     for (name, text) in on_disk {
@@ -131,8 +143,10 @@ fn tc_ids_are_unique_over_files() {
     let mut numbers = BTreeMap::new();
     let mut names = BTreeSet::new();
     for_each_group(|group| {
-        let mut lines: Vec<_> =
-            (!names.insert(group.name.clone())).then(|| "is the name of two groups".to_owned()).into_iter().collect();
+        let mut lines: Vec<_> = (!names.insert(group.name.clone()))
+            .then(|| "is the name of two groups".to_owned())
+            .into_iter()
+            .collect();
         for test in &group.tests {
             if let Some(other) = numbers.insert(test.tc_id, group.name.clone()) {
                 lines.push(format!("tcId {} stands also in {other}", test.tc_id));
@@ -141,7 +155,12 @@ fn tc_ids_are_unique_over_files() {
         lines
     });
     for file in vectors::files().unwrap() {
-        assert_eq!(file.number_of_tests, file.groups.iter().map(|group| group.tests.len()).sum::<usize>(), "{}", file.title);
+        assert_eq!(
+            file.number_of_tests,
+            file.groups.iter().map(|group| group.tests.len()).sum::<usize>(),
+            "{}",
+            file.title
+        );
     }
 }
 
@@ -154,7 +173,12 @@ fn vectors_have_no_duplicates() {
             return None;
         }
         let bytes = test.wire.clone().ok_or_else(|| test.value.to_string());
-        let key = (format!("{:?} {:?}", group.kind, group.direction), group.command.clone(), bytes, test.chunks.clone());
+        let key = (
+            format!("{:?} {:?}", group.kind, group.direction),
+            group.command.clone(),
+            bytes,
+            test.chunks.clone(),
+        );
         seen.insert(key, test.tc_id).map(|other| format!("is tcId {other} again"))
     });
 }
@@ -164,7 +188,8 @@ fn chunks_sum_to_wire_length() {
     let mut chunked = 0;
     for_each_test(|_, test| {
         chunked += usize::from(!test.chunks.is_empty());
-        let (sum, len) = (test.chunks.iter().sum::<usize>(), test.wire.as_ref().map_or(0, Vec::len));
+        let (sum, len) =
+            (test.chunks.iter().sum::<usize>(), test.wire.as_ref().map_or(0, Vec::len));
         (!test.chunks.is_empty() && sum != len).then(|| format!("{sum} of {len} bytes"))
     });
     assert!(chunked > 0);
@@ -174,7 +199,9 @@ fn chunks_sum_to_wire_length() {
 fn group_has_direction_and_command() {
     for_each_group(|group| {
         let command = group.command.as_ref().map(|name| name.parse::<Command>());
-        let Ok(command) = command.transpose() else { return Vec::from(["names no command".to_owned()]) };
+        let Ok(command) = command.transpose() else {
+            return Vec::from(["names no command".to_owned()]);
+        };
         let direction = match group.kind {
             Type::Request | Type::LegacyRequest | Type::Unknown => Some(Direction::Client),
             Type::Reply | Type::Error | Type::Advertise => Some(Direction::Server),
@@ -195,7 +222,11 @@ fn group_has_direction_and_command() {
             (command.is_some() && since != group.since, "since"),
             (direction.is_none() && group.since.is_some(), "since of a piece"),
         ];
-        wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has a wrong {what}")).collect()
+        wrong
+            .into_iter()
+            .filter(|(wrong, _)| *wrong)
+            .map(|(_, what)| format!("has a wrong {what}"))
+            .collect()
     });
 }
 
@@ -204,7 +235,11 @@ fn test_header_matches_group() {
     for_each_test(|group, test| {
         let wire = test.wire.as_ref()?;
         // If the header itself is at fault it may have any value.
-        if test.error.as_ref().is_some_and(|error| ["transport", "header", "reply"].contains(&error.layer.as_str())) {
+        if test
+            .error
+            .as_ref()
+            .is_some_and(|error| ["transport", "header", "reply"].contains(&error.layer.as_str()))
+        {
             return None;
         }
         let code = wire.get(16..18).map(|code| u16::from_be_bytes([code[0], code[1]]));
@@ -228,7 +263,9 @@ fn commands_have_valid_request_and_reply() {
     for_each_test(|group, test| {
         if test.result == Verdict::Valid && matches!(group.kind, Type::Request | Type::Reply) {
             // A generic OK is not an example of the command's own reply.
-            if group.kind == Type::Request || test.value.as_object().is_some_and(|object| !object.is_empty()) {
+            if group.kind == Type::Request
+                || test.value.as_object().is_some_and(|object| !object.is_empty())
+            {
                 found.insert((group.subject()?.command?, group.kind == Type::Request));
             }
         }
@@ -269,8 +306,16 @@ fn error_kinds_are_listed_and_occur() {
         None
     });
     // `unexpected_command` is reported by the typed interface alone, and occurs in no vector.
-    assert_eq!(listed.difference(&occurring).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "listed, in no vector");
-    assert_eq!(occurring.difference(&listed).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "in a vector, not listed");
+    assert_eq!(
+        listed.difference(&occurring).collect::<Vec<_>>(),
+        Vec::<&(String, String)>::new(),
+        "listed, in no vector"
+    );
+    assert_eq!(
+        occurring.difference(&listed).collect::<Vec<_>>(),
+        Vec::<&(String, String)>::new(),
+        "in a vector, not listed"
+    );
     assert!(listed.len() > 20, "{listed:?}");
 }
 
@@ -280,7 +325,10 @@ fn malformed_session_request_is_harmful() {
     let mut found = 0;
     for_each_test(|group, test| {
         let of_payload = test.error.as_ref().is_some_and(|error| error.layer == "payload");
-        if group.kind != Type::Request || !of_payload || !group.command.as_ref()?.starts_with("EventPipe/CollectTracing") {
+        if group.kind != Type::Request
+            || !of_payload
+            || !group.command.as_ref()?.starts_with("EventPipe/CollectTracing")
+        {
             return None;
         }
         found += 1;
@@ -306,16 +354,16 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with("target") {
             texts(&entry, into);
-        } else if entry
-            .extension()
-            .is_some_and(|extension| ["json", "md", "py", "rs", "toml"].iter().any(|text| extension == *text))
-        {
+        } else if entry.extension().is_some_and(|extension| {
+            ["json", "md", "py", "rs", "toml"].iter().any(|text| extension == *text)
+        }) {
             into.push(entry);
         }
     }
 }
 
-/// The last cell of each row: the groups that cite the fact, as corrected first, then as printed, then the others.
+/// The last cell of each row: the groups that cite the fact, as corrected first, then as printed,
+/// then the others.
 #[test]
 fn errata_name_their_vectors() {
     let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -327,7 +375,8 @@ fn errata_name_their_vectors() {
             }
         }
     }
-    let rank = |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
+    let rank =
+        |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
     let mut wrong = Vec::new();
     for line in read(&path("spec/ERRATA.md")).lines() {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -338,7 +387,11 @@ fn errata_name_their_vectors() {
         let mut groups = citing.remove(*fact).unwrap_or_default();
         groups.sort_by_key(|name| rank(name));
         let named: Vec<_> = groups.iter().take(3).map(|name| format!("`{name}`")).collect();
-        let more = if groups.len() > 3 { format!(" and {} more", groups.len() - 3) } else { String::new() };
+        let more = if groups.len() > 3 {
+            format!(" and {} more", groups.len() - 3)
+        } else {
+            String::new()
+        };
         let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
         if *last != expected {
             wrong.push(format!("{fact}: {expected}"));
@@ -349,14 +402,22 @@ fn errata_name_their_vectors() {
 
 #[test]
 fn cited_facts_are_in_errata() {
-    assert_eq!(facts("F-1, UTF-16 (F-22), `P-3`/F-4: XF-5 F-6x -F-7 F- F-x").collect::<Vec<_>>(), ["F-1", "F-22", "P-3", "F-4"]);
+    assert_eq!(
+        facts("F-1, UTF-16 (F-22), `P-3`/F-4: XF-5 F-6x -F-7 F- F-x").collect::<Vec<_>>(),
+        ["F-1", "F-22", "P-3", "F-4"]
+    );
 
     let errata = read(&path("spec/ERRATA.md"));
-    let rows: Vec<_> = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let rows: Vec<_> =
+        errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
     let known: BTreeSet<_> = rows.iter().copied().filter(|cell| facts(cell).eq([*cell])).collect();
     assert!(known.contains("F-1") && known.contains("F-88"), "{known:?}");
     for fact in &known {
-        assert_eq!(rows.iter().filter(|cell| *cell == fact).count(), 1, "{fact} has more than one row");
+        assert_eq!(
+            rows.iter().filter(|cell| *cell == fact).count(),
+            1,
+            "{fact} has more than one row"
+        );
     }
 
     let mut places = vec![path("README.md"), path("spec/ERRATA.md")];
@@ -371,7 +432,11 @@ fn cited_facts_are_in_errata() {
         }
         let text = read(&place);
         for fact in facts(&text) {
-            assert!(known.contains(fact), "{} cites {fact}, of which spec/ERRATA.md has no row", place.display());
+            assert!(
+                known.contains(fact),
+                "{} cites {fact}, of which spec/ERRATA.md has no row",
+                place.display()
+            );
             cited.insert(fact.to_owned());
         }
     }

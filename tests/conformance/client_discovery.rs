@@ -18,7 +18,10 @@ fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
 fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
-    let (habit, patience) = (habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(), 1000 * slower());
+    let (habit, patience) = (
+        habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(),
+        1000 * slower(),
+    );
     let text = format!(
         "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{}', {habit}'--patience', '{patience}', \
         '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n",
@@ -26,10 +29,17 @@ fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     );
     let file = directory.path().join("client.toml");
     fs::write(&file, text).unwrap();
-    let only = only.iter().flat_map(|what| ["--only".to_owned(), format!("discovery/{what}/process-info")]);
-    let ran = tool::diagipc().args(["client", "--json", "--operations"]).arg(&file).args(only).output().unwrap();
-    let report: Report =
-        serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
+    let only = only
+        .iter()
+        .flat_map(|what| ["--only".to_owned(), format!("discovery/{what}/process-info")]);
+    let ran = tool::diagipc()
+        .args(["client", "--json", "--operations"])
+        .arg(&file)
+        .args(only)
+        .output()
+        .unwrap();
+    let report: Report = serde_json::from_slice(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
     report.cases
 }
 
@@ -50,28 +60,50 @@ fn client_using_tmpdir_of_process_passes_with_each_decoy() {
 /// The document does not say that a client reads the TMPDIR of the process.
 #[test]
 fn client_using_only_own_tmpdir_is_informational() {
-    let [case] = <[Case; 1]>::try_from(cases(&["--taste", "looks-in-its-own-tmpdir"], &["other-tmpdir"])).unwrap();
-    assert_eq!((case.grade, faults(&case)), (Grade::Informational, vec!["process-not-found"]), "{case:?}");
+    let [case] =
+        <[Case; 1]>::try_from(cases(&["--taste", "looks-in-its-own-tmpdir"], &["other-tmpdir"]))
+            .unwrap();
+    assert_eq!(
+        (case.grade, faults(&case)),
+        (Grade::Informational, vec!["process-not-found"]),
+        "{case:?}"
+    );
 }
 
 #[test]
 fn client_asking_other_process_fails_in_each_directory() {
     for case in cases(&["--fault", "another-process-reached"], &["later-key", "other-tmpdir"]) {
-        assert_eq!((case.grade, faults(&case)), (Grade::Fail, vec!["another-process-reached"]), "{case:?}");
+        assert_eq!(
+            (case.grade, faults(&case)),
+            (Grade::Fail, vec!["another-process-reached"]),
+            "{case:?}"
+        );
     }
 }
 
-/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket there. If the system allows no such
-/// namespace, the report has the error of `unshare`.
+/// The words of `vectors/clients/README.md`: a client that looks in `/tmp` alone finds the socket
+/// there. If the system allows no such namespace, the report has the error of `unshare`.
 #[test]
 fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
     let readme = include_str!("../../vectors/clients/README.md");
     let script = r#"'mkdir "$0/${{0##*/}}" && mount --bind "$0" "$0/${{0##*/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
     assert!(readme.contains(script));
-    let wrapper = format!("'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', ");
-    let is_allowed = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).output().unwrap().status.success();
-    for case in cases_in(&wrapper, &["--taste", "looks-in-its-own-tmpdir"], &["longer-pid", "later-key"]) {
+    let wrapper = format!(
+        "'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', "
+    );
+    let is_allowed = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "true"])
+        .output()
+        .unwrap()
+        .status
+        .success();
+    for case in
+        cases_in(&wrapper, &["--taste", "looks-in-its-own-tmpdir"], &["longer-pid", "later-key"])
+    {
         let about = case.detail.as_ref().unwrap().about.join("\n");
-        assert!(if is_allowed { case.grade == Grade::Pass } else { about.contains("unshare: ") }, "{case:?}");
+        assert!(
+            if is_allowed { case.grade == Grade::Pass } else { about.contains("unshare: ") },
+            "{case:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Files of operations: those that the project ships, the limits that they name, and the report of a client.
+//! Files of operations: those that the project ships, the limits that they name, and the report of
+//! a client.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +14,9 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// `vectors/clients/*.toml`. Files of known faults have `.known.` in their names.
 fn files() -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let entries = fs::read_dir(Path::new(ROOT).join("vectors/clients")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(Path::new(ROOT).join("vectors/clients"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let all = entries.filter(|path| path.extension() == Some(OsStr::new("toml")));
     all.partition(|path| path.to_str().unwrap().ends_with(".known.toml"))
 }
@@ -56,13 +59,20 @@ fn operation_deadline_overrides_file_deadline() {
     };
     assert_eq!(limits(&operations, Operation::Resume), (5000, Some(8000)));
     assert_eq!(limits(&operations, Operation::Dump), (100, Some(200)));
-    let alone = Operations::parse("x.toml", "deadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n").unwrap();
-    assert_eq!(limits(&alone, Operation::Resume), (8000, Some(8000)), "it is the limit for each byte too");
+    let alone =
+        Operations::parse("x.toml", "deadline_ms = 8000\n[operations.resume]\ncommand = 'x'\n")
+            .unwrap();
+    assert_eq!(
+        limits(&alone, Operation::Resume),
+        (8000, Some(8000)),
+        "it is the limit for each byte too"
+    );
     let neither = Operations::parse("x.toml", "[operations.resume]\ncommand = 'x'\n").unwrap();
     assert_eq!(limits(&neither, Operation::Resume), (Duration::from_secs(10).as_millis(), None));
 }
 
-/// The failure is separate from its explanation, and a cause shows what the client sent and the answer.
+/// The failure is separate from its explanation, and a cause shows what the client sent and the
+/// answer.
 #[test]
 fn client_text_report_separates_failure_from_explanation() {
     let directory = tempfile::tempdir().unwrap();
@@ -74,10 +84,19 @@ fn client_text_report_separates_failure_from_explanation() {
         client.display()
     );
     fs::write(&file, text).unwrap();
-    let ran = tool::diagipc().args(["client", "--only", "reply/error/resume", "--operations"]).arg(&file).output().unwrap();
+    let ran = tool::diagipc()
+        .args(["client", "--only", "reply/error/resume", "--operations"])
+        .arg(&file)
+        .output()
+        .unwrap();
     let text = String::from_utf8(ran.stdout).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let at = |begin: &str| lines.iter().position(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {text}"));
+    let at = |begin: &str| {
+        lines
+            .iter()
+            .position(|line| line.starts_with(begin))
+            .unwrap_or_else(|| panic!("{begin}: {text}"))
+    };
     let in_order = [
         at("1 cause of 1 failure"),
         at("CAUSE  error-taken-for-ok, 1 failure: "),

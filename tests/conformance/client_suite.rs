@@ -1,4 +1,5 @@
-//! `diagipc client`: a faultless client passes, one with a fault fails with the fault's name, and the crate's own client passes.
+//! `diagipc client`: a faultless client passes, one with a fault fails with the fault's name, and
+//! the crate's own client passes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +24,8 @@ fn diagipc(arguments: &[&str]) -> Output {
     tool::diagipc().arg("client").args(arguments).output().unwrap()
 }
 
-/// The file that describes `client.py`, with one of its faults. The names of the faults: `client_detection.rs`.
+/// The file that describes `client.py`, with one of its faults. The names of the faults:
+/// `client_detection.rs`.
 fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
     let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{}\", ", fault.name()));
     let text = fs::read_to_string(fixture("client.toml")).unwrap();
@@ -38,7 +40,9 @@ fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
 /// The description with the patience that this machine needs now, for the client and for the kit.
 fn patient(text: &str) -> String {
     let slower = slower();
-    [2000, 4000].iter().fold(text.to_owned(), |text, ms: &u32| text.replace(&ms.to_string(), &(ms * slower).to_string()))
+    [2000, 4000].iter().fold(text.to_owned(), |text, ms: &u32| {
+        text.replace(&ms.to_string(), &(ms * slower).to_string())
+    })
 }
 
 /// The report of a run. Its exit status must match its cases.
@@ -50,7 +54,8 @@ fn report(operations: &str, only: &[&str]) -> Report {
     }
     let output = diagipc(&arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    let report: Report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let report: Report =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     assert_eq!(output.status.code(), Some(i32::from(report.counts.fail > 0)), "{said}");
     report
 }
@@ -75,14 +80,19 @@ fn client_without_fault_passes_all() {
     let is_root = rustix::process::geteuid().is_root();
     let can_be = |name: &str| is_root || !name.starts_with("discovery/other-owner/");
     let scenarios = client::scenarios().unwrap();
-    assert_eq!(report.cases.len(), scenarios.iter().filter(|scenario| can_be(&scenario.name)).count());
+    assert_eq!(
+        report.cases.len(),
+        scenarios.iter().filter(|scenario| can_be(&scenario.name)).count()
+    );
 }
 
 #[test]
 fn client_built_in_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("diagipc.toml");
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml")).unwrap();
+    let text =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml"))
+            .unwrap();
     fs::write(&file, patient(&text)).unwrap();
     all_pass(&report(file.to_str().unwrap(), &[]));
 }
@@ -93,7 +103,11 @@ fn named_alone_among(fault: ClientFault, only: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let report = report(&python(&directory, Some(fault)), only);
     assert_eq!(names(&report), BTreeSet::from([fault.name()]));
-    let unnamed = report.failures().filter(|case| case.faults.is_empty()).map(|case| &case.name).collect::<Vec<_>>();
+    let unnamed = report
+        .failures()
+        .filter(|case| case.faults.is_empty())
+        .map(|case| &case.name)
+        .collect::<Vec<_>>();
     assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
 }
 
@@ -113,14 +127,21 @@ fn scenarios_are_unique_and_cite_spec() {
     let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
     assert_eq!(names.len(), scenarios.len());
     assert!(scenarios.len() >= 400, "{}", scenarios.len());
-    assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty() && scenario.name.starts_with(&scenario.section)));
+    assert!(
+        scenarios
+            .iter()
+            .all(|scenario| !scenario.spec.is_empty()
+                && scenario.name.starts_with(&scenario.section))
+    );
     for operation in Operation::ALL {
         assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");
     }
     // Every script that plays the runtime, except those that need something that no operation has.
     let mut left_out = Vec::new();
     for (file, scripts) in named_script_files().unwrap() {
-        for script in scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_))) {
+        for script in
+            scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_)))
+        {
             if !names.contains(format!("{file}/{}", script.name).as_str()) {
                 left_out.push(script.name.clone());
             }
@@ -160,7 +181,9 @@ fn client_missing_operation_is_unimplemented_or_required() {
     );
     fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
-    let grades = |report: &Report| report.cases.iter().map(|case| (case.name.clone(), case.grade)).collect::<Vec<_>>();
+    let grades = |report: &Report| {
+        report.cases.iter().map(|case| (case.name.clone(), case.grade)).collect::<Vec<_>>()
+    };
 
     let seen = report(file, &["text/latin/set-env/*", "request/plain/resume"]);
     let expected = [
@@ -170,7 +193,15 @@ fn client_missing_operation_is_unimplemented_or_required() {
     ];
     assert_eq!(grades(&seen), expected.map(|(name, grade)| (name.to_owned(), grade)));
 
-    let output = diagipc(&["--json", "--operations", file, "--only", "request/plain/resume", "--require", "resume"]);
+    let output = diagipc(&[
+        "--json",
+        "--operations",
+        file,
+        "--only",
+        "request/plain/resume",
+        "--require",
+        "resume",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     let required: Report = serde_json::from_slice(&output.stdout).unwrap();
     let found = &required.cases[0].detail.as_ref().unwrap().found;
@@ -185,7 +216,12 @@ fn client_idle_or_endless_fails_in_time() {
                 trace.command = 'false'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
     fs::write(&file, text).unwrap();
     let began = Instant::now();
-    let only = ["request/plain/resume", "request/plain/perf-map-off", "request/plain/environment", "request/plain/trace"];
+    let only = [
+        "request/plain/resume",
+        "request/plain/perf-map-off",
+        "request/plain/environment",
+        "request/plain/trace",
+    ];
     let report = report(file.to_str().unwrap(), &only);
     assert!(began.elapsed() < Duration::from_secs(30) * slower());
     assert_eq!(report.counts.fail, 4, "{report:#?}");
@@ -194,9 +230,17 @@ fn client_idle_or_endless_fails_in_time() {
         let detail = case.detail.as_ref().unwrap();
         [&detail.found[..], &detail.about].concat().join("\n")
     };
-    assert!(found("resume").lines().any(|line| line == "it ends without connecting"), "{}", found("resume"));
+    assert!(
+        found("resume").lines().any(|line| line == "it ends without connecting"),
+        "{}",
+        found("resume")
+    );
     // It never asked anything, so it lacks nothing.
-    assert!(found("trace").lines().any(|line| line == "it ends without connecting"), "{}", found("trace"));
+    assert!(
+        found("trace").lines().any(|line| line == "it ends without connecting"),
+        "{}",
+        found("trace")
+    );
     assert!(found("perf-map-off").contains("it does not connect"), "{}", found("perf-map-off"));
     assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
 }
@@ -232,7 +276,12 @@ fn client_command_without_file_is_trace() {
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
     let report: Report = serde_json::from_slice(&output.stdout).unwrap();
-    let passed: Vec<_> = report.cases.iter().filter(|case| case.grade == Grade::Pass).map(|case| case.group.as_str()).collect();
+    let passed: Vec<_> = report
+        .cases
+        .iter()
+        .filter(|case| case.grade == Grade::Pass)
+        .map(|case| case.group.as_str())
+        .collect();
     assert_eq!((passed, report.counts.unimplemented), (vec!["trace"], report.cases.len() - 1));
 }
 
@@ -249,14 +298,24 @@ fn client_usage_error_starts_nothing() {
         (&["--only", "*"], "--operations"),
         (&["--", "x", "{name}"], "trace has no {name}"),
         // One error, and not one for each scenario.
-        (&["--", "no-such-program-anywhere"], "trace cannot be started: the program no-such-program-anywhere was not found"),
+        (
+            &["--", "no-such-program-anywhere"],
+            "trace cannot be started: the program no-such-program-anywhere was not found",
+        ),
     ] {
         let output = diagipc(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), stderr.contains(said)), (Some(2), true), "{arguments:?}: {stderr}");
+        assert_eq!(
+            (output.status.code(), stderr.contains(said)),
+            (Some(2), true),
+            "{arguments:?}: {stderr}"
+        );
     }
     let listed = String::from_utf8(diagipc(&["--list", "--only", "silence/*"]).stdout).unwrap();
-    assert!(listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")), "{listed}");
+    assert!(
+        listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")),
+        "{listed}"
+    );
 }
 
 /// An accepted fault does not fail the run, and stays in the report; a new one fails it.
@@ -268,20 +327,30 @@ fn client_known_faults_are_accepted_and_kept() {
     let known = known.to_str().unwrap();
     let run = |option: &str| {
         let only = ["--only", "request/plain/attach", "--only", "request/plain/resume"];
-        let output = diagipc(&[&["--json", "--operations", &operations, option, known], &only[..]].concat());
+        let output =
+            diagipc(&[&["--json", "--operations", &operations, option, known], &only[..]].concat());
         (output.status.code(), serde_json::from_slice::<Report>(&output.stdout).unwrap())
     };
     let (status, report) = run("--write-known");
     assert_eq!((status, report.counts.fail), (Some(1), 1));
     let written = fs::read_to_string(known).unwrap();
-    assert!(written.ends_with("[cases]\nattach-timeout-in-seconds = [\n    \"request/plain/attach\",\n]\n"), "{written}");
+    assert!(
+        written.ends_with(
+            "[cases]\nattach-timeout-in-seconds = [\n    \"request/plain/attach\",\n]\n"
+        ),
+        "{written}"
+    );
 
     let (status, report) = run("--known");
     assert_eq!((status, report.counts.informational, report.counts.pass), (Some(0), 1, 1));
     let accepted = report.cases.iter().find(|case| case.grade == Grade::Informational).unwrap();
-    assert_eq!(accepted.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(), ["attach-timeout-in-seconds"]);
+    assert_eq!(
+        accepted.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(),
+        ["attach-timeout-in-seconds"]
+    );
 
-    fs::write(known, "[cases]\nattach-timeout-in-seconds = ['request/attach/timeout/1000']").unwrap();
+    fs::write(known, "[cases]\nattach-timeout-in-seconds = ['request/attach/timeout/1000']")
+        .unwrap();
     let (status, report) = run("--known");
     assert_eq!((status, report.counts.fail), (Some(1), 1), "the same fault in another case is new");
 
@@ -290,22 +359,36 @@ fn client_known_faults_are_accepted_and_kept() {
     assert_eq!((status, report.counts.fail, report.notes.len()), (Some(1), 1, 2));
 }
 
-/// An older runtime is not asked what it does not know, and the report has the number of those cases.
+/// An older runtime is not asked what it does not know, and the report has the number of those
+/// cases.
 #[test]
 fn client_profile_omits_unknown_commands() {
     let listed = |profile: &str| {
-        let output = tool::diagipc().args(["client", "--list", "--profile", profile]).output().unwrap();
+        let output =
+            tool::diagipc().args(["client", "--list", "--profile", profile]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let (old, new) = (listed("coreclr-3.1"), listed("strict"));
-    assert!(old.lines().count() >= 100 && new.lines().count() >= 400, "{} of {}", old.lines().count(), new.lines().count());
-    assert!(new.contains("/process-info") && !old.contains("/process-info"), "ProcessInfo came with .NET 5");
+    assert!(
+        old.lines().count() >= 100 && new.lines().count() >= 400,
+        "{} of {}",
+        old.lines().count(),
+        new.lines().count()
+    );
+    assert!(
+        new.contains("/process-info") && !old.contains("/process-info"),
+        "ProcessInfo came with .NET 5"
+    );
     assert!(old.lines().all(|name| new.contains(name)));
 }
 
 /// The grade of a case and its findings.
 fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
-    let case = report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"));
+    let case = report
+        .cases
+        .iter()
+        .find(|case| case.name == name)
+        .unwrap_or_else(|| panic!("{name} was not played"));
     let found = case.detail.iter().flat_map(|detail| detail.found.iter().chain(&detail.about));
     (case.grade, found.map(String::as_str).collect())
 }
@@ -313,7 +396,10 @@ fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
 /// A command line of `odd.py`.
 fn odd(operation: &str, what: &str, more: &str) -> String {
     let client = fixture("odd.py");
-    format!("[operations.{operation}]\ncommand = ['python3', '-IS', '{}', '{what}', '{{socket}}', {more}]\n", client.display())
+    format!(
+        "[operations.{operation}]\ncommand = ['python3', '-IS', '{}', '{what}', '{{socket}}', {more}]\n",
+        client.display()
+    )
 }
 
 #[test]
@@ -333,7 +419,12 @@ fn client_missing_or_surplus_bytes_are_reported() {
             odd("process-info", "no-file", "'{output}'") + "output = 'process-info'\n",
             "[operations.listen-port]\ncommand = 'true'\n".to_owned(),
         ],
-        &["request/plain/*", "replies/process-info2-reply", "size/one-too-long/startup-hook", "tool_ports/tool-port"],
+        &[
+            "request/plain/*",
+            "replies/process-info2-reply",
+            "size/one-too-long/startup-hook",
+            "tool_ports/tool-port",
+        ],
     );
     let second = play(
         &[
@@ -346,16 +437,31 @@ fn client_missing_or_surplus_bytes_are_reported() {
     for (report, name, said) in [
         (&first, "request/plain/resume", "it connects, and sends no request"),
         (&first, "request/plain/perf-map-off", "3 bytes after the request: 616263"),
-        (&first, "size/one-too-long/startup-hook", "it sends 30 bytes, and the size field is 30840"),
-        (&first, "replies/process-info2-reply", "it writes no output file: No such file or directory (os error 2)"),
+        (
+            &first,
+            "size/one-too-long/startup-hook",
+            "it sends 30 bytes, and the size field is 30840",
+        ),
+        (
+            &first,
+            "replies/process-info2-reply",
+            "it writes no output file: No such file or directory (os error 2)",
+        ),
         (&second, "silence/at-once/resume", "it sends 5 bytes 6875727279 on that connection"),
         (&second, "reply/ok-20/perf-map-off", "it sends more: 6 bytes 7468616e6b73"),
-        (&second, "size/one-too-long/startup-hook", "it sends 10 bytes, and the size field is missing"),
+        (
+            &second,
+            "size/one-too-long/startup-hook",
+            "it sends 10 bytes, and the size field is missing",
+        ),
         (&first, "request/plain/environment", "only 9 bytes of a header received"),
     ] {
         let (grade, found) = found(report, name);
         assert!(grade == Grade::Fail && found.contains(&said), "{name}: {found:?}");
-        assert!(found.iter().any(|line| line.starts_with("command line: python3 -IS ")), "{name}: {found:?}");
+        assert!(
+            found.iter().any(|line| line.starts_with("command line: python3 -IS ")),
+            "{name}: {found:?}"
+        );
     }
     let (grade, at_a_port) = found(&first, "tool_ports/tool-port");
     assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
@@ -369,7 +475,9 @@ fn client_other_command_is_answered_as_runtime() {
     let client = fixture("client.py");
     let line = |operation: &str, words: &str, more: &str| {
         let client = client.display();
-        format!("[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n")
+        format!(
+            "[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n"
+        )
     };
     let play = |lines: &str, only: &[&str]| {
         fs::write(&file, format!("timeout_ms = 60000\n{lines}")).unwrap();
@@ -383,26 +491,41 @@ fn client_other_command_is_answered_as_runtime() {
     // The replies to a dump do not depend on the command.
     assert_eq!(found(&newer, "replies/dump-one-reply"), (Grade::Pass, vec![]));
     // The script has an older one later, on another connection.
-    let scripts = ["fallback/fallback-process-info-3-to-2", "fallback/fallback-process-info-3-to-1", "replies/process-info3-reply"];
+    let scripts = [
+        "fallback/fallback-process-info-3-to-2",
+        "fallback/fallback-process-info-3-to-1",
+        "replies/process-info3-reply",
+    ];
     let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
     // It never asked the newer one, so it shows no fallback.
-    let at_once = (Grade::Unimplemented, vec!["it sends the older command first: there is nothing to fall back from"]);
+    let at_once = (
+        Grade::Unimplemented,
+        vec!["it sends the older command first: there is nothing to fall back from"],
+    );
     assert_eq!(found(&older, scripts[0]), at_once);
     assert_eq!(found(&older, scripts[1]).0, Grade::Pass);
     // Here the script has none.
-    let lacks = (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
+    let lacks =
+        (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
     assert_eq!(found(&older, scripts[2]), lacks);
     // It is given the command, and does not use it.
-    let told = play(&line("process-info", "process-info ProcessInfo", ", '{command}'"), &["replies/process-info3-reply"]);
+    let told = play(
+        &line("process-info", "process-info ProcessInfo", ", '{command}'"),
+        &["replies/process-info3-reply"],
+    );
     let (grade, said) = found(&told, "replies/process-info3-reply");
-    assert_eq!((grade, said[0]), (Grade::Fail, "it sends Process/ProcessInfo, expected Process/ProcessInfo3"));
+    assert_eq!(
+        (grade, said[0]),
+        (Grade::Fail, "it sends Process/ProcessInfo, expected Process/ProcessInfo3")
+    );
 }
 
 #[test]
 fn client_missing_ability_is_unimplemented() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.toml");
-    // It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own directory.
+    // It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own
+    // directory.
     let once = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(open('where').read()); \
                 s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
     fs::write(directory.path().join("once.py"), once).unwrap();
@@ -415,8 +538,14 @@ fn client_missing_ability_is_unimplemented() {
     let late = ["replies/reply-late", "fallback/fallback-process-info-3-to-2"];
     let report = report(file.to_str().unwrap(), &late);
     let (grade, said) = found(&report, late[0]);
-    assert!(grade == Grade::Unimplemented && said[0].ends_with("ms, but the client waits 50 ms"), "{said:?}");
-    assert_eq!(found(&report, late[1]), (Grade::Unimplemented, vec!["it sends no older command after UNKNOWN_COMMAND"]));
+    assert!(
+        grade == Grade::Unimplemented && said[0].ends_with("ms, but the client waits 50 ms"),
+        "{said:?}"
+    );
+    assert_eq!(
+        found(&report, late[1]),
+        (Grade::Unimplemented, vec!["it sends no older command after UNKNOWN_COMMAND"])
+    );
 }
 
 /// For a socket the system reports the process that called `listen` last: its id is in the name.
@@ -435,7 +564,8 @@ fn stand_in_process_listens_until_input_ends() {
     let listener = UnixListener::bind(&path).unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut child = tool::diagipc().arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
+    let mut child =
+        tool::diagipc().arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let fds = [listener.as_fd()];

@@ -1,12 +1,14 @@
-//! `diagipc codec`: codecs in three languages against all vectors and against each other, and adapters with every fault that the line
-//! protocol allows.
+//! `diagipc codec`: codecs in three languages against all vectors and against each other, and
+//! adapters with every fault that the line protocol allows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::conformance::{Adapter, AdapterCommand, Case, Counts, Grade, Report, codec};
+use dotnet_diagnostics_ipc::conformance::{
+    Adapter, AdapterCommand, Case, Counts, Grade, Report, codec,
+};
 use serde_json::Value;
 
 use crate::load::{scaled, slower};
@@ -37,16 +39,23 @@ fn c_adapter(directory: &Path) -> String {
 #[track_caller]
 fn diagipc(arguments: &[&str], status: i32) -> Output {
     let output = tool::diagipc().arg("codec").args(arguments).output().expect("it starts");
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {errors}{}",
+        text.chars().take(4000).collect::<String>()
+    );
     output
 }
 
 /// The report of a run in which no deadline matters, unless `arguments` have one.
 #[track_caller]
 fn report(arguments: &[&str], status: i32) -> Report {
-    let timeout: &[&str] = if arguments.contains(&"--timeout") { &[] } else { &["--timeout", "120000"] };
+    let timeout: &[&str] =
+        if arguments.contains(&"--timeout") { &[] } else { &["--timeout", "120000"] };
     let output = diagipc(&[&["--json"], timeout, arguments].concat(), status);
     serde_json::from_slice(&output.stdout).expect("a report")
 }
@@ -56,7 +65,8 @@ fn listed(arguments: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 
-/// Every case is present, once and in order, and passes; a codec that knows everything leaves nothing out.
+/// Every case is present, once and in order, and passes; a codec that knows everything leaves
+/// nothing out.
 #[track_caller]
 fn passes_everything(report: &Report) {
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
@@ -64,7 +74,11 @@ fn passes_everything(report: &Report) {
     assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
     // Only the `acceptable` ones: the limits are checked.
     assert!(
-        report.cases.iter().filter(|case| case.grade == Grade::PassLenient).all(|case| found(case) == "a leniency is accepted")
+        report
+            .cases
+            .iter()
+            .filter(|case| case.grade == Grade::PassLenient)
+            .all(|case| found(case) == "a leniency is accepted")
     );
     let names: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, listed(&[]));
@@ -74,7 +88,12 @@ fn passes_everything(report: &Report) {
         *sections.entry(&case.section).or_default() += 1;
     }
     assert_eq!(report.sections.len(), sections.len());
-    assert!(report.sections.iter().all(|section| section.counts.all() == sections[section.name.as_str()]));
+    assert!(
+        report
+            .sections
+            .iter()
+            .all(|section| section.counts.all() == sections[section.name.as_str()])
+    );
 }
 
 #[test]
@@ -110,8 +129,10 @@ impl Random {
 
     /// Bytes with one to three faults.
     pub(crate) fn damage(&mut self, bytes: &mut Vec<u8>) {
-        const BYTES: &[u8] = &[0, 1, 2, 0x20, 0x29, 0x2C, 0x2D, 0x30, 0x3B, 0x3D, 0x7F, 0x80, 0xD8, 0xDC, 0xFF];
-        const NUMBERS: &[u32] = &[0, 1, 2, 3, 0x3FFF_FFFF, 0x4000_0000, 0x8000_0000, 0x8000_0001, u32::MAX];
+        const BYTES: &[u8] =
+            &[0, 1, 2, 0x20, 0x29, 0x2C, 0x2D, 0x30, 0x3B, 0x3D, 0x7F, 0x80, 0xD8, 0xDC, 0xFF];
+        const NUMBERS: &[u32] =
+            &[0, 1, 2, 3, 0x3FFF_FFFF, 0x4000_0000, 0x8000_0000, 0x8000_0001, u32::MAX];
         for _ in 0..=self.below(3) {
             let at = self.below(bytes.len());
             let length = self.pick(&[1, 2, 4]);
@@ -120,27 +141,37 @@ impl Random {
                 1 if !bytes.is_empty() => bytes[at] ^= 1 << self.below(8),
                 2 => drop(bytes.splice(at..at, vec![self.pick(BYTES); length])),
                 3 if at + length <= bytes.len() => drop(bytes.drain(at..at + length)),
-                4 if at + 4 <= bytes.len() => bytes[at..at + 4].copy_from_slice(&self.pick(NUMBERS).to_le_bytes()),
+                4 if at + 4 <= bytes.len() => {
+                    bytes[at..at + 4].copy_from_slice(&self.pick(NUMBERS).to_le_bytes());
+                }
                 _ => {}
             }
         }
     }
 }
 
-/// Three independent implementations of one text: they agree on every value, and on the layer of every refusal.
+/// Three independent implementations of one text: they agree on every value, and on the layer of
+/// every refusal.
 #[test]
 fn codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let start = |program: &str, arguments: &[String]| {
         let arguments = arguments.iter().map(Into::into).collect();
-        let command = AdapterCommand { program: program.into(), arguments, deadline: Duration::from_secs(120) };
+        let command = AdapterCommand {
+            program: program.into(),
+            arguments,
+            deadline: Duration::from_secs(120),
+        };
         Adapter::start(command).expect("it starts")
     };
-    let mut others = [start("python3", &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
+    let mut others =
+        [start("python3", &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
     let files = codec::embedded().unwrap();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
-    for case in codec::cases(&files).iter().filter(|case| case.operation == codec::Operation::Decode) {
+    for case in
+        codec::cases(&files).iter().filter(|case| case.operation == codec::Operation::Decode)
+    {
         let wire = case.test.wire.as_ref().expect("it has bytes");
         if wire.len() > 4096 {
             continue;
@@ -149,7 +180,11 @@ fn codecs_agree_on_damaged_bytes() {
             let mut bytes = wire.clone();
             random.damage(&mut bytes);
             // A message without a valid front is refused early: most keep a good front.
-            if case.group.direction.is_some() && bytes.len() >= 20 && wire.len() >= 20 && random.below(4) > 0 {
+            if case.group.direction.is_some()
+                && bytes.len() >= 20
+                && wire.len() >= 20
+                && random.below(4) > 0
+            {
                 bytes[..14].copy_from_slice(&wire[..14]);
                 if wire.starts_with(b"DOTNET_IPC_V1\0") {
                     let size = u16::try_from(bytes.len()).unwrap();
@@ -163,18 +198,31 @@ fn codecs_agree_on_damaged_bytes() {
             let ours: Value = serde_json::from_str(&codec::answer(&question)).unwrap();
             *results.entry(format!("{}/{}", ours["result"], ours["layer"])).or_default() += 1;
             for other in &mut others {
-                let answer = other.ask(&question).unwrap_or_else(|trouble| panic!("{}: {trouble}: {question}", other.command()));
+                let answer = other
+                    .ask(&question)
+                    .unwrap_or_else(|trouble| panic!("{}: {trouble}: {question}", other.command()));
                 let theirs: Value = serde_json::from_str(&answer).unwrap();
                 if theirs != ours {
-                    differences.push(format!("{question}\n  ours   {ours}\n  theirs {theirs} ({})", other.command()));
+                    differences.push(format!(
+                        "{question}\n  ours   {ours}\n  theirs {theirs} ({})",
+                        other.command()
+                    ));
                 }
             }
         }
     }
-    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences[..differences.len().min(10)].join("\n"));
+    assert!(
+        differences.is_empty(),
+        "{} differences\n{}",
+        differences.len(),
+        differences[..differences.len().min(10)].join("\n")
+    );
     // The damage reaches every result.
     assert_eq!(results.len(), 6, "{results:?}");
-    assert!(results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500, "{results:?}");
+    assert!(
+        results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500,
+        "{results:?}"
+    );
     for other in others {
         assert_eq!(other.finish(), None);
     }
@@ -322,7 +370,9 @@ impl Faulty {
         let directory = tempfile::tempdir().unwrap();
         let adapters = here("vectors/adapters/python").display().to_string();
         let mark = directory.path().join("started").display().to_string();
-        let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &mark].map(str::to_owned).to_vec();
+        let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &mark]
+            .map(str::to_owned)
+            .to_vec();
         Self { directory, arguments }
     }
 
@@ -334,7 +384,11 @@ impl Faulty {
 
     /// The processes that were started.
     fn started(&self) -> Vec<String> {
-        std::fs::read_to_string(self.directory.path().join("started")).unwrap().lines().map(str::to_owned).collect()
+        std::fs::read_to_string(self.directory.path().join("started"))
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -342,15 +396,27 @@ fn found(case: &Case) -> String {
     case.detail.as_ref().map_or_else(String::new, |detail| detail.found.join("\n"))
 }
 
-/// Runs three types, of which `wchar` has the fault, and returns the cases of `wchar`: all others pass.
+/// Runs three types, of which `wchar` has the fault, and returns the cases of `wchar`: all others
+/// pass.
 #[track_caller]
-fn cases_with_fault(fault: &str, operation: &str, options: &[&str], status: i32) -> (Vec<Case>, Faulty) {
+fn cases_with_fault(
+    fault: &str,
+    operation: &str,
+    options: &[&str],
+    status: i32,
+) -> (Vec<Case>, Faulty) {
     let faulty = Faulty::new(fault, "wchar");
-    let only = ["uint", "wchar", "guid"].map(|kind| format!("--only=grammar/grammar-{kind}/*/{operation}"));
+    let only = ["uint", "wchar", "guid"]
+        .map(|kind| format!("--only=grammar/grammar-{kind}/*/{operation}"));
     let report = faulty.report(&[&only.each_ref().map(String::as_str), options].concat(), status);
     assert_eq!((&report.lost, report.notes.len()), (&None, 0), "{fault}: {:?}", report.notes);
-    let (cases, rest): (Vec<Case>, Vec<Case>) = report.cases.into_iter().partition(|case| case.name.contains("wchar"));
-    assert_eq!((cases.len(), rest.len()), if operation == "encode" { (3, 9) } else { (7, 20) }, "{fault}");
+    let (cases, rest): (Vec<Case>, Vec<Case>) =
+        report.cases.into_iter().partition(|case| case.name.contains("wchar"));
+    assert_eq!(
+        (cases.len(), rest.len()),
+        if operation == "encode" { (3, 9) } else { (7, 20) },
+        "{fault}"
+    );
     let wrong = rest.iter().find(|case| !matches!(case.grade, Grade::Pass | Grade::PassLenient));
     assert_eq!(wrong, None, "{fault}");
     (cases, faulty)
@@ -379,7 +445,8 @@ fn adapter_lost_answer_fails_its_case_alone() {
     }
 }
 
-/// Time for a Python to start during other tests, in milliseconds: the cases of other types must be answered.
+/// Time for a Python to start during other tests, in milliseconds: the cases of other types must be
+/// answered.
 const ENOUGH: u32 = 2000;
 
 /// A hanging adapter is ended after the timeout, and none of its processes stays.
@@ -387,15 +454,28 @@ const ENOUGH: u32 = 2000;
 fn given_up(fault: &str, words: &str, timeout: &str) {
     let faulty = Faulty::new(fault, "wchar");
     let words = words.replace("TIMEOUT", timeout);
-    let options = ["--timeout", timeout, "--only", "grammar/grammar-wchar/*/encode", "--only", "grammar/grammar-guid/*/encode"];
+    let options = [
+        "--timeout",
+        timeout,
+        "--only",
+        "grammar/grammar-wchar/*/encode",
+        "--only",
+        "grammar/grammar-guid/*/encode",
+    ];
     let report = faulty.report(&options, 1);
     assert_eq!((report.counts.pass, report.counts.fail), (4, 3), "{report:?}");
-    assert!(report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)), "{report:?}");
+    assert!(
+        report.failures().all(|case| case.name.contains("wchar") && found(case).contains(&words)),
+        "{report:?}"
+    );
     let started = faulty.started();
     // On a busy machine one may be ended before it reports its start.
     assert!((1..=4).contains(&started.len()), "{started:?}");
     for process in started {
-        let running = Command::new("sh").args(["-c", &format!("kill -0 {process} 2>/dev/null")]).status().unwrap();
+        let running = Command::new("sh")
+            .args(["-c", &format!("kill -0 {process} 2>/dev/null")])
+            .status()
+            .unwrap();
         assert!(!running.success(), "process {process} is still there");
     }
 }
@@ -413,7 +493,11 @@ fn adapter_half_a_line_is_timed_out_and_ended() {
 #[test]
 fn adapter_closed_output_is_ended() {
     // This one needs no timeout.
-    given_up("closes its output", "ended instead of answering: it closed its output, but still runs", "60000");
+    given_up(
+        "closes its output",
+        "ended instead of answering: it closed its output, but still runs",
+        "60000",
+    );
 }
 
 #[test]
@@ -422,7 +506,10 @@ fn adapter_extra_answer_fails_next_case() {
     let report = faulty.report(&["--only", "wchar"], 1);
     let grades: Vec<Grade> = report.cases.iter().map(|case| case.grade).collect();
     assert_eq!(grades.iter().filter(|grade| **grade == Grade::Fail).count(), 3, "{grades:?}");
-    assert!(report.failures().all(|case| found(case).contains("an answer to question")), "{report:?}");
+    assert!(
+        report.failures().all(|case| found(case).contains("an answer to question")),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -450,7 +537,10 @@ fn adapter_wrong_answer_is_described() {
             let [named] = &case.faults[..] else { panic!("{fault}: {case:?}") };
             assert_eq!((named.name.as_str(), &named.text), (cause, &found(case)), "{fault}");
         }
-        assert!(cases.iter().all(|case| matches!(case.grade, Grade::Pass | Grade::Fail)), "{fault}: {cases:?}");
+        assert!(
+            cases.iter().all(|case| matches!(case.grade, Grade::Pass | Grade::Fail)),
+            "{fault}: {cases:?}"
+        );
         assert_eq!(faulty.started().len(), 1, "{fault}");
     }
 }
@@ -462,12 +552,16 @@ fn causes(report: &Report) -> Vec<(&str, usize)> {
 
 #[test]
 fn adapter_failures_are_counted_by_cause() {
-    let report =
-        Faulty::new("another cookie", "all").report(&["--only", "process/process-process-info*", "--only", "advertise"], 1);
+    let report = Faulty::new("another cookie", "all")
+        .report(&["--only", "process/process-process-info*", "--only", "advertise"], 1);
     let [(name, failures)] = causes(&report)[..] else { panic!("{:?}", report.causes) };
     assert_eq!((name, failures), ("wrong-value:runtimeCookie", report.counts.fail));
     assert!(failures > 10, "{failures}");
-    assert!(report.causes[0].text.starts_with("runtimeCookie is \"7\", expected \""), "{}", report.causes[0].text);
+    assert!(
+        report.causes[0].text.starts_with("runtimeCookie is \"7\", expected \""),
+        "{}",
+        report.causes[0].text
+    );
 }
 
 #[test]
@@ -479,7 +573,10 @@ fn adapter_wrong_layer_fails_only_for_wrong_magic() {
     let report = Faulty::new("another layer", "request").report(&["--only", "header/*/decode"], 1);
     assert_eq!(causes(&report), [("wrong-layer", report.counts.fail)]);
     assert!(report.counts.fail >= 10, "{:?}", report.counts);
-    assert!(report.failures().all(|case| found(case) == "refused in layer transport, expected header"), "{report:?}");
+    assert!(
+        report.failures().all(|case| found(case) == "refused in layer transport, expected header"),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -488,21 +585,37 @@ fn adapter_taking_without_value_fails_only_for_invalid_bytes() {
     let report = Faulty::new("taken", "reply").report(&only, 1);
     let [(name, failures)] = causes(&report)[..] else { panic!("{:?}", report.causes) };
     assert_eq!((name, failures), ("taken-though-invalid", report.counts.fail));
-    assert!(failures > 30 && report.counts.informational > 100 && report.counts.pass_lenient > 10, "{:?}", report.counts);
-    let asked = report.cases.iter().find(|case| case.grade == Grade::Unimplemented).expect("one is not asked");
+    assert!(
+        failures > 30 && report.counts.informational > 100 && report.counts.pass_lenient > 10,
+        "{:?}",
+        report.counts
+    );
+    let asked = report
+        .cases
+        .iter()
+        .find(|case| case.grade == Grade::Unimplemented)
+        .expect("one is not asked");
     assert_eq!(found(asked), format!("unsupported: there is no way to ask {}", asked.name));
 }
 
 #[test]
 fn adapter_dropping_unknown_keys_passes() {
-    let only = ["--only", "*/ProcessInfo3/decode", "--only", "advertise/decode", "--only", "*/ProcessEnvironment/decode"];
+    let only = [
+        "--only",
+        "*/ProcessInfo3/decode",
+        "--only",
+        "advertise/decode",
+        "--only",
+        "*/ProcessEnvironment/decode",
+    ];
     let report = Faulty::new("drops what it does not know", "all").report(&only, 0);
     assert!(report.counts.pass > 20 && report.counts.informational == 0, "{:?}", report.counts);
 }
 
 #[test]
 fn adapter_digits_may_be_upper_case() {
-    let only = ["--only", "profiler/*", "--only", "error", "--only", "unknown", "--only", "advertise"];
+    let only =
+        ["--only", "profiler/*", "--only", "error", "--only", "unknown", "--only", "advertise"];
     let report = Faulty::new("upper case", "all").report(&only, 0);
     assert!(report.counts.pass > 80 && report.counts.fail == 0, "{:?}", report.counts);
 }
@@ -513,7 +626,10 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
     let report = Faulty::new("empty arguments", "all").report(&only, 0);
     assert!(report.counts.pass_lenient > 40, "{:?}", report.counts);
     let text = "written as many libraries do: providers[0].arguments is \"\", expected null";
-    assert!(report.cases.iter().any(|case| case.grade == Grade::PassLenient && found(case) == text), "{report:?}");
+    assert!(
+        report.cases.iter().any(|case| case.grade == Grade::PassLenient && found(case) == text),
+        "{report:?}"
+    );
 }
 
 /// Every question would end the same: one is enough.
@@ -521,21 +637,32 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
 fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
-        ("byte order mark", "the answer begins with the byte order mark of UTF-8: expected UTF-8 without a byte order mark"),
-        ("does not flush", "after the input ended: read one line at a time, and flush the output after each answer"),
+        (
+            "byte order mark",
+            "the answer begins with the byte order mark of UTF-8: expected UTF-8 without a byte order mark",
+        ),
+        (
+            "does not flush",
+            "after the input ended: read one line at a time, and flush the output after each answer",
+        ),
         ("no line feed", "only an answer without a line feed: end each answer with one"),
     ] {
         let faulty = Faulty::new(fault, "all");
         let report = faulty.report(&["--only", "wchar", "--timeout", &scaled(ENOUGH)], 3);
         let lost = report.lost.expect("it is lost");
         assert!(lost.reason.contains(reason), "{fault}: {lost:?}");
-        assert_eq!((lost.not_run, report.cases.len(), faulty.started().len()), (all, 0, 1), "{fault}");
+        assert_eq!(
+            (lost.not_run, report.cases.len(), faulty.started().len()),
+            (all, 0, 1),
+            "{fault}"
+        );
     }
 }
 
 #[test]
 fn adapter_encoding_unencodable_value_fails() {
-    let report = Faulty::new("writes what it cannot", "all").report(&["--only", "tracepoint-command", "--only", "extension"], 1);
+    let report = Faulty::new("writes what it cannot", "all")
+        .report(&["--only", "tracepoint-command", "--only", "extension"], 1);
     let failed: Vec<String> = report.failures().map(found).collect();
     assert_eq!(failed, ["written, but the value cannot be encoded"; 9]);
 }
@@ -575,7 +702,11 @@ fn adapter_without_limits_passes_leniently() {
     let only = ["--only", "eventpipe/*-limits/*/decode"];
     let strict = report(&[&only[..], &["--self"]].concat(), 0);
     let lenient = Faulty::new("no limits", "request").report(&only, 0);
-    assert!(strict.counts.pass == strict.counts.all() && strict.counts.pass > 5, "{:?}", strict.counts);
+    assert!(
+        strict.counts.pass == strict.counts.all() && strict.counts.pass > 5,
+        "{:?}",
+        strict.counts
+    );
     assert_eq!(lenient.counts, Counts { pass_lenient: strict.counts.all(), ..Counts::default() });
 }
 
@@ -598,7 +729,12 @@ fn adapter_dying_on_one_type_is_restarted() {
     let only = ["--only", "uint", "--only", "grammar/grammar-string/*/encode", "--only", "guid"];
     let report = Faulty::new("dies", "string").report(&only, 1);
     let strings = report.cases.iter().filter(|case| case.name.contains("string")).count();
-    assert!(strings > 8 + 1 && report.counts.fail == strings && report.lost.is_none(), "{:?} {:?}", report.counts, report.lost);
+    assert!(
+        strings > 8 + 1 && report.counts.fail == strings && report.lost.is_none(),
+        "{:?} {:?}",
+        report.counts,
+        report.lost
+    );
 }
 
 #[test]
@@ -619,10 +755,12 @@ fn adapter_missing_program_is_lost() {
 
 #[test]
 fn adapter_bad_exit_is_noted() {
-    for (fault, timeout, words) in
-        [("ends badly", "120000", "at the end of its input: exit status: 3"), ("does not end", "6000", "it did not end within 6 s")]
-    {
-        let report = Faulty::new(fault, "none").report(&["--only", "guid", "--timeout", timeout], 0);
+    for (fault, timeout, words) in [
+        ("ends badly", "120000", "at the end of its input: exit status: 3"),
+        ("does not end", "6000", "it did not end within 6 s"),
+    ] {
+        let report =
+            Faulty::new(fault, "none").report(&["--only", "guid", "--timeout", timeout], 0);
         assert_eq!(report.notes.len(), 1, "{fault}");
         assert!(report.notes[0].contains(words), "{fault}: {:?}", report.notes);
     }
@@ -634,7 +772,8 @@ fn text_report_names_failure_and_detail() {
     let arguments: Vec<&str> = faulty.arguments.iter().map(String::as_str).collect();
     let output = diagipc(&[&["--only", "wchar", "--"], &arguments[..]].concat(), 1);
     let text = String::from_utf8(output.stdout).unwrap();
-    let begins = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
+    let begins =
+        |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
     for start in [
         "grammar ",
         "1 cause of 1 failure",
@@ -649,7 +788,9 @@ fn text_report_names_failure_and_detail() {
         assert_eq!(begins(start), 1, "{start}: {text}");
     }
     assert!(
-        text.trim_end().ends_with("7 cases, 6 passed, 0 passed leniently, 0 unimplemented, 0 informational, 1 failed"),
+        text.trim_end().ends_with(
+            "7 cases, 6 passed, 0 passed leniently, 0 unimplemented, 0 informational, 1 failed"
+        ),
         "{text}"
     );
 }
@@ -671,7 +812,12 @@ fn codec_usage_error_exits_with_2() {
 
 #[test]
 fn adapter_unknown_question_is_unsupported() {
-    for line in ["", "{}", "[]", r#"{"id":1,"op":"decode","type":"no-such-type","command":null,"direction":null,"wire":""}"#] {
+    for line in [
+        "",
+        "{}",
+        "[]",
+        r#"{"id":1,"op":"decode","type":"no-such-type","command":null,"direction":null,"wire":""}"#,
+    ] {
         let answer: Value = serde_json::from_str(&codec::answer(line)).unwrap();
         assert_eq!(answer["result"], "unsupported", "{line}");
     }

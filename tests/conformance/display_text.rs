@@ -1,4 +1,5 @@
-//! The conformance kit decides by typed values, and formats text at the end: it does not parse its own messages.
+//! The conformance kit decides by typed values, and formats text at the end: it does not parse its
+//! own messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ const BEFORE: [&str; 15] = [
 ];
 /// The code after one.
 const BEHIND: [&str; 3] = ["=>", "|", "].contains("];
-/// Literals with a space that are not messages: the syntax of Markdown tables, which a report quotes.
+/// Literals with a space that are not messages: the syntax of Markdown tables, which a report
+/// quotes.
 const SYNTAX: [&str; 3] = ["| ", " |", " | "];
 
 /// The literals in comparisons in `source`. Comments and unit tests are left out.
@@ -31,7 +33,8 @@ fn compared(source: &str) -> Vec<String> {
     let source = ["#[cfg(test)]\nmod tests", "#[cfg(all(test, unix))]\nmod tests"]
         .iter()
         .fold(source, |source, tests| source.split(tests).next().unwrap_or_default());
-    let code: Vec<&str> = source.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
+    let code: Vec<&str> =
+        source.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
     let code = code.join("\n");
     let (mut found, mut rest, mut before) = (Vec::new(), code.as_str(), String::new());
     while let Some((outside, literal_and_more)) = rest.split_once('"') {
@@ -43,8 +46,12 @@ fn compared(source: &str) -> Vec<String> {
         }
         let (literal, more) = ended(literal_and_more);
         let (left, right) = (before.trim_end(), more.trim_start());
-        let in_matches = left.ends_with(',') && left.rsplit(';').next().is_some_and(|last| last.contains("matches!("));
-        if BEFORE.iter().any(|one| left.ends_with(one)) || BEHIND.iter().any(|one| right.starts_with(one)) || in_matches {
+        let in_matches = left.ends_with(',')
+            && left.rsplit(';').next().is_some_and(|last| last.contains("matches!("));
+        if BEFORE.iter().any(|one| left.ends_with(one))
+            || BEHIND.iter().any(|one| right.starts_with(one))
+            || in_matches
+        {
             found.push(literal.to_owned());
         }
         (rest, before) = (more, String::new());
@@ -76,7 +83,9 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("tests.rs")
+        {
             found.push(path);
         }
     }

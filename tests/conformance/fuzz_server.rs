@@ -1,5 +1,5 @@
-//! `diagipc fuzz-server`: finds the faults planted in the reference runtime, minimises them, repeats a campaign by its seed, and
-//! finds nothing in a correct server.
+//! `diagipc fuzz-server`: finds the faults planted in the reference runtime, minimises them,
+//! repeats a campaign by its seed, and finds nothing in a correct server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,9 +19,15 @@ const MAGIC: &str = "444f544e45545f4950435f563100";
 #[track_caller]
 fn fuzz(arguments: &[&str], status: i32) -> Output {
     let output = tool::diagipc().arg("fuzz-server").args(arguments).output().expect("it starts");
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {errors}{}",
+        text.chars().take(4000).collect::<String>()
+    );
     output
 }
 
@@ -73,9 +79,14 @@ fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
     let runtime = Runtime::start(runtime, own.path());
     let file = directory.join(format!("{}.json", finding["name"].as_str().unwrap()));
     let (mut replay, pid) = (tool::diagipc(), runtime.pid.to_string());
-    replay.arg("replay").arg(&file).args(["--allow-harmful", "--to", &pid]).env("TMPDIR", own.path());
+    replay
+        .arg("replay")
+        .arg(&file)
+        .args(["--allow-harmful", "--to", &pid])
+        .env("TMPDIR", own.path());
     let output = replay.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{said}");
 }
 
@@ -159,9 +170,14 @@ fn campaign_death_is_found_and_minimised() {
     assert!(deaths.len() >= 3 && only["times"].as_u64() >= Some(3), "{first}");
     for death in &deaths {
         assert_eq!(death["death"], "was killed by signal 6");
-        assert_eq!((&death["known"]["fact"], &death["reproduced"]), (&"F-72".into(), &true.into()), "{death}");
+        assert_eq!(
+            (&death["known"]["fact"], &death["reproduced"]),
+            (&"F-72".into(), &true.into()),
+            "{death}"
+        );
     }
-    let commands: BTreeSet<_> = deaths.iter().map(|death| death["command"].as_str().unwrap()).collect();
+    let commands: BTreeSet<_> =
+        deaths.iter().map(|death| death["command"].as_str().unwrap()).collect();
     assert_eq!(commands.len(), deaths.len(), "each command has one request");
     let small = |one: &&&Value| {
         let message = one["minimised"]["message"].as_str().unwrap();
@@ -178,9 +194,17 @@ fn campaign_death_is_found_and_minimised() {
     let schema = Schema::load("exchanges.schema.json");
     for finding in findings(&first).iter().flat_map(members) {
         let name = finding["name"].as_str().unwrap();
-        let script: Value = serde_json::from_slice(&fs::read(directory.path().join(format!("{name}.json"))).unwrap()).unwrap();
+        let script: Value = serde_json::from_slice(
+            &fs::read(directory.path().join(format!("{name}.json"))).unwrap(),
+        )
+        .unwrap();
         assert_eq!(schema.objection(&script), None, "{name}");
-        assert!(fs::read_to_string(directory.path().join(format!("{name}.txt"))).unwrap().contains("command_id"), "{name}");
+        assert!(
+            fs::read_to_string(directory.path().join(format!("{name}.txt")))
+                .unwrap()
+                .contains("command_id"),
+            "{name}"
+        );
     }
     // It kills a runtime with `--dies`, and no other.
     replay(directory.path(), smallest, &["--profile", "coreclr-8", "--dies"], 0);
@@ -189,8 +213,12 @@ fn campaign_death_is_found_and_minimised() {
 
 #[test]
 fn campaign_correct_server_no_findings() {
-    let summary = against(&["--seed", "3", "--cases", "200"], &runtime(&["--profile", "strict"]), 0);
-    assert_eq!((&summary["cases"], &summary["starts"], &summary["lost"]), (&200.into(), &1.into(), &Value::Null));
+    let summary =
+        against(&["--seed", "3", "--cases", "200"], &runtime(&["--profile", "strict"]), 0);
+    assert_eq!(
+        (&summary["cases"], &summary["starts"], &summary["lost"]),
+        (&200.into(), &1.into(), &Value::Null)
+    );
     assert_eq!(findings(&summary), [] as [Value; 0]);
 }
 
@@ -199,7 +227,8 @@ fn campaign_memory_leak_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
     let out = ["--out", directory.path().to_str().unwrap()];
-    let summary = against(&[&["--seed", "1", "--cases", "60"], &out[..]].concat(), &runtime(&arguments), 1);
+    let summary =
+        against(&[&["--seed", "1", "--cases", "60"], &out[..]].concat(), &runtime(&arguments), 1);
     let [leak] = own(&summary, "leaked")[..] else { panic!("one cause is one finding: {summary}") };
     assert!(leak["times"].as_u64() >= Some(3), "{summary}");
     replay(directory.path(), leak, &arguments, 0);
@@ -208,7 +237,12 @@ fn campaign_memory_leak_is_found() {
     for member in members(leak) {
         // One byte of payload, which is 0.
         let message = member["minimised"]["message"].as_str().unwrap();
-        assert!(message.len() == 42 && message.starts_with(&format!("{MAGIC}1500")) && message.ends_with("00"), "{message}");
+        assert!(
+            message.len() == 42
+                && message.starts_with(&format!("{MAGIC}1500"))
+                && message.ends_with("00"),
+            "{message}"
+        );
         assert_eq!(member["known"]["fact"], "F-71");
     }
 }
@@ -218,7 +252,8 @@ fn campaign_open_connection_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
     let out = ["--out", directory.path().to_str().unwrap()];
-    let summary = against(&[&["--seed", "1", "--cases", "12"], &out[..]].concat(), &runtime(&arguments), 1);
+    let summary =
+        against(&[&["--seed", "1", "--cases", "12"], &out[..]].concat(), &runtime(&arguments), 1);
     let open = own(&summary, "left-open");
     assert!(!open.is_empty(), "{summary}");
     replay(directory.path(), open[0], &arguments, 0);
@@ -230,7 +265,8 @@ fn campaign_open_connection_is_found() {
 fn campaign_hang_is_found_and_target_restarted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
-    let summary = against(&["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], &target, 1);
+    let summary =
+        against(&["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], &target, 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let hangs = own(&summary, "hang");
     assert_eq!(hangs.len(), 1, "{summary}");
@@ -239,7 +275,10 @@ fn campaign_hang_is_found_and_target_restarted() {
     // The least that it needs: 3 bytes of payload.
     assert_eq!(hangs[0]["minimised"]["message"], format!("{MAGIC}170004010000000000"));
     assert_eq!((&hangs[0]["known"], &hangs[0]["death"]), (&Value::Null, &Value::Null));
-    assert_eq!(findings(&summary).len(), findings(&summary).iter().filter(|one| one["verdict"] == "hang").count());
+    assert_eq!(
+        findings(&summary).len(),
+        findings(&summary).iter().filter(|one| one["verdict"] == "hang").count()
+    );
 }
 
 /// It cannot be started again: the finding stays unminimised, and the campaign ends.
@@ -247,23 +286,36 @@ fn campaign_hang_is_found_and_target_restarted() {
 fn campaign_foreign_target_dies_once() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-8", "--dies"], directory.path());
-    let output = fuzz(&["--json", "--allow-harmful", "--rate", "1000", "--cases", "500", &runtime.socket], 3);
+    let output = fuzz(
+        &["--json", "--allow-harmful", "--rate", "1000", "--cases", "500", &runtime.socket],
+        3,
+    );
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!((&only["verdict"], &only["reproduced"]), (&"crash".into(), &Value::Null));
     assert_eq!(only["found"], only["minimised"]);
-    assert!(summary["lost"].as_str().unwrap().starts_with("the target no longer serves"), "{summary}");
+    assert!(
+        summary["lost"].as_str().unwrap().starts_with("the target no longer serves"),
+        "{summary}"
+    );
 }
 
 #[test]
 fn campaign_vanished_endpoint_is_not_a_hang() {
-    let summary = of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
+    let summary =
+        of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!((&only["verdict"], &only["cause"]), (&"endpoint-gone".into(), &"endpoint-gone:not-canonical".into()));
+    assert_eq!(
+        (&only["verdict"], &only["cause"]),
+        (&"endpoint-gone".into(), &"endpoint-gone:not-canonical".into())
+    );
     // The least that it needs: 3 bytes of payload.
     assert_eq!(only["minimised"]["message"], format!("{MAGIC}170004010000000000"));
-    assert_eq!((&only["known"], &only["death"], &only["reproduced"]), (&Value::Null, &Value::Null, &true.into()));
+    assert_eq!(
+        (&only["known"], &only["death"], &only["reproduced"]),
+        (&Value::Null, &Value::Null, &true.into())
+    );
 }
 
 /// Each fault has exactly one cause, and a server without faults has none.
@@ -277,16 +329,29 @@ fn campaign_each_wrong_reply_is_one_finding() {
         ("reply-set", "reply-set-wrong", "the command set is 0x04, expected 0xff"),
         ("reply-id", "reply-id-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
         ("reply-reserved", "reply-reserved-wrong", "reserved is 0x0001, expected 0"),
-        ("reply-shape", "reply-malformed:unexpected-end", "the field needs 4 bytes, the payload has 2 left"),
+        (
+            "reply-shape",
+            "reply-malformed:unexpected-end",
+            "the field needs 4 bytes, the payload has 2 left",
+        ),
     ] {
         let status = i32::from(!cause.is_empty());
-        let summary = of_one_fault(fault, &["--seed", "1", "--cases", "60", "--tries", "8"], status);
-        let causes: Vec<&str> = findings(&summary).iter().map(|one| one["cause"].as_str().unwrap()).collect();
-        assert_eq!(causes, if cause.is_empty() { vec![] } else { vec![cause] }, "{fault}: {summary}");
+        let summary =
+            of_one_fault(fault, &["--seed", "1", "--cases", "60", "--tries", "8"], status);
+        let causes: Vec<&str> =
+            findings(&summary).iter().map(|one| one["cause"].as_str().unwrap()).collect();
+        assert_eq!(
+            causes,
+            if cause.is_empty() { vec![] } else { vec![cause] },
+            "{fault}: {summary}"
+        );
         for finding in findings(&summary) {
             assert!(finding["text"].as_str().unwrap().contains(text), "{fault}: {finding}");
             // One finding covers all commands with the fault.
-            assert!(members(finding).len() > 1 && finding["times"].as_u64() > Some(2), "{fault}: {finding}");
+            assert!(
+                members(finding).len() > 1 && finding["times"].as_u64() > Some(2),
+                "{fault}: {finding}"
+            );
         }
     }
 }
@@ -295,8 +360,14 @@ fn campaign_each_wrong_reply_is_one_finding() {
 fn campaign_unchecked_magic_is_found() {
     let summary = of_one_fault("magic-unchecked", &["--seed", "1", "--cases", "300"], 1);
     let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!((&only["verdict"], &only["cause"]), (&"unchecked".into(), &"magic-unchecked".into()));
-    assert!(only["text"].as_str().unwrap().starts_with("an OK to a request whose magic is "), "{only}");
+    assert_eq!(
+        (&only["verdict"], &only["cause"]),
+        (&"unchecked".into(), &"magic-unchecked".into())
+    );
+    assert!(
+        only["text"].as_str().unwrap().starts_with("an OK to a request whose magic is "),
+        "{only}"
+    );
     assert_eq!((&only["known"], &only["reproduced"]), (&Value::Null, &true.into()));
     // It is minimised to a header.
     let message = only["minimised"]["message"].as_str().unwrap();
@@ -323,24 +394,40 @@ fn campaign_growing_memory_is_found_with_figures() {
 fn campaign_text_counts_cases_by_cause() {
     let target = one_fault("reply-reserved");
     let target: Vec<&str> = target.iter().map(String::as_str).collect();
-    let fixed = ["--allow-harmful", "--rate", "1000", "--cases", "60", "--tries", "0", "--spawn", "--"];
+    let fixed =
+        ["--allow-harmful", "--rate", "1000", "--cases", "60", "--tries", "0", "--spawn", "--"];
     let output = fuzz(&[&fixed[..], &target].concat(), 1);
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("CAUSE  ")).collect();
     let [line] = lines[..] else { panic!("{text}") };
-    assert!(line.starts_with("CAUSE  1 reply-reserved-wrong: ") && line.contains(" cases, by "), "{line}");
+    assert!(
+        line.starts_with("CAUSE  1 reply-reserved-wrong: ") && line.contains(" cases, by "),
+        "{line}"
+    );
     // The finding is printed once.
     assert_eq!(text.matches("reserved is 0x0001, expected 0").count(), 1, "{text}");
 }
 
-/// .NET 10 is known to die of many requests (F-72). That does not excuse a server that only has its version text.
+/// .NET 10 is known to die of many requests (F-72). That does not excuse a server that only has its
+/// version text.
 #[test]
 fn campaign_version_text_alone_is_no_excuse() {
-    let summary = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
-    assert_eq!((&summary["runtime"], &summary["profile"]), (&".NET 10.0.9".into(), &"strict".into()));
+    let summary =
+        of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
+    assert_eq!(
+        (&summary["runtime"], &summary["profile"]),
+        (&".NET 10.0.9".into(), &"strict".into())
+    );
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!((&only["cause"], &only["known"]), (&"crash:not-canonical".into(), &Value::Null));
     // With a profile the user names the runtime, and of this request no such runtime died.
-    let told = of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"], 1);
-    assert_eq!((&told["profile"], &findings(&told)[0]["known"]), (&"coreclr-10".into(), &Value::Null));
+    let told = of_one_fault(
+        "claims-to-be-net10",
+        &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"],
+        1,
+    );
+    assert_eq!(
+        (&told["profile"], &findings(&told)[0]["known"]),
+        (&"coreclr-10".into(), &Value::Null)
+    );
 }

@@ -29,10 +29,14 @@ impl Handler for Runtime {
 /// The exit status of a campaign, and its summary.
 fn campaign(name: &str, cases: &str) -> (Option<i32>, Value) {
     let pipe = format!(r"\\.\pipe\{name}");
-    let arguments = ["fuzz-server", "--json", "--allow-harmful", "--rate", "1000", "--cases", cases, &pipe];
+    let arguments =
+        ["fuzz-server", "--json", "--allow-harmful", "--rate", "1000", "--cases", cases, &pipe];
     let output = Command::new(DIAGIPC).args(arguments).output().unwrap();
     let summary = serde_json::from_slice(&output.stdout);
-    (output.status.code(), summary.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
+    (
+        output.status.code(),
+        summary.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))),
+    )
 }
 
 fn name(test: &str) -> String {
@@ -44,12 +48,16 @@ fn windows_campaign_correct_server_no_findings() {
     let name = name("right");
     let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
-        let server = scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
+        let server =
+            scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
         let (status, summary) = campaign(&name, "60");
         shutdown.cancel();
         server.join().unwrap().unwrap();
         assert_eq!(summary["findings"], serde_json::json!([]), "{summary:#}");
-        assert_eq!((status, &summary["cases"], &summary["lost"]), (Some(0), &60.into(), &Value::Null));
+        assert_eq!(
+            (status, &summary["cases"], &summary["lost"]),
+            (Some(0), &60.into(), &Value::Null)
+        );
         // It is connected to, not started.
         assert_eq!(summary["starts"], 0);
     });
@@ -82,6 +90,10 @@ fn windows_campaign_answer_without_magic_is_named() {
     let (status, summary) = campaign(&name, "5");
     other.cancel();
     serves.join().unwrap();
-    assert_eq!((status, &summary["cases"], &summary["lost"]), (Some(1), &5.into(), &Value::Null), "{summary:#}");
+    assert_eq!(
+        (status, &summary["cases"], &summary["lost"]),
+        (Some(1), &5.into(), &Value::Null),
+        "{summary:#}"
+    );
     assert_eq!(summary["findings"][0]["verdict"], "leaked");
 }

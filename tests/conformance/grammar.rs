@@ -28,15 +28,23 @@ fn printed(format: &str) -> String {
 #[track_caller]
 fn report(types: &[&str], program: &[&str]) -> Report {
     let only = types.iter().flat_map(|kind| ["--only", *kind]);
-    let output = tool::diagipc().args(["codec", "--json", "--timeout", "120000"]).args(only).arg("--").args(program).output();
+    let output = tool::diagipc()
+        .args(["codec", "--json", "--timeout", "120000"])
+        .args(only)
+        .arg("--")
+        .args(program)
+        .output();
     serde_json::from_slice(&output.expect("it starts").stdout).expect("a report")
 }
 
 #[test]
 fn grammar_committed_files_equal_command_output() {
-    for (format, file) in
-        [("json", "spec/grammar.json"), ("c", "c/dotnet_ipc.h"), ("ksy", "spec/dotnet_ipc.ksy"), ("lua", "spec/dotnet_ipc.lua")]
-    {
+    for (format, file) in [
+        ("json", "spec/grammar.json"),
+        ("c", "c/dotnet_ipc.h"),
+        ("ksy", "spec/dotnet_ipc.ksy"),
+        ("lua", "spec/dotnet_ipc.lua"),
+    ] {
         assert!(
             printed(format) == read(file),
             "{file} differs: run `cargo run --features cli -- grammar --format {format} > {file}`, and look at what changed"
@@ -75,14 +83,31 @@ fn grammar_json_matches_schema_and_unknown_key_is_refused() {
 fn grammar_interpreter_in_python_passes_every_message() {
     let program = here("vectors/adapters/grammar/adapter.py").display().to_string();
     assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 200);
-    let types =
-        ["request", "reply", "error", "legacy-request", "advertise", "provider_config", "user_events_provider_config", "string"];
+    let types = [
+        "request",
+        "reply",
+        "error",
+        "legacy-request",
+        "advertise",
+        "provider_config",
+        "user_events_provider_config",
+        "string",
+    ];
     let report = report(&types, &["python3", &program]);
-    assert_eq!((report.counts.fail, report.counts.informational, report.counts.unimplemented), (0, 0, 0), "{:?}", report.causes);
+    assert_eq!(
+        (report.counts.fail, report.counts.informational, report.counts.unimplemented),
+        (0, 0, 0),
+        "{:?}",
+        report.causes
+    );
     assert!(report.counts.pass > 1200 && report.lost.is_none(), "{:?}", report.counts);
     // Limits are refused, not accepted leniently: what is accepted leniently is acceptable.
     let lenient = report.cases.iter().filter(|case| case.grade == Grade::PassLenient);
-    assert!(lenient.filter_map(|case| case.detail.as_ref()).all(|detail| detail.found == ["a leniency is accepted"]));
+    assert!(
+        lenient
+            .filter_map(|case| case.detail.as_ref())
+            .all(|detail| detail.found == ["a leniency is accepted"])
+    );
 }
 
 /// It knows only the grammar: with a changed grammar it reads and writes by that.
@@ -90,11 +115,17 @@ fn grammar_interpreter_in_python_passes_every_message() {
 fn grammar_interpreter_follows_a_changed_file() {
     let directory = tempfile::tempdir().unwrap();
     let changed = directory.path().join("grammar.json");
-    let swapped =
-        read("spec/grammar.json").replace("\"nIncomingBytes\", \"type\": \"uint\"", "\"nIncomingBytes\", \"type\": \"ushort\"");
+    let swapped = read("spec/grammar.json").replace(
+        "\"nIncomingBytes\", \"type\": \"uint\"",
+        "\"nIncomingBytes\", \"type\": \"ushort\"",
+    );
     std::fs::write(&changed, swapped).unwrap();
     let program = here("vectors/adapters/grammar/adapter.py").display().to_string();
     let report = report(&["reply"], &["python3", &program, changed.to_str().unwrap()]);
     assert!(report.counts.fail > 0, "{:?}", report.counts);
-    assert!(report.failures().all(|case| case.name.contains("environment")), "{:?}", report.failures().next());
+    assert!(
+        report.failures().all(|case| case.name.contains("environment")),
+        "{:?}",
+        report.failures().next()
+    );
 }

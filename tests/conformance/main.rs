@@ -1,4 +1,5 @@
-//! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing, reports, the reference runtime.
+//! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing,
+//! reports, the reference runtime.
 
 #[cfg(unix)]
 mod c_header;

@@ -9,7 +9,8 @@ use crate::schema::Schema;
 use crate::tool;
 use dotnet_diagnostics_ipc::conformance::report::{Glossary, Made, TurnDirection, html, junit};
 use dotnet_diagnostics_ipc::conformance::{
-    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost, Report, Turn,
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
+    Report, Turn,
 };
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
@@ -26,7 +27,11 @@ fn conversation() -> Detail {
         Turn::new("b", TurnDirection::Sent, &[0x54]),
         Turn::new("b", TurnDirection::Received, &[]),
     ];
-    Detail::conversation(turns, "the end of the connection", vec![format!("step 3: still open {NASTY}")])
+    Detail::conversation(
+        turns,
+        "the end of the connection",
+        vec![format!("step 3: still open {NASTY}")],
+    )
 }
 
 /// A case of every kind that the server suite knows.
@@ -45,11 +50,20 @@ fn server() -> Report {
         ..Case::new("framing/cut", "framing", "scripts", "A request that is cut", Grade::Fail)
     });
     report.add(Case {
-        deviation: Some(KnownDeviation { fact: "F-5".to_owned(), text: "the connection stays open".to_owned() }),
+        deviation: Some(KnownDeviation {
+            fact: "F-5".to_owned(),
+            text: "the connection stays open".to_owned(),
+        }),
         detail: Some(conversation()),
         ..Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Informational)
     });
-    report.add(Case::new("eventpipe/newest", "eventpipe", "scripts", "A command of .NET 11", Grade::Unimplemented));
+    report.add(Case::new(
+        "eventpipe/newest",
+        "eventpipe",
+        "scripts",
+        "A command of .NET 11",
+        Grade::Unimplemented,
+    ));
     report
 }
 
@@ -65,7 +79,11 @@ fn client() -> Report {
     report.lost = Some(Lost { reason: format!("it cannot be started again {NASTY}"), not_run: 7 });
     report.notes.push("a note".to_owned());
     let command = ["diagipc", "client", NASTY].map(str::to_owned).to_vec();
-    report.made = Some(Made { by: "diagipc 0.1.0".to_owned(), at: "2026-11-22T21:04:05Z".to_owned(), command });
+    report.made = Some(Made {
+        by: "diagipc 0.1.0".to_owned(),
+        at: "2026-11-22T21:04:05Z".to_owned(),
+        command,
+    });
     report
 }
 
@@ -157,8 +175,18 @@ fn report_other_format_is_refused() {
             assert!(schema.objection(&more).is_some(), "{place}");
             assert!(Report::parse(&more.to_string()).is_err(), "{place}");
             for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
-                let optional =
-                    ["runtime", "profile", "lost", "interrupted", "notes", "deviation", "faults", "hazard", "causes", "made"];
+                let optional = [
+                    "runtime",
+                    "profile",
+                    "lost",
+                    "interrupted",
+                    "notes",
+                    "deviation",
+                    "faults",
+                    "hazard",
+                    "causes",
+                    "made",
+                ];
                 let is_pass = place == "/cases/0" && report["suite"] != "client";
                 if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
                     continue;
@@ -194,7 +222,10 @@ fn report_counts_cases_by_grade() {
             counts.add(grade);
         }
     }
-    assert_eq!(counts, Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 });
+    assert_eq!(
+        counts,
+        Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 }
+    );
     assert_eq!(Grade::ALL.map(|grade| counts.of(grade)), [1, 2, 3, 4, 5]);
     assert_eq!(counts.all(), 15);
 }
@@ -204,11 +235,23 @@ fn report_leads_with_causes_of_most_failures() {
     let mut report = Report::new("server", "a server");
     let mut add = |name: &str, grade, faults: &[(&str, &str)]| {
         let faults = faults.iter().map(|(name, text)| CaseFault::new(name, text)).collect();
-        report.add(Case { faults, detail: Some(conversation()), ..Case::new(name, "all", "all", "a case", grade) });
+        report.add(Case {
+            faults,
+            detail: Some(conversation()),
+            ..Case::new(name, "all", "all", "a case", grade)
+        });
     };
     add("one", Grade::Fail, &[("magic-unchecked", "an OK to magic 00")]);
-    add("two", Grade::Fail, &[("size-field-wrong", "28, expected 26"), ("magic-unchecked", "an OK to magic 01")]);
-    add("three", Grade::Fail, &[("size-field-wrong", "20, expected 18"), ("size-field-wrong", "again")]);
+    add(
+        "two",
+        Grade::Fail,
+        &[("size-field-wrong", "28, expected 26"), ("magic-unchecked", "an OK to magic 01")],
+    );
+    add(
+        "three",
+        Grade::Fail,
+        &[("size-field-wrong", "20, expected 18"), ("size-field-wrong", "again")],
+    );
     add("four", Grade::Fail, &[("size-field-wrong", "24, expected 22")]);
     add("five", Grade::Fail, &[]);
     add("six", Grade::Informational, &[("size-field-wrong", "accepted")]);
@@ -219,7 +262,10 @@ fn report_leads_with_causes_of_most_failures() {
         example: example.to_owned(),
         dump: Vec::new(),
     };
-    let causes = [cause("size-field-wrong", "28, expected 26", 3, "two"), cause("magic-unchecked", "an OK to magic 00", 2, "one")];
+    let causes = [
+        cause("size-field-wrong", "28, expected 26", 3, "two"),
+        cause("magic-unchecked", "an OK to magic 00", 2, "one"),
+    ];
     assert_eq!(report.causes, causes);
 
     // The same in a report of several suites.
@@ -228,7 +274,10 @@ fn report_leads_with_causes_of_most_failures() {
     assert_eq!(check.causes[0], cause("size-field-wrong", "28, expected 26", 3, "server/two"));
     assert_eq!(Report::parse(&value(&check).to_string()).as_ref(), Ok(&check));
     check.causes.reverse();
-    assert_eq!(Report::parse(&value(&check).to_string()).unwrap_err(), "the causes do not match the cases");
+    assert_eq!(
+        Report::parse(&value(&check).to_string()).unwrap_err(),
+        "the causes do not match the cases"
+    );
 }
 
 #[test]
@@ -255,7 +304,10 @@ fn conversation_keeps_order_and_shortens_turns() {
         )
     );
     let lines: Vec<String> = detail.turns().unwrap().iter().map(Turn::to_string).collect();
-    assert_eq!(lines, ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]);
+    assert_eq!(
+        lines,
+        ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]
+    );
     let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
     assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
     let answer = Detail {
@@ -274,15 +326,19 @@ fn citations_have_a_line_each() {
     for (text, is_id) in [
         (
             include_str!("../../spec/ERRATA.md"),
-            &(|line: &str| line.strip_prefix("| ").map(|rest| rest.split(' ').next().unwrap().to_owned()))
-                as &dyn Fn(&str) -> Option<String>,
+            &(|line: &str| {
+                line.strip_prefix("| ").map(|rest| rest.split(' ').next().unwrap().to_owned())
+            }) as &dyn Fn(&str) -> Option<String>,
         ),
         (include_str!("../../spec/requirements.toml"), &|line| {
             line.strip_prefix("id = \"").map(|rest| rest.trim_end_matches('"').to_owned())
         }),
     ] {
-        let ids: Vec<String> =
-            text.lines().filter_map(is_id).filter(|id| ["F-", "P-", "R-"].iter().any(|kind| id.starts_with(kind))).collect();
+        let ids: Vec<String> = text
+            .lines()
+            .filter_map(is_id)
+            .filter(|id| ["F-", "P-", "R-"].iter().any(|kind| id.starts_with(kind)))
+            .collect();
         assert!(ids.len() > 100, "{}", ids.len());
         for id in ids {
             assert!(citations.line(&id).is_some_and(|line| !line.is_empty()), "{id}");
@@ -295,10 +351,15 @@ fn junit_has_suite_per_section_and_reason() {
     let citations = Citations::embedded();
     let xml = junit(&server(), &citations).unwrap();
     let document = Document::parse(&xml).unwrap();
-    let suites: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
-    let named = |name: &str| suites.iter().map(|suite| suite.attribute(name).unwrap()).collect::<Vec<_>>();
+    let suites: Vec<_> =
+        document.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let named =
+        |name: &str| suites.iter().map(|suite| suite.attribute(name).unwrap()).collect::<Vec<_>>();
     assert_eq!(named("name"), ["server.framing", "server.eventpipe"]);
-    assert_eq!((named("tests"), named("failures"), named("skipped")), (vec!["2", "2"], vec!["1", "0"], vec!["0", "2"]));
+    assert_eq!(
+        (named("tests"), named("failures"), named("skipped")),
+        (vec!["2", "2"], vec!["1", "0"], vec!["0", "2"])
+    );
     let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
     let text = failure.text().unwrap();
     for line in [
@@ -311,9 +372,15 @@ fn junit_has_suite_per_section_and_reason() {
         assert!(text.lines().any(|one| one.starts_with(line)), "{line}: {text}");
     }
     assert!(failure.attribute("message").unwrap().contains("step 3: still open <script>"));
-    let skipped: Vec<_> =
-        document.descendants().filter(|node| node.has_tag_name("skipped")).map(|node| node.attribute("message").unwrap()).collect();
-    assert_eq!(skipped, ["known deviation F-5: the connection stays open", "unimplemented: A command of .NET 11"]);
+    let skipped: Vec<_> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("skipped"))
+        .map(|node| node.attribute("message").unwrap())
+        .collect();
+    assert_eq!(
+        skipped,
+        ["known deviation F-5: the connection stays open", "unimplemented: A command of .NET 11"]
+    );
 
     let xml = junit(&client(), &citations).unwrap();
     let document = Document::parse(&xml).unwrap();
@@ -327,8 +394,8 @@ fn junit_has_suite_per_section_and_reason() {
 fn html_escapes_target_text() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap();
     assert_eq!(page.matches("<script").count(), 1, "only the page's own");
-    // The target twice (summary, head of its column), why it was lost, the findings of three cases, one of which is listed as a
-    // failure without a name, and a command line.
+    // The target twice (summary, head of its column), why it was lost, the findings of three cases,
+    // one of which is listed as a failure without a name, and a command line.
     assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 1 + 1);
     for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
         assert!(!page.contains(part), "{part}");
@@ -339,16 +406,28 @@ fn html_escapes_target_text() {
 fn html_aligns_reports_by_case_name() {
     let mut other = Report::new("server", "another");
     other.add(Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Pass));
-    other.add(Case::new("eventpipe/only-here", "eventpipe", "scripts", "One more", Grade::PassLenient));
+    other.add(Case::new(
+        "eventpipe/only-here",
+        "eventpipe",
+        "scripts",
+        "One more",
+        Grade::PassLenient,
+    ));
     let directory = tempfile::tempdir().unwrap();
     let reports = [server(), other, client()].map(|report| value(&report).to_string());
-    let files: Vec<String> =
-        reports.iter().enumerate().map(|(index, text)| file(directory.path(), &format!("{index}.json"), text)).collect();
+    let files: Vec<String> = reports
+        .iter()
+        .enumerate()
+        .map(|(index, text)| file(directory.path(), &format!("{index}.json"), text))
+        .collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let page = directory.path().join("page.html");
-    let text = stdout(diagipc(&[&["report", "--html", page.to_str().unwrap()], &files[..]].concat(), 0));
+    let text =
+        stdout(diagipc(&[&["report", "--html", page.to_str().unwrap()], &files[..]].concat(), 0));
     assert_eq!(
-        text.lines().filter(|line| line.contains("server .NET 10.0.9") || line.contains("server another")).count(),
+        text.lines()
+            .filter(|line| line.contains("server .NET 10.0.9") || line.contains("server another"))
+            .count(),
         2,
         "{text}"
     );
@@ -357,12 +436,26 @@ fn html_aligns_reports_by_case_name() {
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
     let page = fs::read_to_string(page).unwrap();
     // The kinds of each row's cells, in the order of the rows.
-    let kinds: Vec<&str> = page.lines().filter_map(|line| line.split(" data-kinds=\"").nth(1)?.split('"').next()).collect();
+    let kinds: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.split(" data-kinds=\"").nth(1)?.split('"').next())
+        .collect();
     assert_eq!(
         kinds,
-        ["not-run pass", "fail not-run", "deviation not-run pass", "not-run pass-lenient", "not-run unimplemented", "fail not-run"]
+        [
+            "not-run pass",
+            "fail not-run",
+            "deviation not-run pass",
+            "not-run pass-lenient",
+            "not-run unimplemented",
+            "fail not-run"
+        ]
     );
-    assert_eq!(page.matches("<tr class=\"section\">").count(), 3, "framing and eventpipe of servers, trace of clients");
+    assert_eq!(
+        page.matches("<tr class=\"section\">").count(),
+        3,
+        "framing and eventpipe of servers, trace of clients"
+    );
     for part in [
         "≠</span> deviation F-5",
         "string-length-in-bytes",
@@ -382,9 +475,21 @@ fn html_counts_habits_apart_from_deviations() {
         let mut report = server();
         report.profile = Some(profile.to_owned());
         let page = html(&[report], &Citations::embedded()).unwrap();
-        let counts = page.lines().find(|line| line.starts_with("<td class=\"fail\">1</td>")).unwrap().to_owned();
-        let cells: Vec<String> = counts.split("<td>").skip(1).map(|cell| cell.split('<').next().unwrap().to_owned()).collect();
-        (cells.join(" "), page.contains("≠</span> deviation F-5"), page.contains("~</span> habit F-5"))
+        let counts = page
+            .lines()
+            .find(|line| line.starts_with("<td class=\"fail\">1</td>"))
+            .unwrap()
+            .to_owned();
+        let cells: Vec<String> = counts
+            .split("<td>")
+            .skip(1)
+            .map(|cell| cell.split('<').next().unwrap().to_owned())
+            .collect();
+        (
+            cells.join(" "),
+            page.contains("≠</span> deviation F-5"),
+            page.contains("~</span> habit F-5"),
+        )
     };
     // pass, lenient, deviation, habit, informational, unimplemented, all.
     assert_eq!(row("coreclr-10"), ("1 0 1 0 0 1 4".to_owned(), true, false));
@@ -395,8 +500,20 @@ fn html_counts_habits_apart_from_deviations() {
 #[test]
 fn html_without_failures_begins_with_passes() {
     let mut report = Report::new("server", "an engine");
-    report.add(Case::new("ports/first", "ports", "scripts", "It has no ports", Grade::Unimplemented));
-    report.add(Case::new("framing/newest", "framing", "scripts", "A command that it lacks", Grade::Unimplemented));
+    report.add(Case::new(
+        "ports/first",
+        "ports",
+        "scripts",
+        "It has no ports",
+        Grade::Unimplemented,
+    ));
+    report.add(Case::new(
+        "framing/newest",
+        "framing",
+        "scripts",
+        "A command that it lacks",
+        Grade::Unimplemented,
+    ));
     report.add(Case::new("framing/whole", "framing", "scripts", "A whole request", Grade::Pass));
     report.add(Case::new("process/lenient", "process", "scripts", "A request", Grade::PassLenient));
     let page = html(&[report], &Citations::embedded()).unwrap();
@@ -412,7 +529,8 @@ fn html_without_failures_begins_with_passes() {
     assert!(places.is_sorted(), "{places:?}");
 }
 
-/// Above the table of all cases: causes with their failures, then failures without one, each with a link to its row.
+/// Above the table of all cases: causes with their failures, then failures without one, each with a
+/// link to its row.
 #[test]
 fn html_leads_with_failures_by_cause() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
@@ -426,7 +544,11 @@ fn html_leads_with_failures_by_cause() {
     ] {
         assert!(top.contains(part), "{part}\n{top}");
     }
-    for row in ["<tr id=\"case-2\" data-kinds=\"fail", "<tr id=\"case-5\" data-kinds=\"fail", "<dt>advertise</dt>"] {
+    for row in [
+        "<tr id=\"case-2\" data-kinds=\"fail",
+        "<tr id=\"case-5\" data-kinds=\"fail",
+        "<dt>advertise</dt>",
+    ] {
         assert!(page[top.len()..].contains(row), "{row}");
     }
     let mut good = Report::new("server", "a server");
@@ -440,8 +562,10 @@ fn glossary_has_every_flag_of_vectors_and_no_other() {
     let glossary = Glossary::embedded();
     let files = dotnet_diagnostics_ipc::vectors::files().unwrap();
     let tests = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.tests);
-    let flags: BTreeSet<&str> = tests.flat_map(|test| test.flags.iter().map(String::as_str)).collect();
-    let explained: BTreeSet<&str> = glossary.flags().iter().map(|(flag, _)| flag.as_str()).collect();
+    let flags: BTreeSet<&str> =
+        tests.flat_map(|test| test.flags.iter().map(String::as_str)).collect();
+    let explained: BTreeSet<&str> =
+        glossary.flags().iter().map(|(flag, _)| flag.as_str()).collect();
     assert_eq!(flags, explained);
     for word in Grade::ALL.map(Grade::name).iter().filter(|word| !["pass", "fail"].contains(word)) {
         assert!(glossary.meaning(word).is_some(), "{word}");
@@ -451,15 +575,35 @@ fn glossary_has_every_flag_of_vectors_and_no_other() {
 #[test]
 fn suite_writes_json_junit_and_html() {
     let directory = tempfile::tempdir().unwrap();
-    let [xml, page] = ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
-    let options =
-        ["codec", "--only", "uint", "--require", "uint", "--junit", &xml, "--html", &page, "--", "python3", "-c", NOTHING];
+    let [xml, page] =
+        ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
+    let options = [
+        "codec",
+        "--only",
+        "uint",
+        "--require",
+        "uint",
+        "--junit",
+        &xml,
+        "--html",
+        &page,
+        "--",
+        "python3",
+        "-c",
+        NOTHING,
+    ];
     let output = diagipc(&options, 1);
     // Without a terminal neither a bar nor colours.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
-    assert!(stdout(output).contains("FAULT     required-and-unsupported: unsupported, but required"));
+    assert!(
+        stdout(output).contains("FAULT     required-and-unsupported: unsupported, but required")
+    );
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
-    let failures = Document::parse(&xml).unwrap().descendants().filter(|node| node.has_tag_name("failure")).count();
+    let failures = Document::parse(&xml)
+        .unwrap()
+        .descendants()
+        .filter(|node| node.has_tag_name("failure"))
+        .count();
     assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());
     assert!(failures > 3, "{failures}");
 }
@@ -470,10 +614,19 @@ fn exit_status_by_outcome() {
     let good = file(directory.path(), "good.json", &value(&client()).to_string());
     // Whatever their results.
     diagipc(&["report", &good], 0);
-    for bad in ["", "{}", "[1]", "\u{1b}[2J", &value(&server()).to_string().replace("\"format\":1", "\"format\":2")] {
+    for bad in [
+        "",
+        "{}",
+        "[1]",
+        "\u{1b}[2J",
+        &value(&server()).to_string().replace("\"format\":1", "\"format\":2"),
+    ] {
         let output = diagipc(&["report", &good, &file(directory.path(), "bad.json", bad)], 1);
         assert!(output.stdout.is_empty() && !output.stderr.contains(&0x1b), "{bad}");
-        assert!(String::from_utf8(output.stderr).unwrap().contains("bad.json is not a report: "), "{bad}");
+        assert!(
+            String::from_utf8(output.stderr).unwrap().contains("bad.json is not a report: "),
+            "{bad}"
+        );
     }
     let nowhere = directory.path().join("nowhere/page.html").display().to_string();
     for arguments in [
@@ -488,6 +641,9 @@ fn exit_status_by_outcome() {
         diagipc(arguments, 2);
     }
     // The results are not lost if the file cannot be written.
-    let output = tool::diagipc().args(["codec", "--self", "--only", "uint", "--html", &nowhere]).output().unwrap();
+    let output = tool::diagipc()
+        .args(["codec", "--self", "--only", "uint", "--html", &nowhere])
+        .output()
+        .unwrap();
     assert!(stdout(output).contains(" 0 failed"));
 }

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
-use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, ReferenceRuntime, StartError};
+use dotnet_diagnostics_ipc::conformance::runtime::{
+    Config, Misbehaviour, ReferenceRuntime, StartError,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
 use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Until};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::wire::Array;
 
@@ -18,7 +22,8 @@ fn pipe(test: &str) -> String {
 }
 
 fn started(test: &str, change: impl FnOnce(&mut Config)) -> (ReferenceRuntime, Client) {
-    let mut config = Config { profile: Profile::CORECLR_9, ..Config::new(PathBuf::from(pipe(test))) };
+    let mut config =
+        Config { profile: Profile::CORECLR_9, ..Config::new(PathBuf::from(pipe(test))) };
     change(&mut config);
     let runtime = ReferenceRuntime::start(config).unwrap();
     let client = Client::new(Endpoint::pipe(runtime.socket().to_str().unwrap()));
@@ -35,11 +40,23 @@ fn windows_runtime_answers_as_on_windows() {
     assert_eq!(runtime.socket().to_str().unwrap(), format!(r"\\.\pipe\{}", pipe("answers")));
     let answer = client.process_info3().unwrap();
     let info = answer.payload().unwrap();
-    assert_eq!((info.os.to_string(), info.runtime_identifier.to_string()), ("Windows".to_owned(), "win-x64".to_owned()));
-    assert_eq!((info.clr_product_version.to_string(), info.runtime_cookie), ("9.0.5".to_owned(), runtime.cookie()));
+    assert_eq!(
+        (info.os.to_string(), info.runtime_identifier.to_string()),
+        ("Windows".to_owned(), "win-x64".to_owned())
+    );
+    assert_eq!(
+        (info.clr_product_version.to_string(), info.runtime_cookie),
+        ("9.0.5".to_owned(), runtime.cookie())
+    );
     // F-126.
-    assert_eq!(client.enable_perf_map(PerfMapType::PERF_MAP).unwrap_err().hresult(), Some(HResult::NOT_SUPPORTED));
-    assert_eq!(client.set_environment_variable("A=B", Some("1")).unwrap_err().hresult(), Some(HResult::INVALID_ARG));
+    assert_eq!(
+        client.enable_perf_map(PerfMapType::PERF_MAP).unwrap_err().hresult(),
+        Some(HResult::NOT_SUPPORTED)
+    );
+    assert_eq!(
+        client.set_environment_variable("A=B", Some("1")).unwrap_err().hresult(),
+        Some(HResult::INVALID_ARG)
+    );
     client.set_environment_variable("MOOD", Some("calm")).unwrap();
     let mut entries = Vec::new();
     client.environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
@@ -49,7 +66,8 @@ fn windows_runtime_answers_as_on_windows() {
 #[test]
 fn windows_runtime_streams_until_stopped_on_another_connection() {
     let (_runtime, client) = started("streams", |_| {});
-    let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
+    let providers =
+        [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
         format: Format::NET_TRACE,
@@ -71,7 +89,8 @@ fn windows_runtime_streams_until_stopped_on_another_connection() {
     assert!(rest.len() > 500_000, "{} bytes are no rundown", rest.len());
 }
 
-/// The next instance of the tool's pipe is ready before the previous one is used (F-124): two commands follow each other without delay.
+/// The next instance of the tool's pipe is ready before the previous one is used (F-124): two
+/// commands follow each other without delay.
 #[test]
 fn windows_runtime_connects_to_port_again_after_each_command() {
     let name = pipe("port");
@@ -86,7 +105,8 @@ fn windows_runtime_connects_to_port_again_after_each_command() {
         assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());
         began.elapsed()
     });
-    // The first delay is 400 ms or longer. A busy machine makes single calls slow, but not each of ten.
+    // The first delay is 400 ms or longer. A busy machine makes single calls slow, but not each of
+    // ten.
     let fastest = took.min().unwrap();
     assert!(fastest < Duration::from_millis(400), "{fastest:?}");
     client.resume().unwrap();
@@ -95,7 +115,9 @@ fn windows_runtime_connects_to_port_again_after_each_command() {
 
 #[test]
 fn windows_runtime_reply_cut_ends_call() {
-    let (_runtime, client) = started("cut", |config| config.misbehaviours = vec![Misbehaviour::parse("truncate=10").unwrap()]);
+    let (_runtime, client) = started("cut", |config| {
+        config.misbehaviours = vec![Misbehaviour::parse("truncate=10").unwrap()];
+    });
     let error = client.process_info().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { received: 10, .. }), "{error:?}");
 }

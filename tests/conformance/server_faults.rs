@@ -1,7 +1,9 @@
-//! Faulty servers: each has one planted fault, and the kit must name its cause and no other. Correct servers of other tastes pass.
+//! Faulty servers: each has one planted fault, and the kit must name its cause and no other.
+//! Correct servers of other tastes pass.
 //!
-//! `tests/fixtures/servers/server.py --list` prints the planted faults, the causes to be named, and the cases asked. `spec/DETECTION.md` has
-//! the same as a table, which `tests/detection.py servers --write` makes.
+//! `tests/fixtures/servers/server.py --list` prints the planted faults, the causes to be named, and
+//! the cases asked. `spec/DETECTION.md` has the same as a table, which `tests/detection.py servers
+//! --write` makes.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +26,10 @@ struct Planted {
 }
 
 fn script() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/server.py").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/servers/server.py")
+        .display()
+        .to_string()
 }
 
 fn listed() -> &'static [Planted] {
@@ -33,8 +38,16 @@ fn listed() -> &'static [Planted] {
         let output = tool::python().args([&script(), "--list"]).output().unwrap();
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let planted = |line: &str| {
-            let [kind, name, causes, asked, text] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            Planted { kind: kind.into(), name: name.into(), causes: words(causes), cases: words(asked), text: text.into() }
+            let [kind, name, causes, asked, text] = line.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            Planted {
+                kind: kind.into(),
+                name: name.into(),
+                causes: words(causes),
+                cases: words(asked),
+                text: text.into(),
+            }
         };
         String::from_utf8(output.stdout).unwrap().lines().map(planted).collect()
     })
@@ -48,18 +61,36 @@ fn report(planted: &Planted, options: &[&str]) -> Report {
 
 fn asked(planted: &Planted, options: &[&str]) -> String {
     let mut command = tool::diagipc();
-    command.args(["server", "--profile", "strict", "--allow-side-effects", "--allow-harmful", "--jobs", "2"]);
+    command.args([
+        "server",
+        "--profile",
+        "strict",
+        "--allow-side-effects",
+        "--allow-harmful",
+        "--jobs",
+        "2",
+    ]);
     command.args(["--timeout", &scaled(1500)]).args(options);
     for case in &planted.cases {
         command.args(["--only", case]);
     }
-    command.args(["--spawn", "--", "python3", &script(), &format!("--{}", planted.kind), &planted.name]);
+    command.args([
+        "--spawn",
+        "--",
+        "python3",
+        &script(),
+        &format!("--{}", planted.kind),
+        &planted.name,
+    ]);
     String::from_utf8(command.output().expect("it starts").stdout).unwrap()
 }
 
 #[track_caller]
 fn find(kind: &str, name: &str) -> &'static Planted {
-    listed().iter().find(|planted| (planted.kind.as_str(), planted.name.as_str()) == (kind, name)).expect("it is planted")
+    listed()
+        .iter()
+        .find(|planted| (planted.kind.as_str(), planted.name.as_str()) == (kind, name))
+        .expect("it is planted")
 }
 
 /// The causes are those planted, every failure has a name, and the table says the same.
@@ -187,12 +218,21 @@ planted! {
 #[test]
 fn every_planted_fault_has_a_test_and_a_row() {
     let of = |kind: &str| -> Vec<&str> {
-        listed().iter().filter(|planted| planted.kind == kind).map(|planted| planted.name.as_str()).collect()
+        listed()
+            .iter()
+            .filter(|planted| planted.kind == kind)
+            .map(|planted| planted.name.as_str())
+            .collect()
     };
     assert_eq!((of("fault"), of("taste")), (FAULTS.to_vec(), TASTES.to_vec()));
     let table = table();
-    let section = table.split("<!-- servers -->").nth(1).and_then(|rest| rest.split("<!-- end of servers -->").next()).unwrap();
-    let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let section = table
+        .split("<!-- servers -->")
+        .nth(1)
+        .and_then(|rest| rest.split("<!-- end of servers -->").next())
+        .unwrap();
+    let rows: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     assert_eq!(rows, [FAULTS, TASTES].concat());
     assert!(section.contains("False positives 0, false negatives 0."), "{section}");
 }
@@ -200,11 +240,15 @@ fn every_planted_fault_has_a_test_and_a_row() {
 /// Each fault that the kit can name was planted, except those that a single server cannot show.
 #[test]
 fn every_named_fault_is_planted() {
-    let planted: Vec<&str> = listed().iter().flat_map(|planted| &planted.causes).map(String::as_str).collect();
+    let planted: Vec<&str> =
+        listed().iter().flat_map(|planted| &planted.causes).map(String::as_str).collect();
     let others = ["reply-malformed", "environment-malformed", "connection-reset", "value-differs"];
     for fault in ServerFault::ALL {
         assert_ne!(planted.contains(&fault.name()), others.contains(&fault.name()), "{fault}");
-        assert!(!fault.sentence().is_empty() && !fault.mend().is_empty() && !fault.spec().is_empty(), "{fault}");
+        assert!(
+            !fault.sentence().is_empty() && !fault.mend().is_empty() && !fault.spec().is_empty(),
+            "{fault}"
+        );
     }
 }
 
@@ -222,7 +266,10 @@ fn report_leads_with_the_cause_and_its_bytes() {
     ];
     let mut rest = cause;
     for text in wanted {
-        rest = rest.split_once(text).unwrap_or_else(|| panic!("{text} comes later or not at all: {cause}")).1;
+        rest = rest
+            .split_once(text)
+            .unwrap_or_else(|| panic!("{text} comes later or not at all: {cause}"))
+            .1;
     }
     assert!(!text.contains("\"expect\""), "steps are told in words: {text}");
 }
@@ -233,5 +280,9 @@ fn one_wrong_size_is_one_cause_of_all_failures() {
     let report = report(find("fault", "size-too-small"), &[]);
     let [cause] = &report.causes[..] else { panic!("{:?}", report.causes) };
     assert_eq!((cause.name.as_str(), cause.cases), ("size-field-wrong", report.counts.fail));
-    assert!(report.counts.fail >= 20 && report.cases.iter().all(|case| case.grade == Grade::Fail), "{:?}", report.counts);
+    assert!(
+        report.counts.fail >= 20 && report.cases.iter().all(|case| case.grade == Grade::Fail),
+        "{:?}",
+        report.counts
+    );
 }

@@ -1,5 +1,6 @@
-//! `diagipc server` and third-party servers: the profile is derived from a server's behaviour, what it does not have is
-//! detected or declared, and a correct server with its own taste has no failure.
+//! `diagipc server` and third-party servers: the profile is derived from a server's behaviour, what
+//! it does not have is detected or declared, and a correct server with its own taste has no
+//! failure.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +14,11 @@ use crate::load::scaled;
 use crate::tool::{self, DIAGIPC};
 
 fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers").join(name).display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/servers")
+        .join(name)
+        .display()
+        .to_string()
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -27,8 +32,14 @@ fn run(arguments: &[&str]) -> Output {
 #[track_caller]
 fn report(arguments: &[&str], status: i32) -> Report {
     let output = run(&[&["--json"], arguments].concat());
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {errors}{}",
+        text.chars().take(4000).collect::<String>()
+    );
     Report::parse(&text).unwrap()
 }
 
@@ -41,12 +52,19 @@ fn engine(options: &[&str], engine: &[&str], status: i32) -> Report {
 
 #[track_caller]
 fn runtime(options: &[&str], runtime: &[&str], status: i32) -> Report {
-    report(&[options, &["--jobs", "4", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(), status)
+    report(
+        &[options, &["--jobs", "4", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(),
+        status,
+    )
 }
 
 #[track_caller]
 fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
-    report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"))
+    report
+        .cases
+        .iter()
+        .find(|case| case.name == name)
+        .unwrap_or_else(|| panic!("{name} was not played"))
 }
 
 fn found(case: &Case) -> String {
@@ -61,9 +79,14 @@ fn auto_derives_profile_from_behaviour() {
         ("coreclr-3.1", "coreclr-3.1", "refuses a header that arrives in pieces"),
         ("nativeaot-9", "nativeaot-9.0.20", "NOTSUPPORTED: NativeAOT"),
     ] {
-        let report = runtime(&["--only", "scripts/process/process-info*"], &["--profile", profile], 0);
+        let report =
+            runtime(&["--only", "scripts/process/process-info*"], &["--profile", profile], 0);
         assert_eq!(report.profile.as_deref(), Some(concluded), "{:?}", report.notes);
-        assert!(report.notes.iter().any(|note| note.contains(why) && note.contains("--profile NAME")), "{:?}", report.notes);
+        assert!(
+            report.notes.iter().any(|note| note.contains(why) && note.contains("--profile NAME")),
+            "{:?}",
+            report.notes
+        );
     }
 }
 
@@ -75,7 +98,11 @@ fn auto_without_dotnet_evidence_is_strict() {
         ("9.0.5", &["--concurrent"][..], "it answers a second client while the first is silent"),
         ("9.0.5", &["--keep-open"][..], "several requests on one connection"),
     ] {
-        let report = engine(&["--only", "scripts/process/process-info"], &[&["--version", version], options].concat(), 0);
+        let report = engine(
+            &["--only", "scripts/process/process-info"],
+            &[&["--version", version], options].concat(),
+            0,
+        );
         assert_eq!(report.profile.as_deref(), Some("strict"));
         assert!(report.notes.iter().any(|note| note.contains(why)), "{why}: {:?}", report.notes);
     }
@@ -104,7 +131,8 @@ right_servers! {
 /// The engine that once passed both correct and broken.
 #[test]
 fn server_broken_other_version_fails() {
-    let report = engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
+    let report =
+        engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
     assert_eq!(report.profile.as_deref(), Some("strict"));
     assert!(report.counts.fail >= 5, "{:?}", report.counts);
 }
@@ -112,15 +140,29 @@ fn server_broken_other_version_fails() {
 /// No harmful case kills it, and it has what it claims.
 #[test]
 fn server_correct_passes_side_effect_and_harmful_cases() {
-    let only = ["--only", "scripts/ports", "--only", "scripts/harmful", "--only", "scripts/process", "--only", "requests/dump"];
-    let report = engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
+    let only = [
+        "--only",
+        "scripts/ports",
+        "--only",
+        "scripts/harmful",
+        "--only",
+        "scripts/process",
+        "--only",
+        "requests/dump",
+    ];
+    let report =
+        engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
     assert_eq!(report.counts.fail, 0);
     let lacks = found(case(&report, "scripts/ports/port-advertise"));
     assert!(lacks.contains("diagnostic ports: no connection"), "{lacks}");
-    assert!(found(case(&report, "scripts/process/suspended-until-resumed")).contains("suspension at startup"));
+    assert!(
+        found(case(&report, "scripts/process/suspended-until-resumed"))
+            .contains("suspension at startup")
+    );
 }
 
-/// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel and knows 12 commands.
+/// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel
+/// and knows 12 commands.
 #[test]
 fn server_in_another_language_has_no_failure() {
     if let Err(error) = std::process::Command::new("node").arg("--version").output() {
@@ -140,7 +182,8 @@ fn command_refused_as_unknown_is_unimplemented() {
     let said = "CollectTracing3: DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message";
     assert_eq!((lacks.grade, found(lacks)), (Grade::Unimplemented, said.to_owned()));
     // A runtime that should have it is not excused.
-    let report = engine(&["--profile", "coreclr-9", "--only", "scripts/eventpipe/collect-tracing3"], &[], 1);
+    let report =
+        engine(&["--profile", "coreclr-9", "--only", "scripts/eventpipe/collect-tracing3"], &[], 1);
     assert_eq!(report.counts.fail, 1);
 }
 
@@ -159,39 +202,67 @@ fn target_file_declares_claims() {
     let report = engine(&[&["--target", &path], &only[..]].concat(), &[], 0);
     assert_eq!(report.target, "my engine");
     assert_eq!(found(case(&report, "scripts/process/process-info2")), "ProcessInfo2: not claimed");
-    assert_eq!(found(case(&report, "scripts/eventpipe/netperf")), "streams in the netperf format: not claimed");
+    assert_eq!(
+        found(case(&report, "scripts/eventpipe/netperf")),
+        "streams in the netperf format: not claimed"
+    );
     assert_eq!(case(&report, "scripts/process/process-info").grade, Grade::Pass);
     // A claimed but missing part fails.
     let path = file(
         "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n",
     );
-    let report = engine(&[&["--target", &path], &only[..]].concat(), &["--commands", "ProcessInfo,CollectTracing2,StopTracing"], 1);
+    let report = engine(
+        &[&["--target", &path], &only[..]].concat(),
+        &["--commands", "ProcessInfo,CollectTracing2,StopTracing"],
+        1,
+    );
     for name in ["scripts/process/process-info2", "scripts/eventpipe/netperf"] {
-        assert_eq!(case(&report, name).grade, Grade::Fail, "{name}: {}", found(case(&report, name)));
+        assert_eq!(
+            case(&report, name).grade,
+            Grade::Fail,
+            "{name}: {}",
+            found(case(&report, name))
+        );
     }
-    for (text, error) in [("commands = [\"X\"]", "commands has X"), ("\n[abilities]\nport = true", "line 3: unknown field `port`")]
-    {
+    for (text, error) in [
+        ("commands = [\"X\"]", "commands has X"),
+        ("\n[abilities]\nport = true", "line 3: unknown field `port`"),
+    ] {
         let output = run(&["--target", &file(text), "1"]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(error), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains(error),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/servers/engine.toml").display().to_string();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("vectors/servers/engine.toml")
+        .display()
+        .to_string();
     let report = engine(&["--target", &shipped, "--only", "scripts/framing"], &[], 0);
     assert_eq!(report.target, "engine");
 }
 
 #[test]
 fn run_with_too_few_judged_cases_fails() {
-    let only = ["--only", "scripts/eventpipe/collect-tracing*", "--only", "scripts/process/process-info"];
+    let only =
+        ["--only", "scripts/eventpipe/collect-tracing*", "--only", "scripts/process/process-info"];
     let options = ["--commands", "ProcessInfo"];
-    let judged = |min: &str, status| engine(&[&["--min-judged", min], &only[..]].concat(), &options, status);
+    let judged =
+        |min: &str, status| engine(&[&["--min-judged", min], &only[..]].concat(), &options, status);
     let report = judged("60", 1);
     let few = report.too_few_judged.unwrap();
     assert_eq!((few.least_percent, few.of, report.counts.fail), (60, report.cases.len(), 0));
     assert!(few.judged * 100 < few.of * 60, "{few:?}");
     assert_eq!(judged("1", 0).too_few_judged, None);
-    let text =
-        run(&[&["--min-judged", "60"], &only[..], &["--spawn", "--", "python3", &fixture("engine.py")], &options[..]].concat());
+    let text = run(&[
+        &["--min-judged", "60"],
+        &only[..],
+        &["--spawn", "--", "python3", &fixture("engine.py")],
+        &options[..],
+    ]
+    .concat());
     assert_eq!(text.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&text.stdout).contains("TOO FEW JUDGED  only "));
 }
@@ -200,7 +271,14 @@ fn run_with_too_few_judged_cases_fails() {
 #[test]
 fn server_silent_on_unknown_commands_is_waited_for_once() {
     let began = Instant::now();
-    let options = ["--timeout", "10000", "--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];
+    let options = [
+        "--timeout",
+        "10000",
+        "--only",
+        "scripts/framing/unknown*",
+        "--only",
+        "scripts/eventpipe/collect-tracing*",
+    ];
     let report = engine(&options, &["--silent-on-unknown"], 1);
     assert!(report.counts.fail >= 10, "{:?}", report.counts);
     // 16 cases of 10 s each, and the same again for the second try of each.
@@ -210,8 +288,18 @@ fn server_silent_on_unknown_commands_is_waited_for_once() {
 #[test]
 fn fail_fast_ends_run_at_first_failure_and_names_it_at_once() {
     let path = fixture("engine.py");
-    let arguments = ["--json", "--fail-fast", "--jobs", "1", "--only", "scripts/process", "--only", "scripts/framing"];
-    let output = run(&[&arguments[..], &["--spawn", "--", "python3", &path, "--wrong-size"]].concat());
+    let arguments = [
+        "--json",
+        "--fail-fast",
+        "--jobs",
+        "1",
+        "--only",
+        "scripts/process",
+        "--only",
+        "scripts/framing",
+    ];
+    let output =
+        run(&[&arguments[..], &["--spawn", "--", "python3", &path, "--wrong-size"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let report = Report::parse(&String::from_utf8_lossy(&output.stdout)).unwrap();
     assert_eq!(report.counts.fail, 1);
@@ -223,22 +311,41 @@ fn fail_fast_ends_run_at_first_failure_and_names_it_at_once() {
 
 #[test]
 fn max_time_ends_run_and_fails_it() {
-    let report = engine(&["--max-time", "1", "--only", "scripts/framing", "--jobs", "1"], &["--many-writes", "--concurrent"], 1);
-    assert!(report.counts.fail == 0 && report.interrupted.is_some_and(|one| one.not_run > 0), "{:?}", report.interrupted);
+    let report = engine(
+        &["--max-time", "1", "--only", "scripts/framing", "--jobs", "1"],
+        &["--many-writes", "--concurrent"],
+        1,
+    );
+    assert!(
+        report.counts.fail == 0 && report.interrupted.is_some_and(|one| one.not_run > 0),
+        "{:?}",
+        report.interrupted
+    );
 }
 
 #[test]
 fn case_that_lost_target_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let server = fixture("wedges.py");
-    let mut target =
-        tool::python().arg(&server).env("TMPDIR", directory.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut target = tool::python()
+        .arg(&server)
+        .env("TMPDIR", directory.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     let socket = directory.path().join("server");
     while !socket.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let timeout = scaled(500);
-    let options = ["--allow-harmful", "--allow-side-effects", "--timeout", &timeout, "--only", "requests/process"];
+    let options = [
+        "--allow-harmful",
+        "--allow-side-effects",
+        "--timeout",
+        &timeout,
+        "--only",
+        "requests/process",
+    ];
     let report = report(&[&options[..], &[&socket.display().to_string()]].concat(), 3);
     let _ = target.kill();
     let _ = target.wait();
@@ -269,8 +376,14 @@ fn spawned_target_runs_in_current_directory() {
     // A target that is asked for a dump runs in another directory: nothing is written here.
     for only in ["scripts/process/process-info", "scripts/dump_profiler/dump-full"] {
         let output = run(only);
-        assert_eq!(output.status.code(), Some(0), "{only}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{only}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
-    let files: Vec<PathBuf> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<PathBuf> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files, [program]);
 }

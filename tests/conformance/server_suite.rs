@@ -1,5 +1,5 @@
-//! `diagipc server`: the reference runtime in every profile passes, a server with a fault fails the case about
-//! it, and a target that dies or is missing is reported.
+//! `diagipc server`: the reference runtime in every profile passes, a server with a fault fails the
+//! case about it, and a target that dies or is missing is reported.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,9 +15,15 @@ use crate::tool::{self, DIAGIPC};
 #[track_caller]
 fn server(arguments: &[&str], status: i32) -> Output {
     let output = tool::diagipc().arg("server").args(arguments).output().expect("it starts");
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!errors.contains("panicked"), "{errors}");
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}{}", text.chars().take(4000).collect::<String>());
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}: {errors}{}",
+        text.chars().take(4000).collect::<String>()
+    );
     output
 }
 
@@ -30,7 +36,10 @@ fn report(arguments: &[&str], status: i32) -> Report {
 /// The suite against a reference runtime that it starts.
 #[track_caller]
 fn against(options: &[&str], runtime: &[&str], status: i32) -> Report {
-    report(&[options, &["--jobs", "8", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(), status)
+    report(
+        &[options, &["--jobs", "8", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(),
+        status,
+    )
 }
 
 /// A reference runtime that is already running.
@@ -58,24 +67,37 @@ impl Drop for Runtime {
 
 #[track_caller]
 fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
-    report.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("{name} was not played"))
+    report
+        .cases
+        .iter()
+        .find(|case| case.name == name)
+        .unwrap_or_else(|| panic!("{name} was not played"))
 }
 
 #[test]
 fn server_cases_cite_spec() {
     let listed = String::from_utf8(server(&["--list"], 0).stdout).unwrap();
     assert!(listed.lines().count() >= 500, "{}", listed.lines().count());
-    let harmless = listed.lines().filter(|line| !line.ends_with("  harmful") && !line.ends_with("  side-effect")).count();
+    let harmless = listed
+        .lines()
+        .filter(|line| !line.ends_with("  harmful") && !line.ends_with("  side-effect"))
+        .count();
     assert!(harmless >= 150, "{harmless}");
     assert!(listed.contains("scripts/harmful/dump-without-payload  harmful\n"));
-    let report = against(&["--profile", "strict", "--only", "scripts/framing"], &["--profile", "strict"], 0);
+    let report =
+        against(&["--profile", "strict", "--only", "scripts/framing"], &["--profile", "strict"], 0);
     assert!(report.cases.iter().all(|case| !case.spec.is_empty()));
 }
 
 #[track_caller]
 fn reference_runtime_passes(profile: &str) {
     let report = against(&["--profile", profile], &["--profile", profile], 0);
-    assert_eq!((report.profile.as_deref(), report.counts.fail), (Some(profile), 0), "{:?}", report.failures().next());
+    assert_eq!(
+        (report.profile.as_deref(), report.counts.fail),
+        (Some(profile), 0),
+        "{:?}",
+        report.failures().next()
+    );
     assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
 }
 
@@ -103,7 +125,8 @@ profiles! {
 #[test]
 fn reference_runtime_nativeaot_9_fails_by_its_fault_alone() {
     let report = against(&["--profile", "nativeaot-9"], &["--profile", "nativeaot-9"], 1);
-    let failed: Vec<_> = report.failures().map(|case| (case.name.as_str(), fact_of(case))).collect();
+    let failed: Vec<_> =
+        report.failures().map(|case| (case.name.as_str(), fact_of(case))).collect();
     assert_eq!(failed, [("scripts/process/set-variable-without-a-name", Some("F-96"))]);
     assert!(report.counts.pass >= 75, "{:?}", report.counts);
 }
@@ -111,7 +134,10 @@ fn reference_runtime_nativeaot_9_fails_by_its_fault_alone() {
 #[test]
 fn profile_auto_asks_target() {
     let report = against(&["--only", "scripts/process"], &["--profile", "coreclr-9"], 0);
-    assert_eq!((report.profile.as_deref(), report.runtime.as_deref()), (Some("coreclr-9.0.5"), Some(".NET 9.0.5")));
+    assert_eq!(
+        (report.profile.as_deref(), report.runtime.as_deref()),
+        (Some("coreclr-9.0.5"), Some(".NET 9.0.5"))
+    );
     // 3.1 does not know the question: other behaviour identifies it.
     let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
     assert_eq!((report.profile.as_deref(), report.runtime), (Some("coreclr-3.1"), None));
@@ -122,13 +148,26 @@ fn deviation_is_named_by_fact_and_fails_strict() {
     let only = ["--allow-harmful", "--only", "scripts/framing/unknown-id-0300"];
     let known = against(&only, &["--profile", "coreclr-10"], 0);
     let found = case(&known, "scripts/framing/unknown-id-0300");
-    assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some("F-74")));
-    let strict = against(&[&["--profile", "strict"], only.as_slice()].concat(), &["--profile", "coreclr-10"], 1);
+    assert_eq!(
+        (found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())),
+        (Grade::Informational, Some("F-74"))
+    );
+    let strict = against(
+        &[&["--profile", "strict"], only.as_slice()].concat(),
+        &["--profile", "coreclr-10"],
+        1,
+    );
     let found = case(&strict, "scripts/framing/unknown-id-0300");
     assert_eq!((found.grade, &found.deviation), (Grade::Fail, &None));
     let detail = found.detail.as_ref().unwrap();
-    assert!(detail.sent.to_string().contains("444f544e45545f4950435f5631001400030000"), "{detail:?}");
-    assert!(detail.found.iter().any(|line| line.contains("the connection did not end")), "{detail:?}");
+    assert!(
+        detail.sent.to_string().contains("444f544e45545f4950435f5631001400030000"),
+        "{detail:?}"
+    );
+    assert!(
+        detail.found.iter().any(|line| line.contains("the connection did not end")),
+        "{detail:?}"
+    );
 }
 
 /// A command that does not exist is refused like its whole set.
@@ -136,18 +175,35 @@ fn deviation_is_named_by_fact_and_fails_strict() {
 fn deviation_of_family_is_named_by_fact() {
     let name = "scripts/framing/unknown-id-0300";
     for profile in ["nativeaot-8", "nativeaot-9.0.20"] {
-        let report = against(&["--allow-harmful", "--profile", profile, "--only", name], &["--profile", profile], 0);
+        let report = against(
+            &["--allow-harmful", "--profile", profile, "--only", name],
+            &["--profile", profile],
+            0,
+        );
         let found = case(&report, name);
-        assert_eq!((found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())), (Grade::Informational, Some("F-91")));
+        assert_eq!(
+            (found.grade, found.deviation.as_ref().map(|one| one.fact.as_str())),
+            (Grade::Informational, Some("F-91"))
+        );
     }
 }
 
-/// F-95, F-96: a valid request that shows a fault of a runtime fails, and the report names the fact for its maintainers.
+/// F-95, F-96: a valid request that shows a fault of a runtime fails, and the report names the fact
+/// for its maintainers.
 #[test]
 fn fault_of_family_fails_by_its_fact() {
-    let only = ["--allow-side-effects", "--profile", "nativeaot-9", "--only", "scripts/process/set-variable*"];
+    let only = [
+        "--allow-side-effects",
+        "--profile",
+        "nativeaot-9",
+        "--only",
+        "scripts/process/set-variable*",
+    ];
     let report = against(&only, &["--profile", "nativeaot-9", "--dies"], 1);
-    let facts: Vec<_> = report.failures().map(|case| (case.name.rsplit('/').next().unwrap(), fact_of(case))).collect();
+    let facts: Vec<_> = report
+        .failures()
+        .map(|case| (case.name.rsplit('/').next().unwrap(), fact_of(case)))
+        .collect();
     assert_eq!(
         facts,
         [
@@ -159,10 +215,19 @@ fn fault_of_family_fails_by_its_fact() {
         ]
     );
     let told = report.failures().next().unwrap().detail.as_ref().unwrap().found.join("\n");
-    assert!(told.contains("a known fault of this runtime, F-95: deleting a variable kills NativeAOT"), "{told}");
+    assert!(
+        told.contains("a known fault of this runtime, F-95: deleting a variable kills NativeAOT"),
+        "{told}"
+    );
     // It is known of no other runtime.
     let report = against(
-        &["--profile", "coreclr-9", "--only", "scripts/process/set-variable-with-an-empty-name", "--allow-side-effects"],
+        &[
+            "--profile",
+            "coreclr-9",
+            "--only",
+            "scripts/process/set-variable-with-an-empty-name",
+            "--allow-side-effects",
+        ],
         &["--profile", "nativeaot-9"],
         1,
     );
@@ -176,11 +241,21 @@ fn fact_of(case: &Case) -> Option<&str> {
 /// What was never recorded is held to the document, and the report says so.
 #[test]
 fn family_never_recorded_is_held_to_the_document() {
-    let only = ["--allow-harmful", "--profile", "nativeaot-10", "--only", "scripts/framing/unknown-id-0300"];
+    let only = [
+        "--allow-harmful",
+        "--profile",
+        "nativeaot-10",
+        "--only",
+        "scripts/framing/unknown-id-0300",
+    ];
     let report = against(&only, &["--profile", "nativeaot-9"], 1);
     assert_eq!(report.failures().map(fact_of).collect::<Vec<_>>(), [None]);
     assert!(
-        report.notes.iter().any(|note| note == "profile nativeaot-10: never observed: compared only with the document"),
+        report
+            .notes
+            .iter()
+            .any(|note| note
+                == "profile nativeaot-10: never observed: compared only with the document"),
         "{:?}",
         report.notes
     );
@@ -191,12 +266,25 @@ fn family_never_recorded_is_held_to_the_document() {
 fn target_death_is_reported_and_run_continues() {
     let only = ["--allow-harmful", "--only", "scripts/harmful"];
     let report = against(&only, &["--profile", "coreclr-10", "--dies"], 0);
-    let deaths = report.cases.iter().filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72")).count();
+    let deaths = report
+        .cases
+        .iter()
+        .filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72"))
+        .count();
     assert!(deaths >= 10 && report.lost.is_none(), "{deaths} deaths, {:?}", report.lost);
     assert_eq!(report.cases.len(), 30);
     // For the strict profile a death is a failure, which says how the target ended.
-    let report = against(&[&["--profile", "strict"], only.as_slice()].concat(), &["--profile", "coreclr-10", "--dies"], 1);
-    let death = case(&report, "scripts/harmful/dump-without-payload").detail.as_ref().unwrap().found.join("\n");
+    let report = against(
+        &[&["--profile", "strict"], only.as_slice()].concat(),
+        &["--profile", "coreclr-10", "--dies"],
+        1,
+    );
+    let death = case(&report, "scripts/harmful/dump-without-payload")
+        .detail
+        .as_ref()
+        .unwrap()
+        .found
+        .join("\n");
     assert!(death.contains("was killed by signal 6"), "{death}");
 }
 
@@ -245,15 +333,24 @@ server_faults! {
 /// Slow is not wrong.
 #[test]
 fn server_slow_passes() {
-    let report =
-        against(&["--profile", "strict", "--only", "scripts/process"], &["--profile", "strict", "--misbehave", "trickle=1"], 0);
+    let report = against(
+        &["--profile", "strict", "--only", "scripts/process"],
+        &["--profile", "strict", "--misbehave", "trickle=1"],
+        0,
+    );
     assert_eq!((report.counts.pass, report.counts.fail), (8, 0));
 }
 
 /// The suite against a reference runtime, however it ends.
 fn against_any(options: &[&str], runtime: &[&str]) -> Output {
     let spawn = ["--json", "--spawn", "--", DIAGIPC, "runtime"];
-    tool::diagipc().arg("server").args(options).args(spawn).args(runtime).output().expect("it starts")
+    tool::diagipc()
+        .arg("server")
+        .args(options)
+        .args(spawn)
+        .args(runtime)
+        .output()
+        .expect("it starts")
 }
 
 #[test]
@@ -273,8 +370,18 @@ fn port_target_is_asked_over_port() {
     let directory = tempfile::tempdir().unwrap();
     let port = directory.path().join("port");
     let ports = format!("{},nosuspend", port.display());
-    let _runtime = Runtime::start(&["--profile", "coreclr-10", "--ports", &ports], directory.path());
-    let report = report(&[&format!("port:{}", port.display()), "--only", "scripts/process", "--only", "requests/eventpipe"], 0);
+    let _runtime =
+        Runtime::start(&["--profile", "coreclr-10", "--ports", &ports], directory.path());
+    let report = report(
+        &[
+            &format!("port:{}", port.display()),
+            "--only",
+            "scripts/process",
+            "--only",
+            "requests/eventpipe",
+        ],
+        0,
+    );
     assert!(report.counts.pass >= 25, "{:?}", report.counts);
     assert_eq!(report.profile.as_deref(), Some("coreclr-10.0.9"));
 }
@@ -286,7 +393,11 @@ fn required_case_missing_fails() {
     let none = ["--min-judged", "0"];
     let report = against(&[&lacks, &none, only.as_slice()].concat(), &lacks, 0);
     assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Unimplemented);
-    let report = against(&[&lacks, only.as_slice(), &["--require", "scripts/process/*"]].concat(), &lacks, 1);
+    let report = against(
+        &[&lacks, only.as_slice(), &["--require", "scripts/process/*"]].concat(),
+        &lacks,
+        1,
+    );
     assert_eq!(case(&report, "scripts/process/process-info3").grade, Grade::Fail);
 }
 
@@ -306,7 +417,8 @@ fn target_missing_is_lost() {
         let said = self::report(&[&["--spawn", "--"], command].concat(), 3);
         let reason = said.lost.unwrap().reason;
         assert!(
-            reason.contains("/no/such/program") || reason.contains("ended with status 7") && reason.contains("out of order"),
+            reason.contains("/no/such/program")
+                || reason.contains("ended with status 7") && reason.contains("out of order"),
             "{reason}"
         );
     }
@@ -316,13 +428,21 @@ fn target_missing_is_lost() {
 fn running_target_death_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let runtime = Runtime::start(&["--profile", "coreclr-10", "--dies"], directory.path());
-    let said = report(&[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", &scaled(1000)], 3);
+    let said = report(
+        &[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", &scaled(1000)],
+        3,
+    );
     assert!(said.lost.is_some_and(|lost| lost.not_run > 0), "{:?}", said.counts);
 }
 
 #[test]
 fn usage_empty_choice_or_unknown_profile_is_refused() {
-    for arguments in [&["--list", "--only", "nothing/like/it"][..], &["--profile", "coreclr", "1"], &["port:"], &[]] {
+    for arguments in [
+        &["--list", "--only", "nothing/like/it"][..],
+        &["--profile", "coreclr", "1"],
+        &["port:"],
+        &[],
+    ] {
         let output = server(arguments, 2);
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
@@ -333,7 +453,10 @@ fn usage_empty_choice_or_unknown_profile_is_refused() {
 fn spawned_targets_are_ended() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
-    let script = format!("echo $$ >>{0}; sleep 1000 & echo $! >>{0}; exec {DIAGIPC} runtime", pids.display());
+    let script = format!(
+        "echo $$ >>{0}; sleep 1000 & echo $! >>{0}; exec {DIAGIPC} runtime",
+        pids.display()
+    );
     server(&["--only", "scripts/process/process-info*", "--spawn", "--", "sh", "-c", &script], 0);
     let started = fs::read_to_string(&pids).unwrap();
     assert!(started.lines().count() >= 2);
@@ -344,10 +467,14 @@ fn spawned_targets_are_ended() {
     }
 }
 
-/// A delay that passes and a command that it may lack are not failures. A target that does not start for a case is one.
+/// A delay that passes and a command that it may lack are not failures. A target that does not
+/// start for a case is one.
 #[test]
 fn server_unjudged_cases_are_noted() {
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/flaky.py").display().to_string();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/servers/flaky.py")
+        .display()
+        .to_string();
     let [flaky, lacks, descriptor, own] = [
         "scripts/framing/unknown-set-0500",
         "scripts/process/process-info2",
@@ -355,29 +482,40 @@ fn server_unjudged_cases_are_noted() {
         "scripts/ports/port-advertise",
     ];
     let timeout = scaled(1000);
-    let mut arguments = vec!["--profile", "strict", "--allow-harmful", "--timeout", &timeout, "--jobs", "4"];
+    let mut arguments =
+        vec!["--profile", "strict", "--allow-harmful", "--timeout", &timeout, "--jobs", "4"];
     arguments.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
     let report = report(&[&arguments[..], &["--spawn", "--", "python3", &server]].concat(), 1);
     let notes = report.notes.join("\n");
     assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
-    assert!(notes.contains(&format!("{flaky}: passed only at the second try; the first: step 2, expect on a: ")), "{notes}");
+    assert!(
+        notes.contains(&format!(
+            "{flaky}: passed only at the second try; the first: step 2, expect on a: "
+        )),
+        "{notes}"
+    );
     assert_eq!(case(&report, lacks).grade, Grade::Unimplemented);
     let not_started = case(&report, own);
     let found = &not_started.detail.as_ref().unwrap().found;
     assert_eq!((not_started.grade, found.len()), (Grade::Fail, 1), "{found:?}");
-    assert!(found[0].starts_with("the target ended with status 7 before it could be reached"), "{found:?}");
+    assert!(
+        found[0].starts_with("the target ended with status 7 before it could be reached"),
+        "{found:?}"
+    );
     assert_eq!(case(&report, descriptor).grade, Grade::Unimplemented);
 }
 
 #[test]
 fn server_case_without_its_descriptor_is_noted() {
-    let files = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+    let files =
+        ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
     if files.iter().any(|file| fs::File::options().read(true).write(true).open(file).is_ok()) {
         return;
     }
     let name = "scripts/user_events/user-events";
     let only = ["--allow-harmful", "--only", name, "--only", "scripts/process/process-info"];
-    let report = against(&[&["--profile", "strict"], &only[..]].concat(), &["--profile", "strict"], 0);
+    let report =
+        against(&[&["--profile", "strict"], &only[..]].concat(), &["--profile", "strict"], 0);
     let notes = report.notes.join("\n");
     let said = "1 case cannot be played here: no descriptor to pass: ";
     assert!(notes.contains(said) && notes.contains(name), "{notes}");

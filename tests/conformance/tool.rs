@@ -15,8 +15,8 @@ pub(crate) fn diagipc() -> Command {
     command
 }
 
-/// A `python3` that is the interpreter. With a version manager, the one on the search path may be a script that starts dozens of
-/// processes each time.
+/// A `python3` that is the interpreter. With a version manager, the one on the search path may be a
+/// script that starts dozens of processes each time.
 #[cfg(unix)]
 pub(crate) fn python() -> Command {
     let mut command = Command::new("python3");
@@ -27,8 +27,11 @@ pub(crate) fn python() -> Command {
 fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
-        let prefix = Command::new("python3").args(["-c", "import sys; print(sys.base_prefix)"]).output();
-        let bin = prefix.ok().map(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim_end()).join("bin"));
+        let prefix =
+            Command::new("python3").args(["-c", "import sys; print(sys.base_prefix)"]).output();
+        let bin = prefix.ok().map(|output| {
+            Path::new(String::from_utf8_lossy(&output.stdout).trim_end()).join("bin")
+        });
         let own = Path::new(DIAGIPC).parent().unwrap().to_owned();
         let others = env::var_os("PATH").unwrap_or_default();
         env::join_paths([own].into_iter().chain(bin).chain(env::split_paths(&others))).unwrap()

@@ -6,8 +6,9 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest, ReplyDeadline, RetryPolicy,
-    Server, ServerAction, ServerOutcome, Session, SessionAction, StreamEnd,
+    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest,
+    ReplyDeadline, RetryPolicy, Server, ServerAction, ServerOutcome, Session, SessionAction,
+    StreamEnd,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -37,9 +38,17 @@ fn cells(line: &'static str) -> Option<Vec<&'static str>> {
 }
 
 pub(super) fn rows() -> BTreeMap<&'static str, Row> {
-    let rows = FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 4 && cells[1].contains('`'));
-    let rows = rows
-        .map(|cells| (cells[0], Row { steps: cells[1].split(", ").map(|step| step.trim_matches('`')).collect(), reply: cells[2] }));
+    let rows =
+        FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 4 && cells[1].contains('`'));
+    let rows = rows.map(|cells| {
+        (
+            cells[0],
+            Row {
+                steps: cells[1].split(", ").map(|step| step.trim_matches('`')).collect(),
+                reply: cells[2],
+            },
+        )
+    });
     let rows: BTreeMap<_, _> = rows.collect();
     assert_eq!(rows.len(), 10);
     rows
@@ -70,8 +79,10 @@ fn commands() -> Vec<(Command, Continuation, &'static str)> {
 
 #[test]
 fn flows_name_every_command_once() {
-    let mut listed: Vec<_> =
-        commands().into_iter().map(|(command, continuation, _)| (command, continuation == Continuation::UserEvents)).collect();
+    let mut listed: Vec<_> = commands()
+        .into_iter()
+        .map(|(command, continuation, _)| (command, continuation == Continuation::UserEvents))
+        .collect();
     listed.sort();
     let known = Command::known().flat_map(|command| {
         let has_two = command.continuation() == Some(Continuation::BySessionType);
@@ -84,7 +95,10 @@ fn flows_name_every_command_once() {
 
 #[test]
 fn flows_general_row_equals_three_arrows_of_document() {
-    assert_eq!(rows()["general"].steps, ["> request", "< reply", "(`<> continuation`)", "<> close"]);
+    assert_eq!(
+        rows()["general"].steps,
+        ["> request", "< reply", "(`<> continuation`)", "<> close"]
+    );
 }
 
 fn ok_to(command: Command) -> &'static [u8] {
@@ -182,7 +196,9 @@ fn walked_by_a_server(request: &[u8]) -> Vec<&'static str> {
             }
             ServerAction::Decode(_) => {
                 walked.push("> request");
-                let ParsedRequest::Request(request) = server.request(&buffer).unwrap() else { panic!("{walked:?}") };
+                let ParsedRequest::Request(request) = server.request(&buffer).unwrap() else {
+                    panic!("{walked:?}")
+                };
                 command = Some(request.command());
             }
             ServerAction::ReceiveFd => {
@@ -193,10 +209,17 @@ fn walked_by_a_server(request: &[u8]) -> Vec<&'static str> {
                 let payload = &ok_to(command.unwrap())[20..];
                 match *payload {
                     [] => server.respond(&(), &mut buffer).unwrap(),
-                    [n, ..] if payload.len() == 8 => server.respond(&SessionReply { session_id: n.into() }, &mut buffer).unwrap(),
+                    [n, ..] if payload.len() == 8 => {
+                        server
+                            .respond(&SessionReply { session_id: n.into() }, &mut buffer)
+                            .unwrap();
+                    }
                     _ => {
                         let reply =
-                            dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 };
+                            dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply {
+                                n_incoming_bytes: 8,
+                                future: 0,
+                            };
                         server.respond(&reply, &mut buffer).unwrap();
                     }
                 }
@@ -207,7 +230,9 @@ fn walked_by_a_server(request: &[u8]) -> Vec<&'static str> {
                 }
                 server.sent(range.len()).unwrap();
             }
-            ServerAction::Continue { left: None } if walked.contains(&"< stream") => server.continuation_ended().unwrap(),
+            ServerAction::Continue { left: None } if walked.contains(&"< stream") => {
+                server.continuation_ended().unwrap();
+            }
             ServerAction::Continue { left: None } => {
                 walked.push("< stream");
                 server.piece(&buffer, 16).unwrap();
@@ -238,7 +263,8 @@ fn flows_server_takes_the_steps_of_the_command() {
     let rows = rows();
     for (flow, request) in requests() {
         let mut expected = rows[flow].first_connection();
-        // A server that closes is also told when the client hangs up; a second reply is a fault of some runtimes (F-81).
+        // A server that closes is also told when the client hangs up; a second reply is a fault of
+        // some runtimes (F-81).
         expected.retain(|step| *step != "< second reply");
         let mut walked = walked_by_a_server(request);
         if flow == "user_events" {
@@ -256,7 +282,10 @@ fn flows_user_events_sends_the_descriptor_before_the_reply() {
 
 #[test]
 fn flows_session_is_stopped_on_a_second_connection() {
-    assert_eq!(rows()["stream"].steps, ["> request", "< reply", "< stream", "[2] > StopTracing", "[2] < reply", "< close"]);
+    assert_eq!(
+        rows()["stream"].steps,
+        ["> request", "< reply", "< stream", "[2] > StopTracing", "[2] < reply", "< close"]
+    );
     let mut session = Session::streaming(Some(42), u64::MAX);
     session.received(b"Nettrace").unwrap();
     assert_eq!(session.stop_request().map(|stop| stop.session_id), Some(42));
@@ -287,7 +316,11 @@ fn flows_port_connects_advertises_and_is_asked() {
         if connection.is_empty() {
             port.request_arrived().unwrap();
             assert_eq!(port.action(), ConnectPortAction::HandOver);
-            walked.extend(walked_by_a_server(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").into_iter().map(String::from));
+            walked.extend(
+                walked_by_a_server(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0")
+                    .into_iter()
+                    .map(String::from),
+            );
             port.handed_over().unwrap();
         }
     }
@@ -300,8 +333,16 @@ fn flows_port_connects_advertises_and_is_asked() {
 fn flows_connection_carries_one_request() {
     for (flow, row) in rows() {
         for connection in ["", "[2] ", "[next] "] {
-            let requests = ["request", "StopTracing", "message header"].map(|what| format!("{connection}> {what}"));
-            assert!(row.steps.iter().filter(|step| requests.iter().any(|request| request == *step)).count() <= 1, "{flow}");
+            let requests = ["request", "StopTracing", "message header"]
+                .map(|what| format!("{connection}> {what}"));
+            assert!(
+                row.steps
+                    .iter()
+                    .filter(|step| requests.iter().any(|request| request == *step))
+                    .count()
+                    <= 1,
+                "{flow}"
+            );
         }
     }
 }
@@ -310,7 +351,14 @@ fn flows_connection_carries_one_request() {
 fn flows_old_protocol_streams_after_a_bare_session_id() {
     assert_eq!(
         rows()["old"].steps,
-        ["> message header", "< session id", "< stream", "[2] > message header", "[2] < session id", "< close"]
+        [
+            "> message header",
+            "< session id",
+            "< stream",
+            "[2] > message header",
+            "[2] < session id",
+            "< close"
+        ]
     );
 }
 

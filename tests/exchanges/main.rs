@@ -1,4 +1,5 @@
-//! The exchanges without sockets: client, server, both together, the scripts and the recorded replies.
+//! The exchanges without sockets: client, server, both together, the scripts and the recorded
+//! replies.
 
 mod exhaustive;
 mod flows;

@@ -1,13 +1,16 @@
-//! Properties of every exchange, for any bytes of the peer, any pieces, and any acknowledgements of the caller.
+//! Properties of every exchange, for any bytes of the peer, any pieces, and any acknowledgements of
+//! the caller.
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, CheckOrder, Client, ClientAction, End, MisuseError, Outcome, ParsedRequest, RefusalReason, Server, ServerAction,
-    ServerOptions, ServerOutcome,
+    AfterReply, CheckOrder, Client, ClientAction, End, MisuseError, Outcome, ParsedRequest,
+    RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
-use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2};
+use dotnet_diagnostics_ipc::message::process::{
+    EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2,
+};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request as _, server::ResultReply};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind};
 use proptest::prelude::*;
@@ -31,22 +34,35 @@ fn pieces() -> impl Strategy<Value = Pieces> {
     prop_oneof![Just(Pieces(vec![1])), prop::collection::vec(1..40usize, 1..6).prop_map(Pieces)]
 }
 
-/// A client's result for `peer` and then `end`: the outcome, how many bytes it read, and its buffer.
-fn hear(mut client: Client, peer: &[u8], pieces: &Pieces, end: End, room: usize) -> (Outcome, usize, Vec<u8>) {
+/// A client's result for `peer` and then `end`: the outcome, how many bytes it read, and its
+/// buffer.
+fn hear(
+    mut client: Client,
+    peer: &[u8],
+    pieces: &Pieces,
+    end: End,
+    room: usize,
+) -> (Outcome, usize, Vec<u8>) {
     let mut buffer = vec![0; room];
     let mut taken = 0;
     let mut sizes = pieces.0.iter().cycle();
     loop {
         assert_eq!(client.action(), client.action());
         match client.action() {
-            ClientAction::Send(range) => client.sent(range.len().min(*sizes.next().unwrap())).unwrap(),
+            ClientAction::Send(range) => {
+                client.sent(range.len().min(*sizes.next().unwrap())).unwrap();
+            }
             ClientAction::SendFd => client.fd_sent().unwrap(),
             ClientAction::Receive(range) => {
                 let n = range.len().min(*sizes.next().unwrap()).min(peer.len() - taken);
                 assert!(!range.is_empty() && range.end <= room, "asks for {range:?}");
                 buffer[range.start..range.start + n].copy_from_slice(&peer[taken..taken + n]);
                 taken += n;
-                if n == 0 { client.ended(end).unwrap() } else { client.received(&buffer, n).unwrap() }
+                if n == 0 {
+                    client.ended(end).unwrap();
+                } else {
+                    client.received(&buffer, n).unwrap();
+                }
             }
             ClientAction::Finished(outcome) => return (outcome, taken, buffer),
         }
@@ -71,15 +87,20 @@ fn commands() -> impl Strategy<Value = (Command, Continuation)> {
 /// Replies, good ones and others, and bytes after them.
 fn peers() -> impl Strategy<Value = Vec<u8>> {
     let good = prop::sample::select(vec![OK_24, OK_20, SESSION, ERROR]).prop_map(<[u8]>::to_vec);
-    let changed = (good.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(mut bytes, at, value)| {
-        let at = at.index(bytes.len());
-        bytes[at] = value;
-        bytes
-    });
+    let changed = (good.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+        |(mut bytes, at, value)| {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+            bytes
+        },
+    );
     let sized = (any::<[u8; 2]>(), any::<[u8; 2]>(), prop::collection::vec(any::<u8>(), 0..80))
-        .prop_map(|(size, code, payload)| [b"DOTNET_IPC_V1\0", &size[..], &code, &[0, 0], &payload].concat());
+        .prop_map(|(size, code, payload)| {
+            [b"DOTNET_IPC_V1\0", &size[..], &code, &[0, 0], &payload].concat()
+        });
     let noise = prop::collection::vec(any::<u8>(), 0..64);
-    (prop_oneof![good, changed, sized, noise], prop::collection::vec(any::<u8>(), 0..20)).prop_map(|(a, b)| [a, b].concat())
+    (prop_oneof![good, changed, sized, noise], prop::collection::vec(any::<u8>(), 0..20))
+        .prop_map(|(a, b)| [a, b].concat())
 }
 
 proptest! {
@@ -271,16 +292,23 @@ fn requests() -> impl Strategy<Value = Vec<u8>> {
         b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0".to_vec(),
         perf_map.to_vec(),
     ]);
-    let changed = (good.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(mut bytes, at, value)| {
-        let at = at.index(bytes.len());
-        bytes[at] = value;
-        bytes
-    });
-    (prop_oneof![good, changed], prop::collection::vec(any::<u8>(), 0..30)).prop_map(|(a, b)| [a, b].concat())
+    let changed = (good.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+        |(mut bytes, at, value)| {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+            bytes
+        },
+    );
+    (prop_oneof![good, changed], prop::collection::vec(any::<u8>(), 0..30))
+        .prop_map(|(a, b)| [a, b].concat())
 }
 
 /// A server's result for `peer`: the reason if it refuses, and how many bytes it read.
-fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, RefusalReason>, usize) {
+fn judged(
+    mut server: Server,
+    peer: &[u8],
+    pieces: &Pieces,
+) -> (Result<Command, RefusalReason>, usize) {
     let mut buffer = vec![0; 65_535];
     let mut taken = 0;
     let mut sizes = pieces.0.iter().cycle();
@@ -291,7 +319,11 @@ fn judged(mut server: Server, peer: &[u8], pieces: &Pieces) -> (Result<Command, 
                 let n = range.len().min(*sizes.next().unwrap()).min(peer.len() - taken);
                 buffer[range.start..range.start + n].copy_from_slice(&peer[taken..taken + n]);
                 taken += n;
-                if n == 0 { server.ended(End::Closed).unwrap() } else { server.received(&buffer, n).unwrap() }
+                if n == 0 {
+                    server.ended(End::Closed).unwrap();
+                } else {
+                    server.received(&buffer, n).unwrap();
+                }
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
@@ -357,9 +389,17 @@ fn server_truncated_request_is_answered_by_check_order() {
 #[test]
 fn server_garbage_is_refused_at_first_byte() {
     // What released runtimes answer to ProcessInfo with a payload (F-71): bytes without a header.
-    let (outcome, taken, _) =
-        hear(client(Command::PROCESS_INFO, Continuation::Close), b"DOTNOT", &Pieces(vec![1]), End::Closed, 64);
-    assert_eq!((outcome, taken), (Outcome::Malformed { kind: DecodeErrorKind::BadMagic, offset: 4 }, 5));
+    let (outcome, taken, _) = hear(
+        client(Command::PROCESS_INFO, Continuation::Close),
+        b"DOTNOT",
+        &Pieces(vec![1]),
+        End::Closed,
+        64,
+    );
+    assert_eq!(
+        (outcome, taken),
+        (Outcome::Malformed { kind: DecodeErrorKind::BadMagic, offset: 4 }, 5)
+    );
 }
 
 #[test]
@@ -376,8 +416,8 @@ fn server_check_order_decides_answered_fault() {
         (b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0ab", HResult::BAD_ENCODING, HResult::BAD_ENCODING),
     ];
     for (peer, as_shipped, strict) in cases {
-        let answers =
-            [server(false), server(true)].map(|server| judged(server, peer, &Pieces::all_at_once()).0.unwrap_err().hresult());
+        let answers = [server(false), server(true)]
+            .map(|server| judged(server, peer, &Pieces::all_at_once()).0.unwrap_err().hresult());
         assert_eq!(answers, [as_shipped, strict], "{peer:02x?}");
     }
 }
@@ -385,8 +425,13 @@ fn server_check_order_decides_answered_fault() {
 #[test]
 fn client_small_buffer_keeps_received_bytes() {
     let reply = [b"DOTNET_IPC_V1\0\x20\0\xff\0\0\0", &[7; 12][..], b"Nettrace"].concat();
-    let (outcome, taken, small) =
-        hear(client(Command::COLLECT_TRACING, Continuation::Nettrace), &reply, &Pieces(vec![9]), End::Closed, 24);
+    let (outcome, taken, small) = hear(
+        client(Command::COLLECT_TRACING, Continuation::Nettrace),
+        &reply,
+        &Pieces(vec![9]),
+        End::Closed,
+        24,
+    );
     assert_eq!((outcome, taken), (Outcome::BufferTooSmall { size: 32 }, 20));
 
     let mut client = client(Command::COLLECT_TRACING, Continuation::Nettrace);
@@ -407,14 +452,16 @@ fn client_small_buffer_keeps_received_bytes() {
 #[test]
 fn client_reply_of_buffer_length_fits() {
     let mut buffer = [0; 24];
-    let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::ALL }, &mut buffer).unwrap();
+    let mut client =
+        Client::new(&EnablePerfMap { perf_map_type: PerfMapType::ALL }, &mut buffer).unwrap();
     client.sent(24).unwrap();
     buffer.copy_from_slice(OK_24);
     client.received(&buffer, 20).unwrap();
     assert_eq!(client.action(), ClientAction::Receive(20..24));
 }
 
-/// While something is to be sent, only the caller's timeout can end it: any other end is seen by the failing send.
+/// While something is to be sent, only the caller's timeout can end it: any other end is seen by
+/// the failing send.
 #[test]
 fn client_end_while_sending_is_time_out_only() {
     for (sent, request_sent) in [(0, false), (19, false)] {
@@ -424,7 +471,10 @@ fn client_end_while_sending_is_time_out_only() {
             assert_eq!(client.ended(end), Err(MisuseError::NotAsked));
             assert_eq!(client.action(), ClientAction::Send(sent..20));
             client.ended(End::TimedOut).unwrap();
-            assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::TimedOut, request_sent }));
+            assert_eq!(
+                client.action(),
+                ClientAction::Finished(Outcome::NoReply { end: End::TimedOut, request_sent })
+            );
         }
     }
 }
@@ -445,12 +495,18 @@ fn client_failed_send_reads_early_error() {
     let mut client = Client::new(&ProcessInfo2 {}, &mut buffer).unwrap();
     client.send_failed().unwrap();
     client.ended(End::Reset).unwrap();
-    assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::Reset, request_sent: false }));
+    assert_eq!(
+        client.action(),
+        ClientAction::Finished(Outcome::NoReply { end: End::Reset, request_sent: false })
+    );
 }
 
 #[test]
 fn client_descriptor_precedes_reply() {
-    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+    let request = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::EMPTY,
+    });
     let mut buffer = [0; 64];
     let mut client = Client::new(&request, &mut buffer).unwrap();
     assert_eq!(client.action(), ClientAction::Send(0..36));
@@ -466,15 +522,32 @@ fn client_descriptor_precedes_reply() {
 
 #[test]
 fn client_generic_ok_has_no_payload() {
-    let then = |command, continuation| match hear(client(command, continuation), OK_20, &Pieces(vec![64]), End::Closed, 64).0 {
+    let then = |command, continuation| match hear(
+        client(command, continuation),
+        OK_20,
+        &Pieces(vec![64]),
+        End::Closed,
+        64,
+    )
+    .0
+    {
         Outcome::Ok { size: 20, then } => then,
         other => panic!("{other:?}"),
     };
     assert_eq!(then(Command::RESUME_RUNTIME, Continuation::Close), AfterReply::Close);
     assert_eq!(then(Command::GENERATE_CORE_DUMP, Continuation::Close), AfterReply::AnotherReply);
-    assert_eq!(then(Command::COLLECT_TRACING, Continuation::Nettrace), AfterReply::Stream { session_id: None });
-    assert_eq!(then(Command::COLLECT_TRACING5, Continuation::UserEvents), AfterReply::UserEvents { session_id: None });
-    assert_eq!(then(Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock), AfterReply::Unknown);
+    assert_eq!(
+        then(Command::COLLECT_TRACING, Continuation::Nettrace),
+        AfterReply::Stream { session_id: None }
+    );
+    assert_eq!(
+        then(Command::COLLECT_TRACING5, Continuation::UserEvents),
+        AfterReply::UserEvents { session_id: None }
+    );
+    assert_eq!(
+        then(Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock),
+        AfterReply::Unknown
+    );
 }
 
 #[test]
@@ -491,7 +564,10 @@ fn client_second_reply_only_after_dump() {
         assert_eq!(dump.action(), ClientAction::Receive(0..20));
     }
     dump.ended(End::Closed).unwrap();
-    assert_eq!(dump.action(), ClientAction::Finished(Outcome::NoReply { end: End::Closed, request_sent: true }));
+    assert_eq!(
+        dump.action(),
+        ClientAction::Finished(Outcome::NoReply { end: End::Closed, request_sent: true })
+    );
     assert_eq!(dump.another_reply(), Err(MisuseError::NotAsked));
 
     let mut info = Client::new(&StopTracing { session_id: 0 }, &mut buffer).unwrap();
@@ -509,12 +585,19 @@ fn client_environment_length_matches_reply() {
     let mut server = Server::new();
     server.received(&buffer, len).unwrap();
     server.request(&buffer).unwrap();
-    let reply = dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply { n_incoming_bytes: 10, future: 0 };
+    let reply = dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply {
+        n_incoming_bytes: 10,
+        future: 0,
+    };
     server.respond(&reply, &mut buffer).unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(10) });
     assert_eq!(server.piece(&buffer, 11), Err(MisuseError::TooMany { asked: 10, said: 11 }));
-    assert_eq!(server.continuation_ended(), Err(MisuseError::NotAsked), "6 bytes are still to come");
+    assert_eq!(
+        server.continuation_ended(),
+        Err(MisuseError::NotAsked),
+        "6 bytes are still to come"
+    );
     server.piece(&buffer, 4).unwrap();
     server.sent(4).unwrap();
     let mut whole = server;

@@ -1,5 +1,6 @@
-//! Every recorded reply, line by line: its request is sent, the recorded bytes arrive in pieces of every size, and the client's
-//! outcome is the one in the vector's value, without reading a byte too many.
+//! Every recorded reply, line by line: its request is sent, the recorded bytes arrive in pieces of
+//! every size, and the client's outcome is the one in the vector's value, without reading a byte
+//! too many.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,9 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
-use dotnet_diagnostics_ipc::vectors::{self, Group, SourceKind, Subject, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{
+    self, Group, SourceKind, Subject, Test, Type, Value, Verdict,
+};
 
 /// What follows each reply on the connection, and is not part of it.
 const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";
@@ -16,9 +19,13 @@ const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";
 fn requests() -> BTreeMap<Command, Vec<u8>> {
     let mut requests = BTreeMap::new();
     for group in vectors::files().unwrap().into_iter().flat_map(|file| file.groups) {
-        let Some(command) = group.command.as_ref().filter(|_| group.kind == Type::Request) else { continue };
+        let Some(command) = group.command.as_ref().filter(|_| group.kind == Type::Request) else {
+            continue;
+        };
         let command: Command = command.parse().unwrap();
-        for test in group.tests.into_iter().filter(|test| test.result == Verdict::Valid && test.canonical) {
+        for test in
+            group.tests.into_iter().filter(|test| test.result == Verdict::Valid && test.canonical)
+        {
             requests.entry(command).or_insert_with(|| test.wire.unwrap());
         }
     }
@@ -28,19 +35,24 @@ fn requests() -> BTreeMap<Command, Vec<u8>> {
 fn recorded() -> Vec<(Group, Test)> {
     let files = vectors::files().unwrap();
     let groups = files.into_iter().flat_map(|file| file.groups);
-    let recorded =
-        groups.filter(|group| group.source.kind == SourceKind::Runtime && matches!(group.kind, Type::Reply | Type::Error));
-    recorded.flat_map(|group| group.tests.clone().into_iter().map(move |test| (group.clone(), test))).collect()
+    let recorded = groups.filter(|group| {
+        group.source.kind == SourceKind::Runtime && matches!(group.kind, Type::Reply | Type::Error)
+    });
+    recorded
+        .flat_map(|group| group.tests.clone().into_iter().map(move |test| (group.clone(), test)))
+        .collect()
 }
 
-/// A client's outcome for a reply, the reply in its buffer, and the bytes that were left on the connection.
+/// A client's outcome for a reply, the reply in its buffer, and the bytes that were left on the
+/// connection.
 struct Heard<'c> {
     outcome: Outcome,
     reply: Vec<u8>,
     left: &'c [u8],
 }
 
-/// Sends `request`, `sent` bytes at a time; `coming` arrives in pieces of `piece` bytes, none across byte `cut`.
+/// Sends `request`, `sent` bytes at a time; `coming` arrives in pieces of `piece` bytes, none
+/// across byte `cut`.
 fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> Heard<'c> {
     let all = coming.len();
     let mut buffer = vec![0xee; 65_535];
@@ -76,7 +88,11 @@ fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> 
             }
             ClientAction::Finished(outcome) => {
                 assert_eq!(fd_sent, continuation(request) == Some(Continuation::UserEvents));
-                return Heard { outcome, reply: buffer[..all - coming.len()].to_vec(), left: coming };
+                return Heard {
+                    outcome,
+                    reply: buffer[..all - coming.len()].to_vec(),
+                    left: coming,
+                };
             }
         }
     }
@@ -98,19 +114,22 @@ fn outcome_of(group: &Group, test: &Test, command: Command, request: &[u8]) -> O
     }
     let session_id = || value["sessionId"].as_str().map(|id| id.parse().unwrap());
     let then = match continuation(request).unwrap() {
-        Continuation::Close if command.set == Command::GENERATE_CORE_DUMP.set => AfterReply::AnotherReply,
+        Continuation::Close if command.set == Command::GENERATE_CORE_DUMP.set => {
+            AfterReply::AnotherReply
+        }
         Continuation::Close => AfterReply::Close,
         Continuation::Nettrace => AfterReply::Stream { session_id: session_id() },
-        Continuation::EnvironmentBlock => {
-            AfterReply::EnvironmentBlock { n_incoming_bytes: u32::try_from(value["nIncomingBytes"].as_u64().unwrap()).unwrap() }
-        }
+        Continuation::EnvironmentBlock => AfterReply::EnvironmentBlock {
+            n_incoming_bytes: u32::try_from(value["nIncomingBytes"].as_u64().unwrap()).unwrap(),
+        },
         Continuation::UserEvents => AfterReply::UserEvents { session_id: session_id() },
         other => panic!("{other:?} is none of one request"),
     };
     Outcome::Ok { size, then }
 }
 
-/// The request that a recorded message answers. A message that answers no specific command, such as a wrong magic, answers the simplest.
+/// The request that a recorded message answers. A message that answers no specific command, such as
+/// a wrong magic, answers the simplest.
 fn request_of(group: &Group, requests: &BTreeMap<Command, Vec<u8>>) -> (Command, Vec<u8>) {
     let command = group.command.as_ref().map_or(ProcessInfo::COMMAND, |name| name.parse().unwrap());
     (command, requests[&command].clone())
@@ -169,7 +188,12 @@ fn recorded_reply_cut_is_reported() {
                 0 => Outcome::NoReply { end: End::Closed, request_sent: true },
                 received => Outcome::Cut { received, end: End::Closed },
             };
-            assert_eq!(drive(&request, &wire[..len], usize::MAX, 0).outcome, expected, "tcId {} cut to {len}", test.tc_id);
+            assert_eq!(
+                drive(&request, &wire[..len], usize::MAX, 0).outcome,
+                expected,
+                "tcId {} cut to {len}",
+                test.tc_id
+            );
         }
     }
 }

@@ -1,13 +1,14 @@
 //! A server step by step: which acknowledgement leads where, and which are refused.
 
 use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
+    CheckOrder, End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction,
+    ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig, SessionReply, TracepointConfig,
-    TracepointSet, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig,
+    SessionReply, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -31,7 +32,10 @@ fn provider<'a>(name: &'a str, sets: &'a [TracepointSet<'a>]) -> UserEventsProvi
         provider_name: name.into(),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: "d".into(), tracepoints: Array::new(sets) },
+        config: TracepointConfig {
+            default_tracepoint_name: "d".into(),
+            tracepoints: Array::new(sets),
+        },
     }
 }
 
@@ -74,7 +78,8 @@ fn server_provider_limit_is_enforced() {
         };
         let mut buffer = [0; 256];
         let len = request.encode_message(&mut buffer).unwrap();
-        let mut server = Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
+        let mut server =
+            Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
         hear(&mut server, &buffer[..len]);
         let found = u32::try_from(providers.len()).unwrap();
         match server.request(&buffer).unwrap() {
@@ -87,11 +92,12 @@ fn server_provider_limit_is_enforced() {
     }
 }
 
-/// A fault that the kernel finds: a runtime answers after the descriptor, a strict server at once. A fault in the request itself:
-/// both answer at once (F-19, F-21).
+/// A fault that the kernel finds: a runtime answers after the descriptor, a strict server at once.
+/// A fault in the request itself: both answer at once (F-19, F-21).
 #[test]
 fn server_user_events_fault_answered_by_check_order() {
-    static TWICE: [TracepointSet<'_>; 1] = [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
+    static TWICE: [TracepointSet<'_>; 1] =
+        [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
     for (provider, late) in [(provider("P", &TWICE), true), (provider("", &[]), false)] {
         let providers = [provider];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
@@ -110,12 +116,19 @@ fn server_user_events_fault_answered_by_check_order() {
                 server.fd_received().unwrap();
             }
             let offset = u32::try_from(why.offset()).unwrap();
-            assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { kind: why.kind(), offset }));
+            assert_eq!(
+                server.action(),
+                ServerAction::Refuse(RefusalReason::OverLimit { kind: why.kind(), offset })
+            );
         }
     }
     // A session that streams never waits for a descriptor.
-    let session =
-        CollectTracing2 { circular_buffer_mb: 0, format: Format::NET_TRACE, request_rundown: false, providers: Array::EMPTY };
+    let session = CollectTracing2 {
+        circular_buffer_mb: 0,
+        format: Format::NET_TRACE,
+        request_rundown: false,
+        providers: Array::EMPTY,
+    };
     let mut buffer = [0; 64];
     let len = session.encode_message(&mut buffer).unwrap();
     let mut server = server(false);
@@ -173,7 +186,9 @@ fn server_environment_length_matches_announcement() {
     buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0");
     server.received(&buffer, 20).unwrap();
     assert!(matches!(server.request(&buffer), Ok(ParsedRequest::Request(_))));
-    server.respond(&ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 }, &mut buffer).unwrap();
+    server
+        .respond(&ProcessEnvironmentReply { n_incoming_bytes: 8, future: 0 }, &mut buffer)
+        .unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) });
     assert_eq!(server.piece(&[0; 4], 5), Err(MisuseError::BufferTooShort { needed: 5 }));
@@ -190,13 +205,20 @@ fn server_environment_length_matches_announcement() {
     assert_eq!(server.action(), ServerAction::Close);
 }
 
-/// A session of `user_events` keeps its connection until the client closes, and waits for a descriptor first (F-21, F-23).
+/// A session of `user_events` keeps its connection until the client closes, and waits for a
+/// descriptor first (F-21, F-23).
 #[test]
 fn server_client_gone_ends_session() {
-    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+    let request = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::EMPTY,
+    });
     let providers = [provider("P", &[])];
     assert!(request.check_limits().is_err());
-    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
+    let request = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::new(&providers),
+    });
     let mut buffer = [0; 256];
     let len = request.encode_message(&mut buffer).unwrap();
     let asked = || {
@@ -213,7 +235,9 @@ fn server_client_gone_ends_session() {
     server.fd_missing().unwrap();
     assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::NoDescriptor));
 
-    for (end, outcome) in [(End::Closed, ServerOutcome::Answered), (End::Reset, ServerOutcome::Answered)] {
+    for (end, outcome) in
+        [(End::Closed, ServerOutcome::Answered), (End::Reset, ServerOutcome::Answered)]
+    {
         let mut server = asked();
         server.fd_received().unwrap();
         server.respond(&SessionReply { session_id: 1 }, &mut [0; 64]).unwrap();

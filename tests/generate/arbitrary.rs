@@ -1,4 +1,5 @@
-//! Feature `arbitrary`: for any choices of a fuzzer, the generated value keeps the promises of its type.
+//! Feature `arbitrary`: for any choices of a fuzzer, the generated value keeps the promises of its
+//! type.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,19 +12,24 @@ use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{
-    CollectTracingWithoutFilterData, DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
+    CollectTracingWithoutFilterData, DraftCollectTracing, DraftErrorCode, OldReply, OldRequest,
+    SessionIdWidth,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionReply, StreamingProviderConfig, TracepointConfig,
-    UserEventsProviderConfig,
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionReply,
+    StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, encode_to_vec};
 use dotnet_diagnostics_ipc::port::{PortConfig, PortType, Ports, WritePorts};
-use dotnet_diagnostics_ipc::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest, Style};
+use dotnet_diagnostics_ipc::testing::arbitrary::{
+    Generate, Hostile, Made, MadeReply, MadeRequest, Style,
+};
 use dotnet_diagnostics_ipc::testing::strategies;
-use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord};
+use dotnet_diagnostics_ipc::user_events::{
+    Extension, ExtensionItem, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
+};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -171,7 +177,8 @@ proptest! {
     }
 }
 
-/// What a fuzzer's harness requests by `arbitrary()`, and how often each kind was generated from the same inputs.
+/// What a fuzzer's harness requests by `arbitrary()`, and how often each kind was generated from
+/// the same inputs.
 #[test]
 fn arbitrary_values_keep_type_promises() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -232,11 +239,13 @@ fn arbitrary_generates_every_kind_of_value() {
         let made = MadeRequest::new(&chosen, Style::Plain);
         *kinds.entry(format!("made request {}", name(&made.request()))).or_default() += 1;
         if let AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session)) = made.request() {
-            deep += u32::from(
-                session.providers.iter().any(|provider| provider.config.tracepoints.iter().any(|set| set.event_ids.len() > 1)),
-            );
+            deep += u32::from(session.providers.iter().any(|provider| {
+                provider.config.tracepoints.iter().any(|set| set.event_ids.len() > 1)
+            }));
         }
-        *kinds.entry(format!("made reply {}", name(&MadeReply::new(&chosen, Style::Plain).reply()))).or_default() += 1;
+        *kinds
+            .entry(format!("made reply {}", name(&MadeReply::new(&chosen, Style::Plain).reply())))
+            .or_default() += 1;
         let boundary = MadeRequest::new(&chosen, Style::Boundary);
         limits += u32::from(boundary.request().check_limits().is_err());
         over += u32::from(match boundary.request() {
@@ -245,17 +254,23 @@ fn arbitrary_generates_every_kind_of_value() {
             AnyRequest::CollectTracing4(request) => request.providers.len() == 1001,
             _ => false,
         });
-        match Message::decode_prefix(&Hostile::new(&chosen, Style::Plain).0).and_then(|(message, _)| message.request()) {
+        match Message::decode_prefix(&Hostile::new(&chosen, Style::Plain).0)
+            .and_then(|(message, _)| message.request())
+        {
             Ok(_) => taken += 1,
             Err(_) => refused += 1,
         }
     }
-    // 21 requests and an unknown one; 6 replies, errors, an unknown one and one without payload: both ways.
+    // 21 requests and an unknown one; 6 replies, errors, an unknown one and one without payload:
+    // both ways.
     assert_eq!(kinds.len(), 2 * (22 + 9), "{kinds:?}");
     assert!(kinds.values().all(|count| *count >= 8), "{kinds:?}");
     assert_eq!(counts.len(), 23, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 20), "{counts:?}");
-    assert!(deep > 10 && refused > 1000 && taken > 500 && over > 0 && limits > 500, "{deep} {refused} {taken} {over} {limits}");
+    assert!(
+        deep > 10 && refused > 1000 && taken > 500 && over > 0 && limits > 500,
+        "{deep} {refused} {taken} {over} {limits}"
+    );
 }
 
 /// `CollectTracing2` of `CollectTracing2(CollectTracing2 { …`.

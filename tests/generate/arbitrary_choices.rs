@@ -1,5 +1,5 @@
-//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a message that is one byte too short, does
-//! not find the faults they cause.
+//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a
+//! message that is one byte too short, does not find the faults they cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,11 @@ fn met<K: Ord>(mut look: impl FnMut(&[u8]) -> Option<K>) -> BTreeMap<K, u32> {
 /// Each kind, and no other, is at least one in twenty.
 #[track_caller]
 fn often(counts: &BTreeMap<&'static str, u32>, kinds: &[&'static str]) {
-    assert_eq!(counts.keys().copied().collect::<BTreeSet<_>>(), kinds.iter().copied().collect(), "{counts:?}");
+    assert_eq!(
+        counts.keys().copied().collect::<BTreeSet<_>>(),
+        kinds.iter().copied().collect(),
+        "{counts:?}"
+    );
     assert!(counts.values().all(|count| *count >= TRIES / 20), "{counts:?}");
 }
 
@@ -55,7 +59,8 @@ fn string_is_absent_text_or_not_text() {
         }),
         &["absent", "text", "units"],
     );
-    let longest = met(|chosen| borrowed::<IpcString<'_>>(chosen).map(|string| string.units().count()));
+    let longest =
+        met(|chosen| borrowed::<IpcString<'_>>(chosen).map(|string| string.units().count()));
     assert!(longest.keys().any(|len| *len > 20), "{longest:?}");
 }
 
@@ -67,7 +72,8 @@ fn array_items_follow_bytes() {
 
 #[test]
 fn entry_has_name_and_value() {
-    let counts = met(|chosen| borrowed::<Entry<'_>>(chosen).map(|entry| entry.name().units().count()));
+    let counts =
+        met(|chosen| borrowed::<Entry<'_>>(chosen).map(|entry| entry.name().units().count()));
     assert!(counts.keys().any(|len| *len > 20), "{counts:?}");
     assert!(counts.get(&0).is_none_or(|empty| *empty < TRIES / 2), "{counts:?}");
 }
@@ -76,9 +82,15 @@ fn entry_has_name_and_value() {
 fn code_is_named_or_not() {
     let kind = |code: HResult| if code.name().is_some() { "named" } else { "unnamed" };
     often(&met(|chosen| borrowed(chosen).map(kind)), &["named", "unnamed"]);
-    often(&met(|chosen| Some(kind(Made::<HResult>::new(chosen, Style::Plain).get()))), &["named", "unnamed"]);
+    often(
+        &met(|chosen| Some(kind(Made::<HResult>::new(chosen, Style::Plain).get()))),
+        &["named", "unnamed"],
+    );
     let named = met(|chosen| Made::<HResult>::new(chosen, Style::Plain).get().name());
-    assert!(HResult::NAMED.iter().all(|code| named.contains_key(code.name().unwrap())), "{named:?}");
+    assert!(
+        HResult::NAMED.iter().all(|code| named.contains_key(code.name().unwrap())),
+        "{named:?}"
+    );
 }
 
 #[test]
@@ -97,21 +109,32 @@ fn reply_is_ok_with_or_without_payload_or_error() {
 fn session_has_fields_of_its_layout() {
     let counts = met(|chosen| {
         let session: CollectTracingWithoutFilterData<'_> = borrowed(chosen)?;
-        Some(match (session.output_path.is_some(), session.format.is_some(), session.request_rundown.is_some()) {
-            (true, false, false) => "draft",
-            (false, true, false) => "CollectTracing",
-            (false, true, true) => "CollectTracing2",
-            _ => "of no layout",
-        })
+        Some(
+            match (
+                session.output_path.is_some(),
+                session.format.is_some(),
+                session.request_rundown.is_some(),
+            ) {
+                (true, false, false) => "draft",
+                (false, true, false) => "CollectTracing",
+                (false, true, true) => "CollectTracing2",
+                _ => "of no layout",
+            },
+        )
     });
     often(&counts, &["draft", "CollectTracing", "CollectTracing2"]);
 }
 
 #[test]
 fn port_suspends_or_not_and_connects_or_listens() {
-    let kinds =
-        met(|chosen| borrowed::<PortConfig<'_>>(chosen).map(|port| format!("{:?} {:?}", port.suspend_mode, port.port_type)));
-    assert_eq!(kinds.keys().collect::<Vec<_>>(), ["NoSuspend Connect", "NoSuspend Listen", "Suspend Connect", "Suspend Listen"]);
+    let kinds = met(|chosen| {
+        borrowed::<PortConfig<'_>>(chosen)
+            .map(|port| format!("{:?} {:?}", port.suspend_mode, port.port_type))
+    });
+    assert_eq!(
+        kinds.keys().collect::<Vec<_>>(),
+        ["NoSuspend Connect", "NoSuspend Listen", "Suspend Connect", "Suspend Listen"]
+    );
 }
 
 /// The address ends where it would end in the variable's text.
@@ -134,7 +157,11 @@ fn port_address_ends_at_separator() {
         }
     }
     assert!(seen.contains("/a"), "{seen:?}");
-    assert!(seen.iter().all(|address| !address.trim().is_empty() && !address.contains([';', ',', '\0'])), "{seen:?}");
+    assert!(
+        seen.iter()
+            .all(|address| !address.trim().is_empty() && !address.contains([';', ',', '\0'])),
+        "{seen:?}"
+    );
 }
 
 fn numbers(style: Style) -> BTreeMap<u64, u32> {
@@ -183,7 +210,8 @@ fn number_boundary_is_on_edges() {
 
 #[test]
 fn array_boundary_has_none_few_or_many() {
-    let lengths = |style| met(|chosen| Some(Made::<Array<'_, bool>>::new(chosen, style).get().len()));
+    let lengths =
+        |style| met(|chosen| Some(Made::<Array<'_, bool>>::new(chosen, style).get().len()));
     let counts = lengths(Style::Plain);
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 40]);
     assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
@@ -206,20 +234,36 @@ fn text_is_of_each_kind() {
         let counts = texts(style);
         let absent = TRIES - counts.values().sum::<u32>();
         assert!(absent > TRIES / 12 && absent < TRIES / 4, "{absent}");
-        for known in ["", "a", "Microsoft-Windows-DotNETRuntime", "A=1", "=C:=C:\\", "/tmp/\u{e9}.nettrace", "\u{1f600}"] {
+        for known in [
+            "",
+            "a",
+            "Microsoft-Windows-DotNETRuntime",
+            "A=1",
+            "=C:=C:\\",
+            "/tmp/\u{e9}.nettrace",
+            "\u{1f600}",
+        ] {
             assert!(counts[&units(known)] > TRIES / 80, "{known}");
         }
         for odd in [&[0][..], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]] {
             assert!(counts[odd] > TRIES / 80, "{odd:?}");
         }
         // Any units, one from each pair of bytes.
-        assert!(counts.keys().any(|units| units.len() == 12 && units.iter().any(|unit| *unit > 0x7f)));
+        assert!(
+            counts.keys().any(|units| units.len() == 12 && units.iter().any(|unit| *unit > 0x7f))
+        );
     }
-    let printable = |units: &&Vec<u16>| units.len() > 8 && units.iter().all(|unit| (0x20..0x80).contains(unit));
+    let printable =
+        |units: &&Vec<u16>| units.len() > 8 && units.iter().all(|unit| (0x20..0x80).contains(unit));
     assert!(texts(Style::Plain).keys().filter(printable).count() > 100);
-    // Around the limits: a pipe's name, the path of a socket, a tracepoint's name, the kernel's command.
+    // Around the limits: a pipe's name, the path of a socket, a tracepoint's name, the kernel's
+    // command.
     let boundary = texts(Style::Boundary);
-    let filled: BTreeSet<usize> = boundary.keys().filter(|units| units.iter().all(|unit| *unit == 0x78)).map(Vec::len).collect();
+    let filled: BTreeSet<usize> = boundary
+        .keys()
+        .filter(|units| units.iter().all(|unit| *unit == 0x78))
+        .map(Vec::len)
+        .collect();
     assert_eq!(filled, BTreeSet::from([0, 1, 31, 255, 256, 436, 437, 511]));
 }
 
@@ -228,7 +272,24 @@ fn guid_is_zero_all_ones_or_any() {
     let counts = met(|chosen| {
         Some(match Made::<Guid>::new(chosen, Style::Plain).bytes() {
             [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => "zero",
-            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => "ones",
+            [
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+            ] => "ones",
             _ => "any",
         })
     });
@@ -248,7 +309,9 @@ fn damaged(chosen: &[u8]) -> (Vec<u8>, Vec<u8>) {
 
 /// Where the damaged message differs from the valid one, except in its size.
 fn changed(valid: &[u8], hostile: &[u8]) -> Vec<usize> {
-    (0..valid.len().min(hostile.len())).filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at)).collect()
+    (0..valid.len().min(hostile.len()))
+        .filter(|at| valid[*at] != hostile[*at] && !(14..16).contains(at))
+        .collect()
 }
 
 /// The bit that differs, if it is the only one, and whether it was set.
@@ -290,17 +353,27 @@ fn damage_sets_and_clears_every_bit() {
 fn damage_mostly_gets_past_header() {
     let counts = met(|chosen| {
         let hostile = Hostile::new(chosen, Style::Plain).0;
-        let Some((header, _)) = hostile.split_first_chunk::<20>() else { return Some("shorter than a header") };
-        Some(match (header.starts_with(b"DOTNET_IPC_V1\0"), usize::from(u16::from_le_bytes([header[14], header[15]]))) {
-            (false, _) => "no magic",
-            (true, size) if size == hostile.len() => "its own size",
-            (true, _) => "another size",
-        })
+        let Some((header, _)) = hostile.split_first_chunk::<20>() else {
+            return Some("shorter than a header");
+        };
+        Some(
+            match (
+                header.starts_with(b"DOTNET_IPC_V1\0"),
+                usize::from(u16::from_le_bytes([header[14], header[15]])),
+            ) {
+                (false, _) => "no magic",
+                (true, size) if size == hostile.len() => "its own size",
+                (true, _) => "another size",
+            },
+        )
     });
     assert_eq!(counts.len(), 4, "{counts:?}");
     let share = |kind| f64::from(counts[kind]) / f64::from(TRIES);
     assert!(share("its own size") > 0.6 && share("its own size") < 0.95, "{counts:?}");
-    assert!(share("another size") > 0.02 && share("no magic") > 0.02 && share("no magic") < 0.3, "{counts:?}");
+    assert!(
+        share("another size") > 0.02 && share("no magic") > 0.02 && share("no magic") < 0.3,
+        "{counts:?}"
+    );
 }
 
 /// Doubling stops soon after the largest size of a message.
@@ -315,6 +388,7 @@ fn damage_stays_in_bounds() {
 fn arbitrary_same_bytes_same_value() {
     let string = |chosen: &[u8]| Made::<IpcString<'_>>::new(chosen, Style::Plain);
     let hostile = |chosen: &[u8]| Hostile::new(chosen, Style::Plain);
-    let counts = met(|chosen| Some(string(chosen) == string(chosen) && hostile(chosen) == hostile(chosen)));
+    let counts =
+        met(|chosen| Some(string(chosen) == string(chosen) && hostile(chosen) == hostile(chosen)));
     assert_eq!(counts, BTreeMap::from([(true, TRIES)]));
 }

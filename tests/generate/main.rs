@@ -1,4 +1,5 @@
-//! Generated inputs: `Arbitrary`, the strategies for proptest, and the bodies of the fuzz targets over their corpora.
+//! Generated inputs: `Arbitrary`, the strategies for proptest, and the bodies of the fuzz targets
+//! over their corpora.
 
 #[cfg(all(feature = "cli", feature = "fuzzing"))]
 #[allow(dead_code, reason = "a part of the tool")]

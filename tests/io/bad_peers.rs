@@ -1,4 +1,5 @@
-//! Endpoints without a runtime, or with one that misbehaves: a named error within the deadline, and bounded memory.
+//! Endpoints without a runtime, or with one that misbehaves: a named error within the deadline, and
+//! bounded memory.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
@@ -10,10 +11,12 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{
-    Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport, Until,
+    Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport,
+    Until,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing5, EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig,
+    UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -55,8 +58,13 @@ impl Peer {
     /// A client of it with the same deadline for every phase.
     fn client(&self) -> Client {
         let each = Some(DEADLINE);
-        let deadlines =
-            Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, ..Deadlines::NONE };
+        let deadlines = Deadlines {
+            connect: each,
+            send: each,
+            reply: ReplyWithin::Fixed(each),
+            continuation: each,
+            ..Deadlines::NONE
+        };
         Client::new(Endpoint::socket(&self.socket)).with_deadlines(deadlines)
     }
 }
@@ -86,7 +94,10 @@ fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error
     let error = call().unwrap_err();
     let took = began.elapsed();
     assert!(took < DEADLINE + LATE, "{error} after {took:?}");
-    assert!(took >= DEADLINE || !matches!(error.kind(), ErrorKind::TimedOut), "{error} after {took:?}");
+    assert!(
+        took >= DEADLINE || !matches!(error.kind(), ErrorKind::TimedOut),
+        "{error} after {took:?}"
+    );
     error
 }
 
@@ -111,7 +122,10 @@ fn path_without_socket_is_refused() {
     fs::create_dir(at("directory")).unwrap();
     for name in ["file", "directory"] {
         let error = failing(|| asking(at(name)));
-        assert!(matches!(error.kind(), ErrorKind::Untrusted(_) | ErrorKind::NotAnEndpoint(_)), "{error:?}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Untrusted(_) | ErrorKind::NotAnEndpoint(_)),
+            "{error:?}"
+        );
         eprintln!("{name}: {error}");
     }
     crate::leave_stale(at("dead"));
@@ -122,13 +136,16 @@ fn path_without_socket_is_refused() {
     eprintln!("a datagram socket: {error}");
 }
 
-/// A path too long for an address can still be reached through its directory, unless its name alone is too long.
+/// A path too long for an address can still be reached through its directory, unless its name alone
+/// is too long.
 #[test]
 fn path_too_long_is_reached_by_its_directory_or_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (len, name) in [(109, 10), (300, 60), (300, 90)] {
         let mut path = directory.path().to_str().unwrap().to_owned();
-        path.extend(std::iter::repeat_n("/d", len).flat_map(str::chars).take(len - path.len() - name - 1));
+        path.extend(
+            std::iter::repeat_n("/d", len).flat_map(str::chars).take(len - path.len() - name - 1),
+        );
         let deep = PathBuf::from(path.trim_end_matches('/'));
         fs::create_dir_all(&deep).unwrap();
         let path = deep.join("s".repeat(len - deep.as_os_str().len() - 1));
@@ -153,7 +170,11 @@ fn path_too_long_is_reached_by_its_directory_or_refused() {
 fn process_without_runtime_is_refused() {
     // This test; and an id that cannot exist, because it is beyond the largest.
     for process_id in [std::process::id(), 1 << 30] {
-        let error = assert_error!(Client::new(Endpoint::process(process_id)).process_info(), Find, ErrorKind::NotFound(_));
+        let error = assert_error!(
+            Client::new(Endpoint::process(process_id)).process_info(),
+            Find,
+            ErrorKind::NotFound(_)
+        );
         eprintln!("{error}");
     }
 }
@@ -196,7 +217,8 @@ fn peer_not_reading_times_out_in_phase() {
 
         fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
             let transport = Endpoint::socket(&self.0).connect(until)?;
-            rustix::net::sockopt::set_socket_send_buffer_size(&transport, 0).map_err(|errno| Error::connecting(errno.into()))?;
+            rustix::net::sockopt::set_socket_send_buffer_size(&transport, 0)
+                .map_err(|errno| Error::connecting(errno.into()))?;
             Ok(transport)
         }
     }
@@ -206,12 +228,21 @@ fn peer_not_reading_times_out_in_phase() {
     // Nothing accepts: sent bytes stay in the buffer.
     let _listener = UnixListener::bind(&socket).unwrap();
     let each = Some(Duration::from_millis(20));
-    let deadlines = Deadlines { connect: each, send: each, reply: ReplyWithin::Fixed(each), continuation: each, ..Deadlines::NONE };
+    let deadlines = Deadlines {
+        connect: each,
+        send: each,
+        reply: ReplyWithin::Fixed(each),
+        continuation: each,
+        ..Deadlines::NONE
+    };
     let client = || Client::new(Narrow(socket.clone())).with_deadlines(deadlines);
     let long = "v".repeat(30_000);
     let set = SetEnvironmentVariable { name: "N".into(), value: long.as_str().into() };
     let error = client().call(&set).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
 
     // At some length the request just fits in, and then the byte with the descriptor does not.
     let mut phases = Vec::new();
@@ -223,11 +254,16 @@ fn peer_not_reading_times_out_in_phase() {
             provider_name: name.as_str().into(),
             arguments: IpcString::ABSENT,
             filter: EventFilter::ALL,
-            config: TracepointConfig { default_tracepoint_name: "t".into(), tracepoints: Array::EMPTY },
+            config: TracepointConfig {
+                default_tracepoint_name: "t".into(),
+                tracepoints: Array::EMPTY,
+            },
         }];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
-        // Each connection is dropped when it is given up, but keeps its place in the backlog: the listener has room for all of them.
-        let error = client().user_events(&CollectTracing5::UserEvents(session), io::stdin()).unwrap_err();
+        // Each connection is dropped when it is given up, but keeps its place in the backlog: the
+        // listener has room for all of them.
+        let error =
+            client().user_events(&CollectTracing5::UserEvents(session), io::stdin()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error:?}");
         phases.push(error.phase());
         if error.phase() == Phase::Send {
@@ -240,7 +276,8 @@ fn peer_not_reading_times_out_in_phase() {
 
 #[test]
 fn peer_trickling_times_out_at_call_deadline() {
-    // One byte each 10 ms: the deadline passes before the reply is complete, though no single byte is late.
+    // One byte each 10 ms: the deadline passes before the reply is complete, though no single byte
+    // is late.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         for byte in INFO {
@@ -254,7 +291,8 @@ fn peer_trickling_times_out_at_call_deadline() {
     let patient = peer.client().with_deadlines(Deadlines::DEFAULT).process_info().unwrap();
     assert_eq!(patient.payload().unwrap().process_id, 1);
 
-    // In an environment block the deadline is between two bytes; the whole call may have one as well.
+    // In an environment block the deadline is between two bytes; the whole call may have one as
+    // well.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(100_000))?;
@@ -267,7 +305,11 @@ fn peer_trickling_times_out_at_call_deadline() {
     });
     let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
     let client = peer.client().with_deadlines(whole);
-    assert_error!(client.environment().and_then(|block| block.for_each(|_| ())), Continuation, ErrorKind::TimedOut);
+    assert_error!(
+        client.environment().and_then(|block| block.for_each(|_| ())),
+        Continuation,
+        ErrorKind::TimedOut
+    );
 }
 
 #[test]
@@ -280,7 +322,9 @@ fn peer_closing_after_any_byte_is_ended() {
         let received = len as u64;
         let error = failing(|| peer.client().process_info());
         assert_eq!(error.phase(), Phase::Reply);
-        let ErrorKind::Ended { end: End::Closed, received: counted } = error.kind() else { panic!("{error:?}") };
+        let ErrorKind::Ended { end: End::Closed, received: counted } = error.kind() else {
+            panic!("{error:?}")
+        };
         assert_eq!(*counted, received);
     }
     let peer = Peer::new(|mut stream| {
@@ -299,7 +343,11 @@ fn peer_closing_before_reading_is_ended() {
     });
     for _ in 0..50 {
         let error = failing(|| peer.client().process_info());
-        assert!(error.phase() == Phase::Reply && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }), "{error:?}");
+        assert!(
+            error.phase() == Phase::Reply
+                && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }),
+            "{error:?}"
+        );
     }
 }
 
@@ -311,7 +359,8 @@ fn environment_of(n_incoming_bytes: u32) -> Vec<u8> {
 /// The resident memory of the process, in bytes.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
     kib.unwrap().parse::<u64>().unwrap() << 10
 }
 
@@ -363,10 +412,18 @@ fn environment_of_4_gib_takes_no_memory() {
             }
         })
         .unwrap_err();
-    assert!(error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::TimedOut), "{error:?}");
+    assert!(
+        error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::TimedOut),
+        "{error:?}"
+    );
     assert!(began.elapsed() < Duration::from_secs(1) + LATE);
     let grown = most.max(resident()).saturating_sub(before);
-    eprintln!("{} MiB came in {:?}, and the process grew by {} KiB", (entries * 8) >> 20, began.elapsed(), grown >> 10);
+    eprintln!(
+        "{} MiB came in {:?}, and the process grew by {} KiB",
+        (entries * 8) >> 20,
+        began.elapsed(),
+        grown >> 10
+    );
     assert!(entries * 8 > 1 << 20, "{entries}");
     assert!(grown < 16 << 20, "{grown} bytes");
 
@@ -381,7 +438,11 @@ fn environment_of_4_gib_takes_no_memory() {
     let client = peer.client().with_deadlines(everything());
     let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
     let error = block.for_each(|_| ()).unwrap_err();
-    assert!(error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::LimitExceeded { .. }), "{error:?}");
+    assert!(
+        error.phase() == Phase::Continuation
+            && matches!(error.kind(), ErrorKind::LimitExceeded { .. }),
+        "{error:?}"
+    );
     let grown = resident().saturating_sub(before);
     assert!(grown < 16 << 20, "{grown} bytes");
 }
@@ -395,7 +456,11 @@ fn environment_missing_block_times_out() {
         until_it_goes(stream)
     });
     let client = peer.client();
-    assert_error!(client.environment().and_then(|block| block.for_each(|_| ())), Continuation, ErrorKind::TimedOut);
+    assert_error!(
+        client.environment().and_then(|block| block.for_each(|_| ())),
+        Continuation,
+        ErrorKind::TimedOut
+    );
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(100))?;

@@ -1,5 +1,5 @@
-//! Closed peers, on a system that then refuses every socket option. macOS does; here a library that is loaded before
-//! libc does the same.
+//! Closed peers, on a system that then refuses every socket option. macOS does; here a library that
+//! is loaded before libc does the same.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,30 +19,42 @@ use crate::{alone_with, is_alone};
 const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 /// The reply to `ProcessEnvironment`, and a block of one entry, `A=b`.
-const ENVIRONMENT: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0";
+const ENVIRONMENT: &[u8] =
+    b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0\x01\0\0\0\x04\0\0\0A\0=\0b\0\0\0";
 
-/// Runs `test` in a separate process in which `setsockopt` fails after the peer has closed. Returns whether this is that process.
+/// Runs `test` in a separate process in which `setsockopt` fails after the peer has closed. Returns
+/// whether this is that process.
 #[track_caller]
 fn without_options<T: Fn()>(test: T) -> bool {
     if is_alone() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         drop(theirs);
-        assert_eq!(ours.set_read_timeout(None).unwrap_err().raw_os_error(), Some(rustix::io::Errno::INVAL.raw_os_error()));
+        assert_eq!(
+            ours.set_read_timeout(None).unwrap_err().raw_os_error(),
+            Some(rustix::io::Errno::INVAL.raw_os_error())
+        );
         return true;
     }
     let directory = tempfile::tempdir().unwrap();
     let library = directory.path().join("xnu.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/xnu_setsockopt.c");
     let compiled = Command::new("cc")
-        // It is loaded into this program, which may be 32-bit on a 64-bit machine, where the kernel's headers are 64-bit.
-        .args(if cfg!(target_arch = "x86") { &["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"][..] } else { &[] })
+        // It is loaded into this program, which may be 32-bit on a 64-bit machine, where the
+        // kernel's headers are 64-bit.
+        .args(if cfg!(target_arch = "x86") {
+            &["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"][..]
+        } else {
+            &[]
+        })
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .args([&library, &source])
         .arg("-ldl")
         .output();
     match compiled {
-        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
         Err(error) => {
             eprintln!("SKIPPED {}:{}: there is no C compiler, cc: {error}", file!(), line!());
             return false;
@@ -66,12 +78,17 @@ fn client_peer_closed_before_connection_is_taken_reply_is_read() {
     }
     for deadlines in [Deadlines::DEFAULT, Deadlines::NONE] {
         let transport = UnixTransport::new(closed_after(DONE));
-        let answer = Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
+        let answer =
+            Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
         assert!(answer.result().is_success());
     }
     let transport = UnixTransport::new(closed_after(ENVIRONMENT));
     let mut entries = Vec::new();
-    Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+    Connection::new(transport)
+        .environment()
+        .unwrap()
+        .for_each(|entry| entries.push(entry.text().to_string()))
+        .unwrap();
     assert_eq!(entries, ["A=b"]);
 }
 
@@ -85,7 +102,8 @@ fn client_peer_closed_after_connection_is_taken_reply_is_read() {
         let transport = UnixTransport::new(ours);
         theirs.write_all(DONE).unwrap();
         drop(theirs);
-        let answer = Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
+        let answer =
+            Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
         assert!(answer.result().is_success());
     }
 }
@@ -98,14 +116,22 @@ fn transport_peer_closed_between_reads_rest_is_read() {
     }
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let (mut transport, mut bytes) = (UnixTransport::new(ours), [0; 4]);
-    let until = Until { deadline: Instant::now().checked_add(Duration::from_millis(20)), canceller: None };
+    let until =
+        Until { deadline: Instant::now().checked_add(Duration::from_millis(20)), canceller: None };
     assert!(matches!(transport.receive(&mut bytes, &until), Err(Stopped::TimedOut)));
     theirs.write_all(b"rest").unwrap();
     drop(theirs);
-    let soon = Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), canceller: None };
+    let soon =
+        Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), canceller: None };
     assert_eq!(transport.receive(&mut bytes[..1], &Until::FOREVER).unwrap(), 1);
     assert_eq!(transport.receive(&mut bytes[1..], &soon).unwrap(), 3);
-    assert_eq!((transport.receive(&mut [0], &Until::FOREVER).unwrap(), transport.receive(&mut [0], &soon).unwrap()), (0, 0));
+    assert_eq!(
+        (
+            transport.receive(&mut [0], &Until::FOREVER).unwrap(),
+            transport.receive(&mut [0], &soon).unwrap()
+        ),
+        (0, 0)
+    );
     assert_eq!(&bytes, b"rest");
 }
 
@@ -119,7 +145,8 @@ impl Handler for Counting {
     }
 }
 
-/// Clients that have gone before they are accepted: their requests are carried out, and the next one is served.
+/// Clients that have gone before they are accepted: their requests are carried out, and the next
+/// one is served.
 #[test]
 fn server_client_gone_before_accept_next_is_served() {
     if !without_options(server_client_gone_before_accept_next_is_served) {
@@ -127,7 +154,8 @@ fn server_client_gone_before_accept_next_is_served() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
-    let (listener, shutdown, counting) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap(), Counting::default());
+    let (listener, shutdown, counting) =
+        (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap(), Counting::default());
     drop(UnixStream::connect(&path).unwrap());
     UnixStream::connect(&path).unwrap().write_all(RESUME).unwrap();
     let mut client = UnixStream::connect(&path).unwrap();

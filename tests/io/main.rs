@@ -1,4 +1,5 @@
-//! The adapters over real sockets and pipes: clients, servers, diagnostic ports, discovery, and peers that misbehave.
+//! The adapters over real sockets and pipes: clients, servers, diagnostic ports, discovery, and
+//! peers that misbehave.
 
 mod auto_traits;
 #[cfg(target_os = "linux")]
@@ -19,8 +20,9 @@ mod tokio;
 #[cfg(windows)]
 mod windows;
 
-/// Runs `test` in a separate process, because it changes or measures something of the whole process: the limit of descriptors, memory, threads.
-/// Returns whether this is that process: the test continues only there.
+/// Runs `test` in a separate process, because it changes or measures something of the whole
+/// process: the limit of descriptors, memory, threads. Returns whether this is that process: the
+/// test continues only there.
 #[cfg(unix)]
 #[track_caller]
 fn alone<T: Fn()>(test: T) -> bool {
@@ -39,14 +41,19 @@ fn is_alone() -> bool {
 /// The same in a process that is started differently.
 #[cfg(unix)]
 #[track_caller]
-fn alone_with<T: Fn()>(_test: T, change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command) -> bool {
+fn alone_with<T: Fn()>(
+    _test: T,
+    change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
+) -> bool {
     if is_alone() {
         return true;
     }
     let (_, name) = std::any::type_name::<T>().split_once("::").unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = change(command.args(["--exact", "--nocapture", name]).env(INSIDE, "1")).output().unwrap();
-    let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output =
+        change(command.args(["--exact", "--nocapture", name]).env(INSIDE, "1")).output().unwrap();
+    let (said, complaints) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.contains("1 passed"), "{said}{complaints}");
     false
 }

@@ -13,17 +13,22 @@ use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Endpoint;
-use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Error, ErrorKind, Phase};
+use dotnet_diagnostics_ipc::io::{
+    AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Error, ErrorKind, Phase,
+};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo3, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
+use tokio::io::{
+    AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf,
+};
 
 const ROOM: [usize; 3] = [1, 7, 4096];
 
-/// A runtime that reads `len` bytes of request, sends `says`, and closes. The pipe between holds `room` bytes.
+/// A runtime that reads `len` bytes of request, sends `says`, and closes. The pipe between holds
+/// `room` bytes.
 fn peer(room: usize, len: usize, says: &'static [u8]) -> DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(room);
     tokio::spawn(async move {
@@ -68,24 +73,43 @@ async fn tokio_environment_is_read_by_entry() {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
         let connection = AsyncConnection::new(peer(room, 20, says));
-        connection.environment(EnvironmentLimits::DEFAULT, |entry| entries.push(entry.text().to_string())).await.unwrap();
+        connection
+            .environment(EnvironmentLimits::DEFAULT, |entry| entries.push(entry.text().to_string()))
+            .await
+            .unwrap();
         assert_eq!(entries, ["A=b", "="]);
 
         let limits = EnvironmentLimits { max_bytes: 23, ..EnvironmentLimits::DEFAULT };
-        let error = AsyncConnection::new(peer(room, 20, says)).environment(limits, |_| panic!()).await.unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::LimitExceeded { limit: 23 })), "{error}");
+        let error = AsyncConnection::new(peer(room, 20, says))
+            .environment(limits, |_| panic!())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(
+                (error.phase(), error.kind()),
+                (Phase::Continuation, ErrorKind::LimitExceeded { limit: 23 })
+            ),
+            "{error}"
+        );
 
-        let cut =
-            AsyncConnection::new(peer(room, 20, &says[..40])).environment(EnvironmentLimits::DEFAULT, |_| {}).await.unwrap_err();
+        let cut = AsyncConnection::new(peer(room, 20, &says[..40]))
+            .environment(EnvironmentLimits::DEFAULT, |_| {})
+            .await
+            .unwrap_err();
         assert!(matches!(cut.kind(), ErrorKind::Ended { end: End::Closed, received: 14 }), "{cut}");
     }
 }
 
 #[tokio::test]
 async fn tokio_non_reply_is_named() {
-    let call = async |says: &'static [u8]| AsyncConnection::new(peer(64, 20, says)).call(&ProcessInfo3 {}).await.unwrap_err();
+    let call = async |says: &'static [u8]| {
+        AsyncConnection::new(peer(64, 20, says)).call(&ProcessInfo3 {}).await.unwrap_err()
+    };
     let http = call(b"HTTP/1.1 400 Bad Request").await;
-    assert!(matches!((http.phase(), http.kind()), (Phase::Reply, ErrorKind::Malformed(_))), "{http}");
+    assert!(
+        matches!((http.phase(), http.kind()), (Phase::Reply, ErrorKind::Malformed(_))),
+        "{http}"
+    );
     let cut = call(b"DOTNET_IPC_V1\0\x18\0\xff").await;
     assert!(matches!(cut.kind(), ErrorKind::Ended { end: End::Closed, received: 17 }), "{cut}");
     let refused = call(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80").await;
@@ -107,13 +131,17 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
         provider_name: IpcString::new("P"),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: IpcString::new("t"), tracepoints: Array::EMPTY },
+        config: TracepointConfig {
+            default_tracepoint_name: IpcString::new("t"),
+            tracepoints: Array::EMPTY,
+        },
     }]),
 });
 
 #[tokio::test]
 async fn tokio_user_events_are_unsupported() {
-    let error = AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
+    let error =
+        AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
     assert_eq!(error.to_string(), "sending the request: not a streaming session");
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let error = AsyncConnection::new(ours).call(&USER_EVENTS).await.unwrap_err();
@@ -124,7 +152,11 @@ async fn tokio_user_events_are_unsupported() {
 
 #[tokio::test]
 async fn tokio_call_over_limit_is_sent_only_unchecked() {
-    let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
+    let dump = GenerateCoreDump3 {
+        dump_name: "/d".into(),
+        dump_type: DumpType(9),
+        flags: DumpFlags::NONE,
+    };
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let error = AsyncConnection::new(ours).call(&dump).await.unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
@@ -139,11 +171,19 @@ async fn tokio_reply_of_any_length_is_read_whole() {
     // 20 + 8 + 16 + (4 + 2 × 20,000) + 4 + 4
     static SAYS: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let length = &20_000u32.to_le_bytes();
-        [&b"DOTNET_IPC_V1\0\x78\x9c\xff\0\0\0"[..], &[0; 24], length, &[b'x', 0].repeat(19_999), &[0; 10]].concat()
+        [
+            &b"DOTNET_IPC_V1\0\x78\x9c\xff\0\0\0"[..],
+            &[0; 24],
+            length,
+            &[b'x', 0].repeat(19_999),
+            &[0; 10],
+        ]
+        .concat()
     });
     let said = SAYS.as_slice();
     for room in ROOM {
-        let answer = AsyncConnection::new(peer(room, 20, said)).call(&ProcessInfo {}).await.unwrap();
+        let answer =
+            AsyncConnection::new(peer(room, 20, said)).call(&ProcessInfo {}).await.unwrap();
         assert!(answer.message() == said);
         assert_eq!(answer.payload().unwrap().command_line, "x".repeat(19_999).as_str());
     }
@@ -153,7 +193,10 @@ async fn tokio_reply_of_any_length_is_read_whole() {
 async fn tokio_environment_ok_without_size_is_malformed() {
     let connection = AsyncConnection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
     let error = connection.environment(EnvironmentLimits::DEFAULT, |_| panic!()).await.unwrap_err();
-    assert_eq!(error.to_string(), "waiting for the reply: the runtime did not report the size of the environment");
+    assert_eq!(
+        error.to_string(),
+        "waiting for the reply: the runtime did not report the size of the environment"
+    );
 }
 
 #[tokio::test]
@@ -175,13 +218,21 @@ async fn tokio_closed_peer_is_reported() {
 struct Reset;
 
 impl AsyncRead for Reset {
-    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
     }
 }
 
 impl AsyncWrite for Reset {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Poll::Ready(Ok(bytes.len()))
     }
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -199,8 +250,8 @@ async fn tokio_reset_differs_from_close() {
     assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
 }
 
-/// Answers any request with the next of `says`, over a pipe in memory. More can be sent over the ends that
-/// it keeps.
+/// Answers any request with the next of `says`, over a pipe in memory. More can be sent over the
+/// ends that it keeps.
 #[derive(Default)]
 struct Peer {
     says: Mutex<VecDeque<&'static [u8]>>,
@@ -218,7 +269,8 @@ impl AsyncConnect for Peer {
 
     async fn connect(&self) -> Result<DuplexStream, Error> {
         let says = self.says.lock().unwrap().pop_front();
-        let says = says.ok_or_else(|| Error::connecting(io::ErrorKind::ConnectionRefused.into()))?;
+        let says =
+            says.ok_or_else(|| Error::connecting(io::ErrorKind::ConnectionRefused.into()))?;
         let (ours, mut theirs) = tokio::io::duplex(4096);
         theirs.write_all(says).await.map_err(Error::connecting)?;
         self.ends.lock().unwrap().push(theirs);
@@ -246,7 +298,10 @@ async fn tokio_client_connects_for_each_command() {
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
     assert_eq!(client.stop_tracing(7).await.unwrap(), Some(42));
     let error = client.process_info().await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))),
+        "{error:?}"
+    );
     let asked: [&[u8]; 3] = [
         b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0",
         b"DOTNET_IPC_V1\0\x24\0\x04\x03\0\0\x02\0\0\0A\0\0\0\x02\0\0\x001\0\0\0",
@@ -270,18 +325,25 @@ async fn tokio_phase_ends_at_its_deadline() {
             std::future::pending().await
         }
     }
-    let timed_out =
-        |error: Error, phase| assert!(matches!(error.kind(), ErrorKind::TimedOut) && error.phase() == phase, "{error:?}");
+    let timed_out = |error: Error, phase| {
+        assert!(matches!(error.kind(), ErrorKind::TimedOut) && error.phase() == phase, "{error:?}");
+    };
     timed_out(AsyncClient::new(Nowhere).process_info().await.unwrap_err(), Phase::Connect);
 
     let began = tokio::time::Instant::now();
     let client = AsyncClient::new(Peer::saying(&[b"", b"", b""]));
     timed_out(client.process_info().await.unwrap_err(), Phase::Reply);
     assert_eq!(began.elapsed().as_secs(), 5);
-    let attach = AttachProfiler { attach_timeout: 7000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
+    let attach = AttachProfiler {
+        attach_timeout: 7000,
+        profiler_guid: Guid::NIL,
+        profiler_path: "/p".into(),
+        client_data: b"",
+    };
     timed_out(client.attach_profiler(&attach).await.unwrap_err(), Phase::Reply);
     assert_eq!(began.elapsed().as_secs(), 5 + 12);
-    let whole = client.with_deadlines(Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT });
+    let whole = client
+        .with_deadlines(Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT });
     timed_out(whole.process_info().await.unwrap_err(), Phase::Reply);
     assert_eq!(began.elapsed().as_secs(), 5 + 12 + 1);
 
@@ -289,7 +351,10 @@ async fn tokio_phase_ends_at_its_deadline() {
     timed_out(AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
     let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0";
     let client = AsyncClient::new(Peer::saying(&[says]));
-    timed_out(client.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err(), Phase::Continuation);
+    timed_out(
+        client.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err(),
+        Phase::Continuation,
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,11 +369,24 @@ async fn tokio_fallback_deadline_covers_all_connections() {
         }
     }
     let request = streaming();
-    let deadlines = |whole| Deadlines { whole: Some(Duration::from_secs(whole)), ..Deadlines::DEFAULT };
+    let deadlines =
+        |whole| Deadlines { whole: Some(Duration::from_secs(whole)), ..Deadlines::DEFAULT };
     let client = AsyncClient::new(Slow);
-    let error = client.clone().with_deadlines(deadlines(5)).trace_by(TracingFallback::new(&request)).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
-    let error = client.with_deadlines(deadlines(30)).trace_by(TracingFallback::new(&request)).await.unwrap_err();
+    let error = client
+        .clone()
+        .with_deadlines(deadlines(5))
+        .trace_by(TracingFallback::new(&request))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
+    let error = client
+        .with_deadlines(deadlines(30))
+        .trace_by(TracingFallback::new(&request))
+        .await
+        .unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
 }
 
@@ -353,7 +431,8 @@ async fn tokio_trace_is_read_while_stopped() {
 async fn tokio_silent_trace_can_be_read_again() {
     let peer = Peer::saying(&[SESSION]);
     let deadlines = Deadlines { stream: Some(Duration::from_secs(3)), ..Deadlines::DEFAULT };
-    let mut trace = AsyncClient::new(&peer).with_deadlines(deadlines).trace(&COLLECT).await.unwrap();
+    let mut trace =
+        AsyncClient::new(&peer).with_deadlines(deadlines).trace(&COLLECT).await.unwrap();
     let began = tokio::time::Instant::now();
     for _ in 0..2 {
         let error = trace.read(&mut [0; 8]).await.unwrap_err();
@@ -367,7 +446,10 @@ async fn tokio_silent_trace_can_be_read_again() {
     drop(end);
     assert_eq!(trace.read(&mut [0; 8]).await.unwrap(), 0);
     let error = trace.check_complete().unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Incomplete { end: End::Closed, received: 8 }), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Incomplete { end: End::Closed, received: 8 }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -402,16 +484,28 @@ async fn tokio_endpoint_is_checked_before_sending() {
     let path = directory.path().join("socket");
     let call = async |endpoint| AsyncClient::new(endpoint).resume().await;
     let error = call(Endpoint::socket(&path)).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
+        "{error:?}"
+    );
     let error = call(Endpoint::process(u32::MAX)).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
+        "{error:?}"
+    );
     let error = call(Endpoint::pipe("dotnet-diagnostic-12")).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Unsupported(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Unsupported(_))),
+        "{error:?}"
+    );
 
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let error = call(Endpoint::socket(&path)).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Trust, ErrorKind::Untrusted(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Trust, ErrorKind::Untrusted(_))),
+        "{error:?}"
+    );
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let answer = async {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -423,7 +517,10 @@ async fn tokio_endpoint_is_checked_before_sending() {
     drop(listener);
     crate::until_nobody_listens(&path);
     let error = call(Endpoint::socket(&path)).await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))),
+        "{error:?}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -437,7 +534,10 @@ async fn tokio_endpoint_full_backlog_is_waited_for() {
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let client = AsyncClient::new(Endpoint::socket(&path));
     let error = client.clone().with_deadlines(deadlines).resume().await.unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     let room = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
         listener.accept().unwrap()

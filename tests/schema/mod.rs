@@ -19,7 +19,9 @@ impl Schema {
     pub(crate) fn at(path: &Path) -> Self {
         let mut schemas = Schemas::new();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        let index = Compiler::new().compile(file.to_str().unwrap(), &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
+        let index = Compiler::new()
+            .compile(file.to_str().unwrap(), &mut schemas)
+            .unwrap_or_else(|error| panic!("{error:#}"));
         Self { schemas, index }
     }
 

@@ -25,7 +25,8 @@ pub fn count(name: &str, measured: &mut dyn FnMut()) {
 fn request(code: usize, argument: usize) -> usize {
     let arguments = [code, argument, 0, 0, 0, 0];
     let mut result = 0usize;
-    // Four rotations that change nothing, and a swap of a register with itself: valgrind reads that as a request.
+    // Four rotations that change nothing, and a swap of a register with itself: valgrind reads that
+    // as a request.
     unsafe {
         core::arch::asm!(
             "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",

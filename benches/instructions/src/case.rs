@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-/// One thing to do, done by several contenders: `ours`, `ck` (the fewest sound checks, straight-line), `unchecked`, `memcpy`, …
+/// One thing to do, done by several contenders: `ours`, `ck` (the fewest sound checks,
+/// straight-line), `unchecked`, `memcpy`, …
 pub struct Case {
     /// What is done.
     pub name: String,
@@ -37,7 +38,8 @@ impl Case {
         })
     }
 
-    /// Adds a contender that writes `expected` to the front of a buffer and says how many bytes that are.
+    /// Adds a contender that writes `expected` to the front of a buffer and says how many bytes
+    /// that are.
     pub fn writes<T: ?Sized>(
         self,
         contender: &'static str,

@@ -1,5 +1,6 @@
-//! The fewest sound checks, in straight-line code, for one message each: what a decoder that knows only this message would do.
-//! With `CHECKED = false` the same without a check, for bytes that are known to be right.
+//! The fewest sound checks, in straight-line code, for one message each: what a decoder that knows
+//! only this message would do. With `CHECKED = false` the same without a check, for bytes that are
+//! known to be right.
 
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
 
@@ -75,7 +76,10 @@ pub fn payload<const CHECKED: bool>(bytes: &[u8], command: u16) -> Option<Bytes<
         let magic = |at: usize| u64::from_le_bytes(*MAGIC[at..].first_chunk().unwrap());
         let size = u16::from_le_bytes([header[14], header[15]]);
         let is_magic = word(0) == magic(0) && word(6) == magic(6);
-        if !is_magic || usize::from(size) != len || u16::from_be_bytes([header[16], header[17]]) != command {
+        if !is_magic
+            || usize::from(size) != len
+            || u16::from_be_bytes([header[16], header[17]]) != command
+        {
             return None;
         }
     }

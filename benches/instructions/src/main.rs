@@ -1,4 +1,5 @@
-//! `measure.py` runs this under callgrind: each case, once for each contender. Without valgrind it times them.
+//! `measure.py` runs this under callgrind: each case, once for each contender. Without valgrind it
+//! times them.
 //!
 //! `instructions [--list] [PART OF A NAME]...`
 
@@ -22,7 +23,10 @@ fn main() {
     // What the measuring itself takes.
     let empty = case::Case::new("nothing", 0).by("ours", || ());
     for mut case in std::iter::once(empty).chain(cases::all()) {
-        if case.name != "nothing" && !wanted.is_empty() && !wanted.iter().any(|part| case.name.contains(part.as_str())) {
+        if case.name != "nothing"
+            && !wanted.is_empty()
+            && !wanted.iter().any(|part| case.name.contains(part.as_str()))
+        {
             continue;
         }
         for (contender, run) in &mut case.contenders {

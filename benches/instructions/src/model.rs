@@ -6,12 +6,17 @@ use std::io::Cursor;
 use binrw::{BinRead, BinWrite};
 use deku::{DekuContainerRead, DekuContainerWrite, DekuRead, DekuWrite};
 
-pub fn binrw_reads<T: for<'a> BinRead<Args<'a> = ()> + binrw::meta::ReadEndian>(bytes: &'static [u8]) -> Option<T> {
+pub fn binrw_reads<T: for<'a> BinRead<Args<'a> = ()> + binrw::meta::ReadEndian>(
+    bytes: &'static [u8],
+) -> Option<T> {
     let mut cursor = Cursor::new(bytes);
     T::read(&mut cursor).ok().filter(|_| cursor.position() == bytes.len() as u64)
 }
 
-pub fn binrw_writes<T: for<'a> BinWrite<Args<'a> = ()> + binrw::meta::WriteEndian>(value: &T, buffer: &mut [u8]) -> Option<usize> {
+pub fn binrw_writes<T: for<'a> BinWrite<Args<'a> = ()> + binrw::meta::WriteEndian>(
+    value: &T,
+    buffer: &mut [u8],
+) -> Option<usize> {
     let mut cursor = Cursor::new(buffer);
     value.write(&mut cursor).ok()?;
     usize::try_from(cursor.position()).ok()
@@ -27,7 +32,12 @@ pub fn deku_writes<T: DekuContainerWrite>(value: &T, buffer: &mut [u8]) -> Optio
 
 #[derive(Clone, Debug, BinRead, BinWrite, DekuRead, DekuWrite)]
 #[brw(little, magic = b"DOTNET_IPC_V1\0")]
-#[deku(endian = "endian", ctx = "endian: deku::ctx::Endian", ctx_default = "deku::ctx::Endian::Little", magic = b"DOTNET_IPC_V1\0")]
+#[deku(
+    endian = "endian",
+    ctx = "endian: deku::ctx::Endian",
+    ctx_default = "deku::ctx::Endian::Little",
+    magic = b"DOTNET_IPC_V1\0"
+)]
 pub struct Header {
     pub size: u16,
     pub set: u8,
@@ -38,7 +48,11 @@ pub struct Header {
 /// The `count` units, the NUL included.
 #[derive(Clone, Debug, BinRead, BinWrite, DekuRead, DekuWrite)]
 #[brw(little)]
-#[deku(endian = "endian", ctx = "endian: deku::ctx::Endian", ctx_default = "deku::ctx::Endian::Little")]
+#[deku(
+    endian = "endian",
+    ctx = "endian: deku::ctx::Endian",
+    ctx_default = "deku::ctx::Endian::Little"
+)]
 pub struct Text {
     pub count: u32,
     #[br(count = count)]
@@ -72,7 +86,12 @@ messages! {
 
 #[derive(Clone, Debug, BinRead, BinWrite, DekuRead, DekuWrite)]
 #[brw(little, magic = b"ADVR_V1\0")]
-#[deku(endian = "endian", ctx = "endian: deku::ctx::Endian", ctx_default = "deku::ctx::Endian::Little", magic = b"ADVR_V1\0")]
+#[deku(
+    endian = "endian",
+    ctx = "endian: deku::ctx::Endian",
+    ctx_default = "deku::ctx::Endian::Little",
+    magic = b"ADVR_V1\0"
+)]
 pub struct Advertise {
     pub cookie: [u8; 16],
     pub process_id: u64,

@@ -30,7 +30,11 @@ impl Reader<'_> {
     pub fn string(&mut self) -> Option<Option<String>> {
         let count = self.u32()? as usize;
         let Some(last) = count.checked_sub(1) else { return Some(None) };
-        let units: Vec<u16> = self.take(count * 2)?.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+        let units: Vec<u16> = self
+            .take(count * 2)?
+            .chunks_exact(2)
+            .map(|unit| u16::from_le_bytes([unit[0], unit[1]]))
+            .collect();
         (units[last] == 0).then_some(())?;
         Some(Some(String::from_utf16(&units[..last]).ok()?))
     }

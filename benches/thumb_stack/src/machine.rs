@@ -3,7 +3,8 @@
 use core::arch::asm;
 use core::hint::black_box;
 
-/// The vector table behind the initial stack pointer, which `memory.x` writes: reset, and what else may come.
+/// The vector table behind the initial stack pointer, which `memory.x` writes: reset, and what else
+/// may come.
 #[unsafe(link_section = ".vectors")]
 #[used]
 static VECTORS: [extern "C" fn() -> !; 15] = {
@@ -60,7 +61,8 @@ fn exit(code: usize) -> ! {
     }
 }
 
-/// Memory of this machine that nothing else uses: `memory.x` gives the program none but its stack, at the other end.
+/// Memory of this machine that nothing else uses: `memory.x` gives the program none but its stack,
+/// at the other end.
 pub fn memory<'a, const N: usize>() -> &'a mut [u8; N] {
     const { assert!(N <= 0x2_0000) }
     // SAFETY: it is called once.

@@ -1,4 +1,5 @@
-//! Says for each call how much stack it took at most, and with which of the inputs: `name <TAB> bytes <TAB> number of the input`.
+//! Says for each call how much stack it took at most, and with which of the inputs: `name <TAB>
+//! bytes <TAB> number of the input`.
 
 #![no_std]
 #![no_main]
@@ -12,7 +13,8 @@ use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, Server
 use dotnet_diagnostics_ipc::message::{Message, encode};
 use machine::{keep, memory, say, say_number, stack_of};
 
-/// What `stack.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes, its bytes.
+/// What `stack.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes,
+/// its bytes.
 static INPUTS: &[u8] = include_bytes!(env!("STACK_INPUTS"));
 
 /// A call, and the most that it took.
@@ -126,7 +128,13 @@ fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1
     calls.client_ended.call(number, &mut || keep(client.ended(End::Reset)));
 }
 
-fn reply(calls: &mut Calls, number: usize, command: Command, input: &[u8], buffer: &mut [u8; 0x1_0000]) {
+fn reply(
+    calls: &mut Calls,
+    number: usize,
+    command: Command,
+    input: &[u8],
+    buffer: &mut [u8; 0x1_0000],
+) {
     if let Ok((message, _)) = Message::decode_prefix(input) {
         calls.reply.call(number, &mut || keep(black_box(&message).reply_to(Some(command))));
     }
@@ -144,7 +152,9 @@ fn reply(calls: &mut Calls, number: usize, command: Command, input: &[u8], buffe
                     return;
                 }
                 buffer[at..end].copy_from_slice(&input[at..end]);
-                calls.client_received.call(number, &mut || keep(client.received(&buffer[..room], end - at)));
+                calls
+                    .client_received
+                    .call(number, &mut || keep(client.received(&buffer[..room], end - at)));
                 at = end;
             }
             ClientAction::Finished(_) if room == 20 && at == 20 => {

@@ -1,4 +1,5 @@
-//! `diagipc adapter`: this codec as an adapter of the line protocol; `diagipc codec --self` uses it.
+//! `diagipc adapter`: this codec as an adapter of the line protocol; `diagipc codec --self` uses
+//! it.
 
 use std::io::{self, BufRead as _, Write};
 

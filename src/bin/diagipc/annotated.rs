@@ -33,14 +33,20 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     }
     match (&item.command, item.kind) {
         (Some(command), _) => write!(out, " {command}")?,
-        (None, Kind::Reply | Kind::Error) => write!(out, " an unknown request (--request COMMAND names it)")?,
+        (None, Kind::Reply | Kind::Error) => {
+            write!(out, " an unknown request (--request COMMAND names it)")?;
+        }
         _ => {}
     }
     if let Some(code) = &item.code {
         write!(out, ", {code}")?;
     }
     write!(out, ", {} bytes at offset {}", item.size, item.offset)?;
-    writeln!(out, "{}", if item.canonical || item.error.is_some() { "" } else { ", not canonical" })?;
+    writeln!(
+        out,
+        "{}",
+        if item.canonical || item.error.is_some() { "" } else { ", not canonical" }
+    )?;
     if let Some(subject) = item.subject {
         fields(out, subject, bytes, item.offset)?;
     } else {
@@ -55,7 +61,9 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     }
     if let Some(problem) = &item.error {
         writeln!(out, "  error: {} ({})", problem.message, problem.fault)?;
-        if let (Some(answer), Some(false)) = (problem.answer, item.subject.map(|subject| subject.from_server)) {
+        if let (Some(answer), Some(false)) =
+            (problem.answer, item.subject.map(|subject| subject.from_server))
+        {
             writeln!(out, "  a server answers {answer}")?;
         }
     }
@@ -69,13 +77,24 @@ fn says_success(error: &[u8]) -> bool {
 }
 
 /// The fields of one message or piece, then the undecoded bytes.
-pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: usize) -> io::Result<()> {
+pub(crate) fn fields(
+    out: &mut dyn Write,
+    subject: Subject,
+    bytes: &[u8],
+    base: usize,
+) -> io::Result<()> {
     let notes = subject.annotate(bytes);
     let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(56);
     let mut end = 0;
     for Annotation { offset, len, field, text, .. } in notes.list() {
         end = offset.saturating_add(*len);
-        part(out, bytes.get(*offset..end).unwrap_or_default(), base.saturating_add(*offset), &format!("{field:<width$}"), text)?;
+        part(
+            out,
+            bytes.get(*offset..end).unwrap_or_default(),
+            base.saturating_add(*offset),
+            &format!("{field:<width$}"),
+            text,
+        )?;
     }
     let unread = bytes.get(end..).unwrap_or_default();
     if !unread.is_empty() {
@@ -84,7 +103,13 @@ pub(crate) fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: 
     Ok(())
 }
 
-fn part(out: &mut dyn Write, bytes: &[u8], offset: usize, field: &str, text: &str) -> io::Result<()> {
+fn part(
+    out: &mut dyn Write,
+    bytes: &[u8],
+    offset: usize,
+    field: &str,
+    text: &str,
+) -> io::Result<()> {
     let mut at = offset;
     for (nth, line) in bytes.chunks(WIDTH).take(LINES).enumerate() {
         let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -12,15 +12,22 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime, RuntimeFilter};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until};
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
+};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
-    StreamingProviderConfig, StreamingSession, StreamingSession6,
+    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
+    ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
+    StreamingSession6,
 };
 #[cfg(unix)]
-use dotnet_diagnostics_ipc::message::eventpipe::{TracepointConfig, UserEventsProviderConfig, UserEventsSession};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+};
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -170,13 +177,15 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Some(path), _) => at_address(path),
         (None, pid) => Endpoint::process(pid.context("expected a process or a socket")?),
     };
-    let waits = Waits { deadlines, canceller: interrupt::canceller()?, unchecked: arguments.unchecked };
+    let waits =
+        Waits { deadlines, canceller: interrupt::canceller()?, unchecked: arguments.unchecked };
     match (ask(&arguments.operation, &waits.client(endpoint), &waits, out), interrupt::signal()) {
         (Ok(()), _) => Ok(Outcome::Well),
         (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         (Err(error), None) => {
             // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
+            let _ =
+                writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
             Ok(Outcome::Faulty)
         }
     }
@@ -202,17 +211,25 @@ struct Waits {
 
 impl Waits {
     fn client<C: Connect>(&self, at: C) -> Client<C> {
-        let client = Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
+        let client =
+            Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
         if self.unchecked { client.without_limits() } else { client }
     }
 }
 
-fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Write) -> anyhow::Result<()> {
+fn ask(
+    operation: &Operation,
+    client: &Client,
+    waits: &Waits,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     match operation {
         Operation::ProcessInfo { command } => process_info(client, command, out),
         Operation::Environment => environment(client, out),
         Operation::Resume => Ok(client.resume()?),
-        Operation::SetEnv { name, value } => Ok(client.set_environment_variable(name, Some(value))?),
+        Operation::SetEnv { name, value } => {
+            Ok(client.set_environment_variable(name, Some(value))?)
+        }
         Operation::UnsetEnv { name } => Ok(client.set_environment_variable(name, None)?),
         Operation::StartupHook { path } => Ok(client.apply_startup_hook(path)?),
         Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
@@ -223,16 +240,25 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
         Operation::Attach { clsid, path, data, timeout } => {
             let data = fs::read(data).with_context(|| data.display().to_string())?;
             let profiler_guid = clsid.parse()?;
-            let request =
-                AttachProfiler { attach_timeout: *timeout, profiler_guid, profiler_path: path.as_str().into(), client_data: &data };
+            let request = AttachProfiler {
+                attach_timeout: *timeout,
+                profiler_guid,
+                profiler_path: path.as_str().into(),
+                client_data: &data,
+            };
             Ok(client.attach_profiler(&request)?)
         }
         Operation::StartupProfiler { clsid, path } => {
-            Ok(client.startup_profiler(&StartupProfiler { profiler_guid: clsid.parse()?, profiler_path: path.as_str().into() })?)
+            Ok(client.startup_profiler(&StartupProfiler {
+                profiler_guid: clsid.parse()?,
+                profiler_path: path.as_str().into(),
+            })?)
         }
         Operation::Trace(trace) => trace.run(client),
         Operation::Stop { session } => match client.stop_tracing(*session)? {
-            Some(other) if other != *session => bail!("session {other} was stopped, expected {session}"),
+            Some(other) if other != *session => {
+                bail!("session {other} was stopped, expected {session}")
+            }
             _ => Ok(()),
         },
         #[cfg(unix)]
@@ -251,8 +277,10 @@ fn ask(operation: &Operation, client: &Client, waits: &Waits, out: &mut dyn Writ
 /// The first runtime that connects, and the port, which must be kept.
 fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRuntime)> {
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
-    let deadline = waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let runtime = port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
+    let deadline =
+        waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
+    let runtime =
+        port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
     Ok((port, runtime))
 }
 
@@ -288,14 +316,21 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
 #[cfg(unix)]
 impl UserEvents {
     fn run(&self, client: &Client, canceller: &Canceller) -> anyhow::Result<()> {
-        let data = File::options().read(true).write(true).open(&self.data).with_context(|| self.data.display().to_string())?;
+        let data = File::options()
+            .read(true)
+            .write(true)
+            .open(&self.data)
+            .with_context(|| self.data.display().to_string())?;
         let providers = [UserEventsProviderConfig {
             keywords: self.provider.keywords,
             log_level: EventLevel(self.provider.level),
             provider_name: self.provider.name.as_str().into(),
             arguments: self.provider.arguments(),
             filter: EventFilter::ALL,
-            config: TracepointConfig { default_tracepoint_name: self.tracepoint.as_str().into(), tracepoints: Array::EMPTY },
+            config: TracepointConfig {
+                default_tracepoint_name: self.tracepoint.as_str().into(),
+                tracepoints: Array::EMPTY,
+            },
         }];
         let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
         let session = if self.command == "CollectTracing6" {
@@ -305,7 +340,11 @@ impl UserEvents {
         };
         let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
         match session.wait(&Until { deadline, canceller: Some(canceller) }) {
-            Err(error) if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) => Err(error.into()),
+            Err(error)
+                if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) =>
+            {
+                Err(error.into())
+            }
             _ => Ok(()),
         }
     }
@@ -319,8 +358,17 @@ impl Provider {
 
 impl Trace {
     fn run<C: Connect + Send + Sync + 'static>(&self, client: &Client<C>) -> anyhow::Result<()> {
-        let ids: Vec<u32> = self.events.split(',').filter(|id| !id.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
-        let filter = if ids.is_empty() { EventFilter::ALL } else { EventFilter { enable: true, event_ids: Array::new(&ids) } };
+        let ids: Vec<u32> = self
+            .events
+            .split(',')
+            .filter(|id| !id.is_empty())
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
+        let filter = if ids.is_empty() {
+            EventFilter::ALL
+        } else {
+            EventFilter { enable: true, event_ids: Array::new(&ids) }
+        };
         let providers = [StreamingProviderConfig {
             keywords: self.provider.keywords,
             log_level: EventLevel(self.provider.level),
@@ -335,7 +383,13 @@ impl Trace {
             request_stackwalk: self.stacks.parse()?,
             providers: Array::new(&providers),
         };
-        let StreamingSession { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers } = session;
+        let StreamingSession {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+        } = session;
         let six = CollectTracing6::Streaming(StreamingSession6 {
             circular_buffer_mb,
             format,
@@ -348,13 +402,22 @@ impl Trace {
         if self.command == "CollectTracing" {
             let provider = ProviderConfig {
                 arguments: self.provider.arguments(),
-                ..ProviderConfig::new(&self.provider.name, self.provider.keywords, EventLevel(self.provider.level))
+                ..ProviderConfig::new(
+                    &self.provider.name,
+                    self.provider.keywords,
+                    EventLevel(self.provider.level),
+                )
             };
             let providers = [provider];
-            let request = CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
+            let request =
+                CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
             return self.record(client, client.trace(&request)?);
         }
-        let mut fallback = if self.command == "CollectTracing6" { TracingFallback::new(&six) } else { TracingFallback::new(&five) };
+        let mut fallback = if self.command == "CollectTracing6" {
+            TracingFallback::new(&six)
+        } else {
+            TracingFallback::new(&five)
+        };
         while fallback.request().command().name() != Some(self.command.as_str()) {
             // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
@@ -367,7 +430,8 @@ impl Trace {
         client: &Client<C>,
         mut trace: dotnet_diagnostics_ipc::io::Trace<C::Transport>,
     ) -> anyhow::Result<()> {
-        let mut file = File::create(&self.output).with_context(|| self.output.display().to_string())?;
+        let mut file =
+            File::create(&self.output).with_context(|| self.output.display().to_string())?;
         let stopper = trace.stopper(client);
         let duration = Duration::from_millis(self.duration);
         let stopping = thread::spawn(move || {

@@ -10,7 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::record::{Event, EventKind, Side, Witness};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
-use pcap_parser::pcapng::{EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
+use pcap_parser::pcapng::{
+    EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode, PcapNGOption, SectionHeaderBlock,
+};
 use pcap_parser::{Linktype, ToVec};
 
 /// `LINKTYPE_USER0`: no other packets have our pseudo-header.
@@ -62,7 +64,8 @@ impl Witness for Capture {
             // Taken here, so that packets are in the order of their times.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            let written = packet(&contents(event, self.opens), nanoseconds).and_then(|block| state.file.write_all(&block));
+            let written = packet(&contents(event, self.opens), nanoseconds)
+                .and_then(|block| state.file.write_all(&block));
             state.trouble = written.err();
         }
     }
@@ -111,7 +114,10 @@ fn front(endpoint: &str) -> io::Result<Vec<u8>> {
         minor_version: 0,
         // Not known before the end.
         section_len: -1,
-        options: vec![option(OptionCode::ShbUserAppl, concat!("diagipc ", env!("CARGO_PKG_VERSION")).as_bytes())],
+        options: vec![option(
+            OptionCode::ShbUserAppl,
+            concat!("diagipc ", env!("CARGO_PKG_VERSION")).as_bytes(),
+        )],
         block_len2: 0,
     };
     let mut interface = InterfaceDescriptionBlock {
@@ -121,7 +127,10 @@ fn front(endpoint: &str) -> io::Result<Vec<u8>> {
         reserved: 0,
         // No limit.
         snaplen: 0,
-        options: vec![option(OptionCode::IfName, endpoint.as_bytes()), option(OptionCode::IfTsresol, &[RESOLUTION])],
+        options: vec![
+            option(OptionCode::IfName, endpoint.as_bytes()),
+            option(OptionCode::IfTsresol, &[RESOLUTION]),
+        ],
         block_len2: 0,
         if_tsresol: RESOLUTION,
         if_tsoffset: 0,
@@ -147,7 +156,11 @@ fn packet(data: &[u8], nanoseconds: u64) -> io::Result<Vec<u8>> {
 
 fn option(code: OptionCode, value: &[u8]) -> PcapNGOption<'_> {
     // An endpoint is a path.
-    PcapNGOption { code, len: u16::try_from(value.len()).unwrap_or(u16::MAX), value: Cow::Borrowed(value) }
+    PcapNGOption {
+        code,
+        len: u16::try_from(value.len()).unwrap_or(u16::MAX),
+        value: Cow::Borrowed(value),
+    }
 }
 
 fn bytes(block: &mut impl ToVec) -> io::Result<Vec<u8>> {

@@ -20,7 +20,13 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
     }
     for cause @ Cause { name, text, cases, example, dump } in &report.causes {
         let cases = counted(*cases, "failure");
-        writeln!(out, "\n{}  {}, {cases}: {}", colours.paint("CAUSE", AnsiColor::Red), plain(name), plain(text))?;
+        writeln!(
+            out,
+            "\n{}  {}, {cases}: {}",
+            colours.paint("CAUSE", AnsiColor::Red),
+            plain(name),
+            plain(text)
+        )?;
         if let Some(fault) = NamedFault::of_cause(report, cause) {
             writeln!(out, "  how to fix it: {}", fault.mend)?;
         }
@@ -53,7 +59,8 @@ pub(crate) fn counted(n: usize, what: &str) -> String {
 
 /// The example's first message, if it adds to the cause.
 fn seen_in(case: &Case, said: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let found = case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
+    let found =
+        case.detail.as_ref().and_then(|detail| detail.found.first()).filter(|found| *found != said);
     if let Some(found) = found {
         writeln!(out, "  seen: {}", plain(found))?;
     }
@@ -82,8 +89,13 @@ fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> any
     let is_it = |turn: &&Turn| turn.direction == direction && !bytes(turn).is_empty();
     let Some(last) = turns.iter().rev().find(is_it) else { return Ok(()) };
     // The meaning of a reply depends on its request.
-    let asked = turns.iter().filter(|turn| turn.connection == last.connection && turn.direction != direction);
-    let command: Option<Command> = asked.filter_map(|turn| Header::decode(&bytes(turn)).ok()).map(|header| header.command).next();
+    let asked = turns
+        .iter()
+        .filter(|turn| turn.connection == last.connection && turn.direction != direction);
+    let command: Option<Command> = asked
+        .filter_map(|turn| Header::decode(&bytes(turn)).ok())
+        .map(|header| header.command)
+        .next();
     let bytes = bytes(last);
     if let Some(item) = Splitter::new(&bytes, None, command).next() {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
@@ -114,7 +126,8 @@ mod tests {
         let mut report = Report::new("client", "a client");
         for (nth, fault) in faults.iter().enumerate() {
             let mut case = Case::new(&nth.to_string(), "all", "all", "a case", Grade::Fail);
-            case.faults = fault.map(|name| CaseFault::new(name, "as it was seen")).into_iter().collect();
+            case.faults =
+                fault.map(|name| CaseFault::new(name, "as it was seen")).into_iter().collect();
             report.add(case);
         }
         report
@@ -123,15 +136,22 @@ mod tests {
     #[test]
     fn headline_counts_causes_failures_and_unnamed() {
         assert_eq!(headline(&report(&[Some("runs-on")])), "1 cause of 1 failure");
-        assert_eq!(headline(&report(&[Some("runs-on"), None])), "1 cause of 1 failure; 1 more has no named cause");
+        assert_eq!(
+            headline(&report(&[Some("runs-on"), None])),
+            "1 cause of 1 failure; 1 more has no named cause"
+        );
         let faults = [Some("runs-on"), Some("runs-on"), Some("nothing-sent"), None, None];
-        assert_eq!(headline(&report(&faults)), "2 causes of 3 failures; 2 more have no named cause");
+        assert_eq!(
+            headline(&report(&faults)),
+            "2 causes of 3 failures; 2 more have no named cause"
+        );
     }
 
     #[test]
     fn cause_prints_its_fix() {
         let mut said = Vec::new();
-        write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said).unwrap();
+        write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said)
+            .unwrap();
         let said = String::from_utf8(said).unwrap();
         let mend = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, also its threads and timers.";
         assert!(said.contains(mend), "{said}");

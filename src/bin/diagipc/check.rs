@@ -21,8 +21,8 @@ use crate::output::Output;
 use crate::output::Progress;
 use crate::{Outcome, interrupt};
 
-/// Checks everything in this program: its codec against every golden vector, the reference runtime with the server suite, and the
-/// built-in client with the client suite.
+/// Checks everything in this program: its codec against every golden vector, the reference runtime
+/// with the server suite, and the built-in client with the client suite.
 ///
 /// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
@@ -57,9 +57,14 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 
 /// How many requirements there are, and how many a vector or test covers.
 fn coverage(all: &[Requirement]) -> String {
-    let unshown: Vec<&str> = all.iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id.as_str()).collect();
+    let unshown: Vec<&str> =
+        all.iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id.as_str()).collect();
     let shown = all.len().saturating_sub(unshown.len());
-    let unshown = if unshown.is_empty() { String::new() } else { format!("; not shown yet: {}", unshown.join(", ")) };
+    let unshown = if unshown.is_empty() {
+        String::new()
+    } else {
+        format!("; not shown yet: {}", unshown.join(", "))
+    };
     format!("{} requirements, {shown} of them shown by a vector or a test{unshown}", all.len())
 }
 
@@ -92,7 +97,8 @@ fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow
 /// The `*.json` files of a directory, by name.
 fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
-    let mut paths: Vec<_> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     if paths.is_empty() {
@@ -100,7 +106,8 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     }
     let read = paths.iter().map(|path| {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(NamedFile { name, file: golden::parse(&path.display().to_string(), &text)? })
     });
     read.collect()
@@ -111,9 +118,10 @@ pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(header);
     for (index, title) in header.iter().enumerate() {
-        if let (true, Some(column)) =
-            (["tests", "passed", "failed", "requirements", "shown"].contains(title), table.column_mut(index))
-        {
+        if let (true, Some(column)) = (
+            ["tests", "passed", "failed", "requirements", "shown"].contains(title),
+            table.column_mut(index),
+        ) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

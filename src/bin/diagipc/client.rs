@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::conformance::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
+use dotnet_diagnostics_ipc::conformance::client::{
+    self, KnownFaults, Operations, Options, Scenario, StandIn,
+};
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::{Glob, Report};
@@ -28,9 +30,9 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
 /// Checks a diagnostic client against the protocol.
 ///
-/// Gives the client one task after another, plays the runtime that it talks to, and checks its requests, its handling of the
-/// replies, and how it ends. A TOML file describes its operations and command lines: vectors/clients/README.md. A command after --
-/// is the operation `trace`.
+/// Gives the client one task after another, plays the runtime that it talks to, and checks its
+/// requests, its handling of the replies, and how it ends. A TOML file describes its operations and
+/// command lines: vectors/clients/README.md. A command after -- is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -43,7 +45,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// The runtime to play: the client is asked only for what it knows. coreclr-VERSION, nativeaot, mono or strict
+    /// The runtime to play: the client is asked only for what it knows. coreclr-VERSION,
+    /// nativeaot, mono or strict
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
 
@@ -120,12 +123,14 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     };
     operations.find_programs(scenarios.iter().map(|scenario| scenario.operation))?;
     let progress = Progress::new(scenarios.len(), &arguments.output);
-    let mut report = client::run(&scenarios, &operations, &options, &|name, _| progress.named(name));
+    let mut report =
+        client::run(&scenarios, &operations, &options, &|name, _| progress.named(name));
     drop(progress);
     report.profile = Some(arguments.profile.to_string());
     report.notes.extend(left_out);
     if let Some(file) = &arguments.write_known {
-        fs::write(file, KnownFaults::of(&report).to_toml()).with_context(|| file.display().to_string())?;
+        fs::write(file, KnownFaults::of(&report).to_toml())
+            .with_context(|| file.display().to_string())?;
     }
     arguments.output.write(known.apply(report), out)
 }
@@ -141,8 +146,11 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
             None => *left_out.entry(operation).or_default() += 1,
         }
     }
-    let note =
-        |(operation, count)| format!("{count} scenarios of {operation} were not played: {profile} does not know their commands");
+    let note = |(operation, count)| {
+        format!(
+            "{count} scenarios of {operation} were not played: {profile} does not know their commands"
+        )
+    };
     left_out.into_iter().map(note).collect()
 }
 
@@ -153,9 +161,14 @@ fn as_process(this: &Path) -> StandIn {
 
 /// The suite against the built-in client, which is this program.
 #[cfg(unix)]
-pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
+pub(crate) fn check(
+    this: &Path,
+    progress: &Progress,
+    canceller: &Canceller,
+) -> anyhow::Result<Report> {
     let scenarios = client::scenarios()?;
-    let mut operations = Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
+    let mut operations =
+        Operations::parse("diagipc.toml", include_str!("../../../vectors/clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());
     let options = Options {
         jobs: CHECK_JOBS,

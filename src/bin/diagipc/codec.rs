@@ -17,8 +17,8 @@ use crate::{Outcome, interrupt};
 
 /// Checks a codec in any language against all golden vectors.
 ///
-/// The command is an adapter: a program that answers questions on its standard input, one JSON object per line.
-/// vectors/adapters/README.md defines its protocol and the grading.
+/// The command is an adapter: a program that answers questions on its standard input, one JSON
+/// object per line. vectors/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, 3 the adapter cannot be started, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -57,21 +57,33 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut command = arguments.adapter.iter().cloned();
     let (program, rest) = match command.next() {
         Some(program) => (program, command.collect()),
-        None => (env::current_exe().context("the path of this program")?.into(), vec!["adapter".into()]),
+        None => {
+            (env::current_exe().context("the path of this program")?.into(), vec!["adapter".into()])
+        }
     };
-    let command = AdapterCommand { program, arguments: rest, deadline: Duration::from_millis(arguments.timeout) };
+    let command = AdapterCommand {
+        program,
+        arguments: rest,
+        deadline: Duration::from_millis(arguments.timeout),
+    };
     let canceller = interrupt::canceller()?;
     let report = ask(&cases, command, canceller, &arguments.output);
     arguments.output.write(report, out)
 }
 
-fn ask(cases: &[CodecCase<'_>], command: AdapterCommand, canceller: Canceller, output: &Output) -> Report {
+fn ask(
+    cases: &[CodecCase<'_>],
+    command: AdapterCommand,
+    canceller: Canceller,
+    output: &Output,
+) -> Report {
     let target = command.to_string();
     match Adapter::start(command) {
         Ok(adapter) => {
             let mut adapter = adapter.with_canceller(canceller);
             let progress = Progress::new(cases.len(), output);
-            let mut report = codec::run(cases, &mut adapter, output.require(), &mut |case| progress.done(case));
+            let mut report =
+                codec::run(cases, &mut adapter, output.require(), &mut |case| progress.done(case));
             if report.interrupted.is_none() {
                 report.notes.extend(adapter.finish());
             }

@@ -12,12 +12,12 @@ use crate::{Outcome, annotated, input::Input, printable};
 
 /// Shows the meaning of bytes.
 ///
-/// The input is one side of a connection, or both one after the other: messages, advertises, and continuations. Offsets of errors
-/// count from the start of the item, as in the vectors.
+/// The input is one side of a connection, or both one after the other: messages, advertises, and
+/// continuations. Offsets of errors count from the start of the item, as in the vectors.
 ///
-/// The input is held in memory once, a stream in it a second time in hexadecimal; messages are decoded one at a time. An
-/// environment block of more than 1 MiB is shown as bytes, without its entries; --kind accepts at most that much. A block of 1 MiB
-/// takes up to 200 MiB of memory.
+/// The input is held in memory once, a stream in it a second time in hexadecimal; messages are
+/// decoded one at a time. An environment block of more than 1 MiB is shown as bytes, without its
+/// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -27,13 +27,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum)]
     from: Option<Side>,
 
-    /// The request that replies answer, such as `EventPipe/CollectTracing2`, `ProcessInfo` or `0x0402`; without it, the previous
-    /// request in the input, if any
+    /// The request that replies answer, such as `EventPipe/CollectTracing2`, `ProcessInfo` or
+    /// `0x0402`; without it, the previous request in the input, if any
     #[arg(long, value_name = "COMMAND")]
     request: Option<Command>,
 
-    /// The type of the whole input, if it is not messages: `advertise`, `environment`, `ports`, `user-events`, `extension`,
-    /// `legacy`, or any other `type` of the vectors, such as `string`, `event_filter` or `process-stat`
+    /// The type of the whole input, if it is not messages: `advertise`, `environment`, `ports`,
+    /// `user-events`, `extension`, `legacy`, or any other `type` of the vectors, such as
+    /// `string`, `event_filter` or `process-stat`
     #[arg(long, value_name = "TYPE", value_parser = kind, conflicts_with_all = ["from", "request"])]
     kind: Option<Type>,
 

@@ -15,9 +15,10 @@ use crate::{Outcome, input};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///
-/// Required for each item are `kind`, `command` and `value`, and `type` if the kind is `piece`; a kind may also be any type of the
-/// vectors: `{"kind": "environment", "value": [{"name": "A", "value": "1"}]}`. Other keys of `decode` may be omitted. The bytes are
-/// canonical: an item marked not canonical by `decode` is written in its canonical form, with a line on standard error.
+/// Required for each item are `kind`, `command` and `value`, and `type` if the kind is `piece`; a
+/// kind may also be any type of the vectors: `{"kind": "environment", "value": [{"name": "A",
+/// "value": "1"}]}`. Other keys of `decode` may be omitted. The bytes are canonical: an item marked
+/// not canonical by `decode` is written in its canonical form, with a line on standard error.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A file of JSON, or `-` for standard input
@@ -34,7 +35,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let text = input::read(&arguments.file, 1 << 30)?;
-    let encoded = match parse(&text).and_then(|items| items.iter().enumerate().map(encode).collect::<anyhow::Result<Vec<_>>>()) {
+    let encoded = match parse(&text)
+        .and_then(|items| items.iter().enumerate().map(encode).collect::<anyhow::Result<Vec<_>>>())
+    {
         Ok(encoded) => encoded,
         Err(error) => {
             writeln!(std::io::stderr(), "diagipc: {}: {error:#}", arguments.file)?;
@@ -92,22 +95,33 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
         bail!("item {nth}: an error instead of a value");
     }
     if item.canonical == Some(false) {
-        writeln!(std::io::stderr(), "diagipc: item {nth} was not canonical; its canonical form differs")?;
+        writeln!(
+            std::io::stderr(),
+            "diagipc: item {nth} was not canonical; its canonical form differs"
+        )?;
     }
     let command = item.command.as_deref().map(str::parse::<Command>);
-    let Some(kind) = kind(item).with_context(context)? else { return continuation(&item.value).with_context(context) };
+    let Some(kind) = kind(item).with_context(context)? else {
+        return continuation(&item.value).with_context(context);
+    };
     let command = match (kind, command) {
         (Type::Unknown, _) | (_, None) => None,
         (_, Some(command)) => Some(command.with_context(context)?),
     };
-    let subject = Subject { kind, command, from_server: matches!(kind, Type::Reply | Type::Error | Type::Advertise) };
+    let subject = Subject {
+        kind,
+        command,
+        from_server: matches!(kind, Type::Reply | Type::Error | Type::Advertise),
+    };
     subject.encode(&item.value).with_context(context)
 }
 
 /// The type of an item; `None` for a continuation.
 fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
-        return items::kind(&item.kind).map(Some).map_err(|known| anyhow!("unknown kind {:?}: {known}", item.kind));
+        return items::kind(&item.kind)
+            .map(Some)
+            .map_err(|known| anyhow!("unknown kind {:?}: {known}", item.kind));
     };
     Ok(Some(match kind {
         Kind::Continuation => return Ok(None),

@@ -9,9 +9,11 @@ use crate::printable::{json_array, printable};
 use crate::target::{Refused, TargetArguments, outcome};
 use crate::{Outcome, interrupt};
 
-/// Shows the environment of a process, as known to its runtime: including variables set since it started.
+/// Shows the environment of a process, as known to its runtime: including variables set since it
+/// started.
 ///
-/// On a terminal, characters that would move its cursor are escaped; otherwise entries are unchanged.
+/// On a terminal, characters that would move its cursor are escaped; otherwise entries are
+/// unchanged.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 shown, 1 the runtime refused, or a variable is not set, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted."
@@ -40,7 +42,9 @@ struct Variable {
 
 impl Variable {
     fn text(&self) -> String {
-        self.value.as_ref().map_or_else(|| self.name.clone(), |value| format!("{}={value}", self.name))
+        self.value
+            .as_ref()
+            .map_or_else(|| self.name.clone(), |value| format!("{}={value}", self.name))
     }
 }
 
@@ -65,7 +69,12 @@ fn show(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::
         let is_shown = io::stdout().is_terminal() && !arguments.null;
         for variable in &variables {
             let text = variable.text();
-            write!(out, "{}{}", if is_shown { printable(&text) } else { text }, if arguments.null { '\0' } else { '\n' })?;
+            write!(
+                out,
+                "{}{}",
+                if is_shown { printable(&text) } else { text },
+                if arguments.null { '\0' } else { '\n' }
+            )?;
         }
     }
     let is_there = |name: &&String| variables.iter().any(|variable| variable.name == **name);

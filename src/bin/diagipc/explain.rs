@@ -20,11 +20,15 @@ const SUGGESTED: usize = 10;
 
 /// Explains names in a report: what each means, why it matters, and what to change.
 ///
-/// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`, `grammar/grammar-string/1200/decode`,
-/// `reply/ok-20/resume`), numbers of vectors and scripts, facts (F-19, P-2), requirements (R-EVP-010), faults
-/// (`string-length-in-bytes`), flags of vectors (`SurrogatePair`) and words (`advertise`).
+/// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`,
+/// `grammar/grammar-string/1200/decode`, `reply/ok-20/resume`), numbers of vectors and scripts,
+/// facts (F-19, P-2), requirements (R-EVP-010), faults (`string-length-in-bytes`), flags of vectors
+/// (`SurrogatePair`) and words (`advertise`).
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.", verbatim_doc_comment)]
+#[command(
+    after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.",
+    verbatim_doc_comment
+)]
 pub(crate) struct Arguments {
     /// Names as printed in a report
     #[arg(required = true, value_name = "NAME")]
@@ -75,7 +79,8 @@ impl Known {
 
     /// Writes the explanation of `name`; false if the name is unknown.
     fn explain(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        // A report of `check` has the suite before the names of its cases. A suite and a file of vectors may have the same name.
+        // A report of `check` has the suite before the names of its cases. A suite and a file of
+        // vectors may have the same name.
         let suites = ["server/", "client/", "codec/", "vectors/"];
         let case = suites.iter().find_map(|suite| name.strip_prefix(suite));
         Ok(self.citation(name, out)?
@@ -95,23 +100,38 @@ impl Known {
         writeln!(out, "{id}  {line}")?;
         if let Some(requirement) = self.requirements.iter().find(|one| one.id == id) {
             writeln!(out, "  level     {}", requirement.level)?;
-            writeln!(out, "  section   {} (editions {})", requirement.section, requirement.edition.join(", "))?;
+            writeln!(
+                out,
+                "  section   {} (editions {})",
+                requirement.section,
+                requirement.edition.join(", ")
+            )?;
             for fact in &requirement.fact {
                 writeln!(out, "  {fact:<8}  {}", self.citations.line(fact).unwrap_or_default())?;
             }
             writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
         }
-        let groups: Vec<&str> = self.groups().filter(|group| group.spec.contains(&id)).map(|group| group.name.as_str()).collect();
+        let groups: Vec<&str> = self
+            .groups()
+            .filter(|group| group.spec.contains(&id))
+            .map(|group| group.name.as_str())
+            .collect();
         if !groups.is_empty() {
             writeln!(out, "  vectors   {}", groups.join(", "))?;
         }
         let cite = |script: &&Script| script.spec.contains(&id);
-        let scripts: Vec<&str> = self.all_scripts().map(|(_, script)| script).filter(cite).map(|one| one.name.as_str()).collect();
+        let scripts: Vec<&str> = self
+            .all_scripts()
+            .map(|(_, script)| script)
+            .filter(cite)
+            .map(|one| one.name.as_str())
+            .collect();
         if !scripts.is_empty() {
             writeln!(out, "  scripts   {}", scripts.join(", "))?;
         }
         let differs = |one: &&Requirement| one.fact.contains(&id);
-        let requirements: Vec<&str> = self.requirements.iter().filter(differs).map(|one| one.id.as_str()).collect();
+        let requirements: Vec<&str> =
+            self.requirements.iter().filter(differs).map(|one| one.id.as_str()).collect();
         if !requirements.is_empty() {
             writeln!(out, "  required  {}", requirements.join(", "))?;
         }
@@ -133,7 +153,9 @@ impl Known {
 
     fn script(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let is_it = |(file, script): &(&str, &Script)| {
-            script.name == name || script.sc_id.to_string() == name || format!("scripts/{file}/{}", script.name) == name
+            script.name == name
+                || script.sc_id.to_string() == name
+                || format!("scripts/{file}/{}", script.name) == name
         };
         let Some((_, script)) = self.all_scripts().find(is_it) else { return Ok(false) };
         scripts::show(script, out)?;
@@ -144,11 +166,17 @@ impl Known {
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let files = self.vectors.iter().map(|file| (file.name.as_str(), &file.file));
         let mut all = files.flat_map(|(file, vectors)| {
-            vectors.groups.iter().flat_map(move |group| group.tests.iter().map(move |test| (file, group, test)))
+            vectors
+                .groups
+                .iter()
+                .flat_map(move |group| group.tests.iter().map(move |test| (file, group, test)))
         });
         let is_it = |(file, group, test): &(&str, &Group, &Test)| {
             let id = test.tc_id.to_string();
-            let of_codec = || name.rsplit_once('/').is_some_and(|(front, _)| front == format!("{file}/{}/{id}", group.name));
+            let of_codec = || {
+                name.rsplit_once('/')
+                    .is_some_and(|(front, _)| front == format!("{file}/{}/{id}", group.name))
+            };
             name == id || name == format!("requests/{file}/{id}") || of_codec()
         };
         let Some((_, group, test)) = all.find(is_it) else { return Ok(false) };
@@ -162,7 +190,9 @@ impl Known {
 
     #[cfg(any(unix, windows))]
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else { return Ok(false) };
+        let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else {
+            return Ok(false);
+        };
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
         writeln!(out, "  {:<16}  {}", "operation", scenario.operation)?;
         for (argument, value) in &scenario.arguments {
@@ -170,7 +200,9 @@ impl Known {
         }
         self.cited(scenario.spec.iter().map(String::as_str), out)?;
         let mut scripts = self.all_scripts().map(|(_, script)| script);
-        if let Some(script) = scripts.find(|script| scenario.name == format!("{}/{}", scenario.section, script.name)) {
+        if let Some(script) =
+            scripts.find(|script| scenario.name == format!("{}/{}", scenario.section, script.name))
+        {
             writeln!(out)?;
             scripts::show(script, out)?;
         }
@@ -186,8 +218,11 @@ impl Known {
     fn meaning(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let Some(meaning) = self.glossary.meaning(name) else { return Ok(false) };
         writeln!(out, "{name}: {meaning}")?;
-        let has_it = |group: &&Group| group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name));
-        let groups: Vec<&str> = self.groups().filter(has_it).map(|group| group.name.as_str()).collect();
+        let has_it = |group: &&Group| {
+            group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
+        };
+        let groups: Vec<&str> =
+            self.groups().filter(has_it).map(|group| group.name.as_str()).collect();
         if !groups.is_empty() {
             writeln!(out, "  vectors   {}", groups.join(", "))?;
         }
@@ -195,7 +230,11 @@ impl Known {
     }
 
     /// The texts of the facts and requirements.
-    fn cited<'i>(&self, ids: impl Iterator<Item = &'i str>, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn cited<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i str>,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
         for id in ids {
             writeln!(out, "  {id:<9}  {}", self.citations.line(id).unwrap_or("unknown"))?;
         }
@@ -207,14 +246,18 @@ impl Known {
     }
 
     fn all_scripts(&self) -> impl Iterator<Item = (&str, &Script)> {
-        self.scripts.iter().flat_map(|(file, scripts)| scripts.scripts.iter().map(move |script| (*file, script)))
+        self.scripts
+            .iter()
+            .flat_map(|(file, scripts)| scripts.scripts.iter().map(move |script| (*file, script)))
     }
 
     /// Names that contain `part`.
     fn alike(&self, part: &str) -> Vec<String> {
         let part = part.to_lowercase();
-        let words = self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
-        let scripts = self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
+        let words =
+            self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
+        let scripts =
+            self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
         let codec = codec::cases(&self.vectors);
         let questions = codec.iter().map(CodecCase::name);
         #[cfg(any(unix, windows))]

@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
 use dotnet_diagnostics_ipc::conformance::fuzz_server::{
-    Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options, run as campaign,
+    Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
+    run as campaign,
 };
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::vectors;
@@ -20,23 +21,29 @@ use crate::place::PlaceArguments;
 use crate::printable::plain;
 use crate::{Outcome, annotated, interrupt};
 
-/// Sends mutated requests to a live diagnostic server, and reports which of them it does not survive.
+/// Sends mutated requests to a live diagnostic server, and reports which of them it does not
+/// survive.
 ///
-/// The requests are valid ones of the vectors with changed counts, numbers, strings, items, sizes and ends. After each, the target
-/// must answer a complete ProcessInfo; its reply and, if known, the memory of its process are checked. Each cause is one finding,
-/// with an example request for each command. With --spawn, findings are shortened; each attempt uses a new target. The same seed
-/// gives the same cases in the same version of this program.
+/// The requests are valid ones of the vectors with changed counts, numbers, strings, items, sizes
+/// and ends. After each, the target must answer a complete ProcessInfo; its reply and, if known,
+/// the memory of its process are checked. Each cause is one finding, with an example request for
+/// each command. With --spawn, findings are shortened; each attempt uses a new target. The same
+/// seed gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
-#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must be yours. Nothing is sent without
-    /// it
+    /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must
+    /// be yours. Nothing is sent without it
     #[arg(long)]
     allow_harmful: bool,
 
@@ -64,12 +71,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 64)]
     tries: u32,
 
-    /// The runtime whose known deviations name the findings: coreclr-10, strict, … Without it, the runtime that the target reports
-    /// to be, if it behaves like it
+    /// The runtime whose known deviations name the findings: coreclr-10, strict, … Without it, the
+    /// runtime that the target reports to be, if it behaves like it
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 
-    /// Write for each finding NAME.json, an exchange script for `replay`, and NAME.txt, its messages in words
+    /// Write for each finding NAME.json, an exchange script for `replay`, and NAME.txt, its
+    /// messages in words
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -88,7 +96,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         return list(arguments, &bases, out);
     }
     if !arguments.allow_harmful {
-        bail!("this may kill, block or exhaust the target: --allow-harmful confirms that it is yours");
+        bail!(
+            "this may kill, block or exhaust the target: --allow-harmful confirms that it is yours"
+        );
     }
     let place = arguments.place.place()?;
     if let Some(directory) = &arguments.out {
@@ -105,7 +115,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         profile: arguments.profile,
         canceller: Some(interrupt::canceller()?),
     };
-    let target = if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let target =
+        if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
     // Files that cannot be written are reported after the campaign.
     let mut written = Ok(());
@@ -139,15 +150,32 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 
 fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     for nth in 0..arguments.cases {
-        let Some(case) = arguments.first.checked_add(nth).and_then(|number| bases.case(arguments.seed, number)) else { break };
+        let Some(case) =
+            arguments.first.checked_add(nth).and_then(|number| bases.case(arguments.seed, number))
+        else {
+            break;
+        };
         let FuzzCase { number, message, delivery, .. } = &case;
-        writeln!(out, "{number}  {}  {}  {}  {}", case.command(), case.mutation(), delivery.name(), hex::encode(message))?;
+        writeln!(
+            out,
+            "{number}  {}  {}  {}  {}",
+            case.command(),
+            case.mutation(),
+            delivery.name(),
+            hex::encode(message)
+        )?;
     }
     Ok(Outcome::Well)
 }
 
 /// Reports a finding with a new cause, and writes its files.
-fn found(finding: &Finding, is_new: bool, arguments: &Arguments, within: Duration, out: &mut dyn Write) -> anyhow::Result<()> {
+fn found(
+    finding: &Finding,
+    is_new: bool,
+    arguments: &Arguments,
+    within: Duration,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     if !arguments.json && is_new {
         writeln!(out, "{}", plain(&finding.to_string()))?;
         out.flush()?;
@@ -185,24 +213,41 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 /// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::check::table(["command", "cases"]);
-    let came: Vec<CaseVerdict> = CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
-    table.set_header(["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())));
+    let came: Vec<CaseVerdict> =
+        CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
+    table.set_header(
+        ["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())),
+    );
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
     for row in &summary.commands {
-        let counts = came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
-        table.add_row([plain(&row.command), row.verdicts.values().sum::<u64>().to_string()].into_iter().chain(counts));
+        let counts =
+            came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
+        table.add_row(
+            [plain(&row.command), row.verdicts.values().sum::<u64>().to_string()]
+                .into_iter()
+                .chain(counts),
+        );
     }
     let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
     writeln!(out, "\n{table}")?;
     for finding in &summary.findings {
-        let fact = finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
-        let commands = finding.further.iter().map(Finding::command).map(|command| command.to_string());
-        let commands: Vec<_> = std::iter::once(finding.command().to_string()).chain(commands).collect();
-        let line = format!("{} {}{fact}: {} cases, by {}", finding.number, finding.cause(), finding.times, commands.join(", "));
+        let fact =
+            finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
+        let commands =
+            finding.further.iter().map(Finding::command).map(|command| command.to_string());
+        let commands: Vec<_> =
+            std::iter::once(finding.command().to_string()).chain(commands).collect();
+        let line = format!(
+            "{} {}{fact}: {} cases, by {}",
+            finding.number,
+            finding.cause(),
+            finding.times,
+            commands.join(", ")
+        );
         writeln!(out, "\nCAUSE  {}", plain(&line))?;
     }
     if let Some(reason) = &summary.lost {
@@ -211,8 +256,10 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(interrupted) = &summary.interrupted {
         writeln!(out, "\nINTERRUPTED  {} cases were not run", interrupted.not_run)?;
     }
-    let about: Vec<&str> = [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };
+    let about: Vec<&str> =
+        [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
+    let about =
+        if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };
     let known = summary.findings.iter().filter(|finding| finding.known.is_some()).count();
     let last = summary.first.saturating_add(summary.cases).saturating_sub(1);
     writeln!(

@@ -55,33 +55,50 @@ impl Info {
     /// Sends the newest that the runtime knows, at most `newest`: it has the most fields.
     pub(crate) fn ask<C: Connect>(client: &Client<C>, newest: Command) -> anyhow::Result<Self> {
         let says_nothing = || Refused("the runtime answered OK without a payload".to_owned());
-        let info3 = if newest == Command::PROCESS_INFO3 { if_known(client.process_info3())? } else { None };
+        let info3 =
+            if newest == Command::PROCESS_INFO3 { if_known(client.process_info3())? } else { None };
         if let Some(answer) = info3 {
             let info = answer.payload().ok_or_else(says_nothing)?;
             return Ok(Self {
-                managed_entrypoint_assembly_name: Some(info.managed_entrypoint_assembly_name.to_string()),
+                managed_entrypoint_assembly_name: Some(
+                    info.managed_entrypoint_assembly_name.to_string(),
+                ),
                 clr_product_version: Some(info.clr_product_version.to_string()),
                 runtime_identifier: Some(info.runtime_identifier.to_string()),
-                ..Self::oldest(info.process_id, info.runtime_cookie, [info.command_line, info.os, info.arch])
+                ..Self::oldest(
+                    info.process_id,
+                    info.runtime_cookie,
+                    [info.command_line, info.os, info.arch],
+                )
             });
         }
-        let info2 = if newest == Command::PROCESS_INFO { None } else { if_known(client.process_info2())? };
+        let info2 =
+            if newest == Command::PROCESS_INFO { None } else { if_known(client.process_info2())? };
         if let Some(answer) = info2 {
             let info = answer.payload().ok_or_else(says_nothing)?;
             return Ok(Self {
-                managed_entrypoint_assembly_name: Some(info.managed_entrypoint_assembly_name.to_string()),
+                managed_entrypoint_assembly_name: Some(
+                    info.managed_entrypoint_assembly_name.to_string(),
+                ),
                 clr_product_version: Some(info.clr_product_version.to_string()),
-                ..Self::oldest(info.process_id, info.runtime_cookie, [info.command_line, info.os, info.arch])
+                ..Self::oldest(
+                    info.process_id,
+                    info.runtime_cookie,
+                    [info.command_line, info.os, info.arch],
+                )
             });
         }
         let answer = client.process_info().map_err(|error| match error.hresult() {
-            Some(HResult::UNKNOWN_COMMAND) => {
-                anyhow::Error::new(error).context("the runtime does not know ProcessInfo: .NET Core 3.1 or older")
-            }
+            Some(HResult::UNKNOWN_COMMAND) => anyhow::Error::new(error)
+                .context("the runtime does not know ProcessInfo: .NET Core 3.1 or older"),
             _ => error.into(),
         })?;
         let info = answer.payload().ok_or_else(says_nothing)?;
-        Ok(Self::oldest(info.process_id, info.runtime_cookie, [info.command_line, info.os, info.arch]))
+        Ok(Self::oldest(
+            info.process_id,
+            info.runtime_cookie,
+            [info.command_line, info.os, info.arch],
+        ))
     }
 
     /// The fields that every `ProcessInfo` has.
@@ -126,7 +143,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             json(&info, out)?;
             return Ok(writeln!(out)?);
         }
-        Ok(info.rows().iter().try_for_each(|(name, text)| writeln!(out, "{name:14}  {}", printable(text)))?)
+        Ok(info
+            .rows()
+            .iter()
+            .try_for_each(|(name, text)| writeln!(out, "{name:14}  {}", printable(text)))?)
     });
     outcome("info", shown)
 }

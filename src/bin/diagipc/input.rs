@@ -30,14 +30,18 @@ impl Input {
     }
 }
 
-/// The contents of a file, or of standard input for `-`; an error if it has more than `limit` bytes.
+/// The contents of a file, or of standard input for `-`; an error if it has more than `limit`
+/// bytes.
 pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let source: &mut dyn Read = match file {
         "-" => &mut io::stdin().lock(),
         path => &mut File::open(path).with_context(|| path.to_owned())?,
     };
-    source.take(limit.saturating_add(1)).read_to_end(&mut bytes).with_context(|| file.to_owned())?;
+    source
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .with_context(|| file.to_owned())?;
     if bytes.len() as u64 > limit {
         bail!("{file}: more than {limit} bytes; --limit allows more");
     }

@@ -17,7 +17,8 @@ pub(crate) fn status(signal: i32) -> u8 {
     u8::try_from(signal).unwrap_or_default().saturating_add(128)
 }
 
-/// Cancelled by the first signal. A second one ends this program immediately, with everything it has started.
+/// Cancelled by the first signal. A second one ends this program immediately, with everything it
+/// has started.
 pub(crate) fn canceller() -> std::io::Result<Canceller> {
     let canceller = Canceller::new()?;
     cancels(vec![canceller.clone()])?;

@@ -9,8 +9,8 @@ use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Subject, Type, Value, Vecto
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// The longest environment block whose entries are shown, and the longest piece that is read: an entry of 4 bytes takes 700 bytes
-/// of memory in an annotated dump. Messages are always shorter.
+/// The longest environment block whose entries are shown, and the longest piece that is read: an
+/// entry of 4 bytes takes 700 bytes of memory in an annotated dump. Messages are always shorter.
 pub(crate) const MOST_IN_FIELDS: usize = 1 << 20;
 
 /// The sender of the bytes.
@@ -43,7 +43,8 @@ pub(crate) fn kind(name: &str) -> Result<Type, String> {
         "legacy" => "legacy-request",
         name => name,
     };
-    serde_json::from_value(Value::from(name)).map_err(|_| "`type` in vectors/README.md lists the types".to_owned())
+    serde_json::from_value(Value::from(name))
+        .map_err(|_| "`type` in vectors/README.md lists the types".to_owned())
 }
 
 /// One message, advertise or continuation: an item of `decode --json`.
@@ -93,7 +94,11 @@ impl From<DecodeRefusal> for Problem {
 
 impl<K: WireErrorKind> From<WireError<K>> for Problem {
     fn from(error: WireError<K>) -> Self {
-        Self { fault: error.into(), message: error.kind().to_string(), answer: Some(error.hresult()) }
+        Self {
+            fault: error.into(),
+            message: error.kind().to_string(),
+            answer: Some(error.hresult()),
+        }
     }
 }
 
@@ -112,7 +117,14 @@ pub(crate) struct Splitter<'b> {
 
 impl<'b> Splitter<'b> {
     pub(crate) fn new(bytes: &'b [u8], from: Option<Side>, request: Option<Command>) -> Self {
-        Self { bytes, at: 0, from, request, request_is_given: request.is_some(), continuation: None }
+        Self {
+            bytes,
+            at: 0,
+            from,
+            request,
+            request_is_given: request.is_some(),
+            continuation: None,
+        }
     }
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
@@ -124,10 +136,15 @@ impl<'b> Splitter<'b> {
     fn message(&mut self, rest: &'b [u8]) -> Item {
         let Ok(header) = Header::decode(rest) else {
             // The start of the next message is unknown.
-            let subject = Subject { kind: Type::Unknown, command: None, from_server: self.from == Some(Side::Server) };
+            let subject = Subject {
+                kind: Type::Unknown,
+                command: None,
+                from_server: self.from == Some(Side::Server),
+            };
             return self.item(rest, rest.len(), Kind::Unknown, None, subject);
         };
-        let from_server = self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
+        let from_server =
+            self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
         let command = if from_server { self.request } else { Some(header.command) };
         let subject = Subject { kind: Type::Request, command, from_server };
         let kind = match header.command {
@@ -141,12 +158,21 @@ impl<'b> Splitter<'b> {
             self.request = Some(header.command);
         }
         if from_server {
-            self.continuation = Message::decode_prefix(rest).ok().and_then(|(message, _)| follows(&message, self.request));
+            self.continuation = Message::decode_prefix(rest)
+                .ok()
+                .and_then(|(message, _)| follows(&message, self.request));
         }
         item
     }
 
-    fn item(&mut self, rest: &'b [u8], size: usize, kind: Kind, code: Option<Command>, subject: Subject) -> Item {
+    fn item(
+        &mut self,
+        rest: &'b [u8],
+        size: usize,
+        kind: Kind,
+        code: Option<Command>,
+        subject: Subject,
+    ) -> Item {
         let wire = rest.get(..size).unwrap_or(rest);
         let code = code.map(|code| format!("0x{:04X}", code.code()));
         let item = Item { offset: self.at, code, ..Item::decoded(kind, subject, wire) };
@@ -165,7 +191,11 @@ impl Item {
     pub(crate) fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
         let subject = Subject { kind, command: None, from_server };
-        let (shown, piece) = if kind == Type::Advertise { (Kind::Advertise, None) } else { (Kind::Piece, Some(kind)) };
+        let (shown, piece) = if kind == Type::Advertise {
+            (Kind::Advertise, None)
+        } else {
+            (Kind::Piece, Some(kind))
+        };
         Self { piece, ..Self::decoded(shown, subject, bytes) }
     }
 
@@ -198,10 +228,13 @@ impl Item {
 /// How many bytes follow a reply that are not a message.
 fn follows(reply: &Message<'_>, request: Option<Command>) -> Option<usize> {
     match (request?.continuation()?, reply.reply_to(request).ok()?) {
-        (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => usize::try_from(reply.n_incoming_bytes).ok(),
-        (Continuation::Nettrace | Continuation::BySessionType, AnyReply::Session(_) | AnyReply::OkWithoutPayload) => {
-            Some(usize::MAX)
+        (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => {
+            usize::try_from(reply.n_incoming_bytes).ok()
         }
+        (
+            Continuation::Nettrace | Continuation::BySessionType,
+            AnyReply::Session(_) | AnyReply::OkWithoutPayload,
+        ) => Some(usize::MAX),
         _ => None,
     }
 }
@@ -214,8 +247,13 @@ impl Iterator for Splitter<'_> {
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
             let bytes = rest.get(..len).unwrap_or(rest);
             // An environment block is decoded; a stream is not.
-            let environment = self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
-            let subject = environment.then_some(Subject { kind: Type::Environment, command: None, from_server: true });
+            let environment =
+                self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
+            let subject = environment.then_some(Subject {
+                kind: Type::Environment,
+                command: None,
+                from_server: true,
+            });
             let mut value = serde_json::json!({ "bytes": hex::encode(bytes) });
             let entries = subject.map(|subject| subject.decode(bytes));
             let error = match entries {
@@ -242,8 +280,8 @@ impl Iterator for Splitter<'_> {
             self.at = self.at.saturating_add(bytes.len());
             return Some(item);
         }
-        let advertises =
-            self.from != Some(Side::Client) && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
+        let advertises = self.from != Some(Side::Client)
+            && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
         Some(if advertises { self.advertise(rest) } else { self.message(rest) })
     }
 }

@@ -1,4 +1,5 @@
-//! `diagipc`: shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against the golden vectors.
+//! `diagipc`: shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against the
+//! golden vectors.
 
 mod adapter;
 mod annotated;
@@ -198,7 +199,11 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "diagipc: {}", printable::printable_lines(&format!("{error:#}")));
+            let _ = writeln!(
+                io::stderr(),
+                "diagipc: {}",
+                printable::printable_lines(&format!("{error:#}"))
+            );
             ExitCode::from(2)
         }
     }
@@ -207,7 +212,8 @@ fn main() -> ExitCode {
 /// Whether the reader of our output closed it, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
-        let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        let of_json =
+            cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         of_json.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind))
     };
     error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))

@@ -14,9 +14,18 @@ pub(crate) struct Arguments {
     directory: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments, program: clap::Command, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    program: clap::Command,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).count();
-    clap_mangen::generate_to(program, &arguments.directory).with_context(|| arguments.directory.display().to_string())?;
-    writeln!(out, "{}: diagipc.1, and a page for each of {commands} commands", arguments.directory.display())?;
+    clap_mangen::generate_to(program, &arguments.directory)
+        .with_context(|| arguments.directory.display().to_string())?;
+    writeln!(
+        out,
+        "{}: diagipc.1, and a page for each of {commands} commands",
+        arguments.directory.display()
+    )?;
     Ok(Outcome::Well)
 }

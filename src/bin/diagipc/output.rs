@@ -10,7 +10,9 @@ use anstyle::AnsiColor;
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
-use dotnet_diagnostics_ipc::conformance::{Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report};
+use dotnet_diagnostics_ipc::conformance::{
+    Case, Citations, Counts, Glob, Grade, Interrupted, Lost, Report,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::colours::Colours;
@@ -53,8 +55,13 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
 impl Output {
     /// The cases of `all` selected by `--only` (all without it), except those of `--except`.
     ///
-    /// A pattern that matches nothing is an error: an empty run would look successful. So is an empty selection.
-    pub(crate) fn choose<C>(&self, mut all: Vec<C>, is_chosen: impl Fn(&C, &Glob) -> bool) -> anyhow::Result<Vec<C>> {
+    /// A pattern that matches nothing is an error: an empty run would look successful. So is an
+    /// empty selection.
+    pub(crate) fn choose<C>(
+        &self,
+        mut all: Vec<C>,
+        is_chosen: impl Fn(&C, &Glob) -> bool,
+    ) -> anyhow::Result<Vec<C>> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| is_chosen(case, glob)) {
                 bail!("no case matches {glob}");
@@ -77,12 +84,14 @@ impl Output {
 
     /// Prints `report`, writes the requested files, and returns the exit status.
     pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        let arguments =
+            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
         report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
         causes::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
-        // The files first, since the reader of the output may close it; their result is reported last.
+        // The files first, since the reader of the output may close it; their result is reported
+        // last.
         let files = self.files(report, &citations);
         if self.json {
             crate::printable::json(report, out)?;
@@ -122,10 +131,12 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     pub(crate) fn new(cases: usize, output: &Output) -> Self {
-        let target = if output.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let target =
+            if output.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
         // An invalid one leaves the library's default.
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}")
+        {
             bar.set_style(style);
         }
         Self(bar)
@@ -140,7 +151,11 @@ impl Progress {
     /// One case is graded. Failures are reported immediately, one line each on standard error.
     pub(crate) fn judged(&self, case: &Case) {
         if case.grade == Grade::Fail {
-            let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("", String::as_str);
+            let found = case
+                .detail
+                .as_ref()
+                .and_then(|detail| detail.found.first())
+                .map_or("", String::as_str);
             let line = format!("FAILED  {}: {}", plain(&case.name), plain(&beginning(found)));
             if self.0.is_hidden() {
                 // Standard error may be closed; the report has it anyway.
@@ -185,18 +200,35 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
         writeln!(out, "\nNOTE  {}", plain(note))?;
     }
     if let Some(Lost { reason, not_run }) = &report.lost {
-        writeln!(out, "\n{}  {}; {} not run", colours.paint("LOST", AnsiColor::Red), plain(reason), were(*not_run))?;
+        writeln!(
+            out,
+            "\n{}  {}; {} not run",
+            colours.paint("LOST", AnsiColor::Red),
+            plain(reason),
+            were(*not_run)
+        )?;
     }
     if let Some(Interrupted { not_run }) = report.interrupted {
-        writeln!(out, "\n{}  {} not run", colours.paint("INTERRUPTED", AnsiColor::Red), were(not_run))?;
+        writeln!(
+            out,
+            "\n{}  {} not run",
+            colours.paint("INTERRUPTED", AnsiColor::Red),
+            were(not_run)
+        )?;
     }
     if let Some(few) = &report.too_few_judged {
-        writeln!(out, "\n{}  {few}: the run does not pass (--min-judged)", colours.paint("TOO FEW JUDGED", AnsiColor::Red))?;
+        writeln!(
+            out,
+            "\n{}  {few}: the run does not pass (--min-judged)",
+            colours.paint("TOO FEW JUDGED", AnsiColor::Red)
+        )?;
     }
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
-    let about: Vec<String> = [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
+    let about: Vec<String> =
+        [&report.runtime, &report.profile].into_iter().flatten().map(|text| plain(text)).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    let is_whole = report.lost.is_none() && report.interrupted.is_none() && report.too_few_judged.is_none();
+    let is_whole =
+        report.lost.is_none() && report.interrupted.is_none() && report.too_few_judged.is_none();
     let colour = if fail == 0 && is_whole { AnsiColor::Green } else { AnsiColor::Red };
     let failed = colours.paint(&format!("{fail} failed"), colour);
     writeln!(
@@ -214,7 +246,8 @@ fn were(cases: usize) -> String {
 
 /// The sections, and their total if there are several.
 fn rows(report: &Report) -> Vec<(String, Counts)> {
-    let mut rows: Vec<_> = report.sections.iter().map(|section| (section.name.clone(), section.counts)).collect();
+    let mut rows: Vec<_> =
+        report.sections.iter().map(|section| (section.name.clone(), section.counts)).collect();
     if rows.len() > 1 {
         rows.push(("all".to_owned(), report.counts));
     }
@@ -224,18 +257,37 @@ fn rows(report: &Report) -> Vec<(String, Counts)> {
 /// A table of counts.
 pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([first, "cases", "pass", "lenient", "unimplemented", "informational", "fail"]);
+    table.load_preset(NOTHING).set_header([
+        first,
+        "cases",
+        "pass",
+        "lenient",
+        "unimplemented",
+        "informational",
+        "fail",
+    ]);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     for (name, counts) in rows {
-        let mark = |grade| Some(counts.of(grade)).filter(|count| *count > 0).map_or_else(String::new, |count| count.to_string());
-        table.add_row([plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)));
+        let mark = |grade| {
+            Some(counts.of(grade))
+                .filter(|count| *count > 0)
+                .map_or_else(String::new, |count| count.to_string())
+        };
+        table.add_row(
+            [plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)),
+        );
     }
     table
 }
 
-fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+fn failure(
+    case: &Case,
+    citations: &Citations,
+    colours: &Colours,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     writeln!(out, "\n{}: {}", plain(&case.name), plain(&case.title))?;
     for id in case.cited() {
         writeln!(out, "  {id:<8}  {}", plain(citations.line(id).unwrap_or("unknown")))?;
@@ -254,7 +306,9 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
             writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
         }
         // The fault's section has its details.
-        for line in detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line)) {
+        for line in
+            detail.found.iter().filter(|line| !case.faults.iter().any(|fault| fault.text == **line))
+        {
             writeln!(out, "  {}    {}", colours.paint("FAILED", AnsiColor::Red), plain(line))?;
         }
         for line in &detail.about {
@@ -262,13 +316,24 @@ fn failure(case: &Case, citations: &Citations, colours: &Colours, out: &mut dyn 
         }
     }
     for fault in &case.faults {
-        writeln!(out, "  {}     {}: {}", colours.paint("FAULT", AnsiColor::Red), plain(&fault.name), plain(&fault.text))?;
+        writeln!(
+            out,
+            "  {}     {}: {}",
+            colours.paint("FAULT", AnsiColor::Red),
+            plain(&fault.name),
+            plain(&fault.text)
+        )?;
     }
     Ok(())
 }
 
 /// The known deviations by fact, with the observation in each case.
-fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
+fn deviations(
+    report: &Report,
+    citations: &Citations,
+    colours: &Colours,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let mut by_fact: BTreeMap<&str, Vec<(&Case, &str)>> = BTreeMap::new();
     for (case, deviation) in report.deviations() {
         by_fact.entry(&deviation.fact).or_default().push((case, &deviation.text));
@@ -297,12 +362,20 @@ fn deviations(report: &Report, citations: &Citations, colours: &Colours, out: &m
 fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
-        let found = case.detail.as_ref().and_then(|detail| detail.found.first()).map_or("no reason given", String::as_str);
+        let found = case
+            .detail
+            .as_ref()
+            .and_then(|detail| detail.found.first())
+            .map_or("no reason given", String::as_str);
         let cases = cases_by_lack.entry(found).or_default();
         *cases = cases.saturating_add(1);
     }
     if !cases_by_lack.is_empty() {
-        writeln!(out, "\nWhat the target does not support, {}:", causes::counted(report.counts.unimplemented, "case"))?;
+        writeln!(
+            out,
+            "\nWhat the target does not support, {}:",
+            causes::counted(report.counts.unimplemented, "case")
+        )?;
     }
     let mut lacks: Vec<(&str, usize)> = cases_by_lack.into_iter().collect();
     lacks.sort_by_key(|(_, cases)| Reverse(*cases));

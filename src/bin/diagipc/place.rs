@@ -13,14 +13,16 @@ const STARTS: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct PlaceArguments {
-    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there for a runtime that connects. On
-    /// Windows a process id, a pipe, or port:NAME for a pipe that it connects to
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
+    /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
+    /// that it connects to
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Place>,
 
-    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is reached at its default port's socket
-    /// there, or at the socket whose path or process id is its first line of output; on Windows at the pipe of its process, or at
-    /// the pipe in its first line
+    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is
+    /// reached at its default port's socket there, or at the socket whose path or process id
+    /// is its first line of output; on Windows at the pipe of its process, or at the pipe in
+    /// its first line
     #[arg(long, requires = "command", conflicts_with = "endpoint")]
     spawn: bool,
 

@@ -1,21 +1,27 @@
-//! Escapes text from outside for a terminal: anything that would move a cursor, change a colour, or reverse the direction of a
-//! line.
+//! Escapes text from outside for a terminal: anything that would move a cursor, change a colour, or
+//! reverse the direction of a line.
 
 use std::io::{self, Write};
 
 use serde::{Serialize, Serializer as _};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// The text with invisible characters escaped: `\u{9b}`, `\u{202e}`, `\n`. Everything else is unchanged.
+/// The text with invisible characters escaped: `\u{9b}`, `\u{202e}`, `\n`. Everything else is
+/// unchanged.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_printable(character) { shown.push(character) } else { shown.extend(character.escape_default()) }
+        if is_printable(character) {
+            shown.push(character);
+        } else {
+            shown.extend(character.escape_default());
+        }
     }
     shown
 }
 
-/// A target's text for a line of a terminal: truncated, and without characters that would move its cursor.
+/// A target's text for a line of a terminal: truncated, and without characters that would move its
+/// cursor.
 pub(crate) fn plain(text: &str) -> String {
     printable(&shortened(text))
 }
@@ -25,7 +31,11 @@ pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 1000;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => {
-            format!("{}… ({} more characters)", text.get(..end).unwrap_or_default(), text.chars().count().saturating_sub(MOST))
+            format!(
+                "{}… ({} more characters)",
+                text.get(..end).unwrap_or_default(),
+                text.chars().count().saturating_sub(MOST)
+            )
         }
         None => text.to_owned(),
     }
@@ -36,21 +46,25 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no format characters such as U+202E,
-/// no private or unassigned ones.
+/// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no
+/// format characters such as U+202E, no private or unassigned ones.
 fn is_printable(character: char) -> bool {
     let is_quoted = matches!(character, '\'' | '"' | '\\');
     is_quoted || character.is_alphanumeric() || character.escape_debug().len() == 1
 }
 
-/// Writes equivalent JSON without invisible characters: those above U+FFFF are two escapes, as in JSON.
+/// Writes equivalent JSON without invisible characters: those above U+FFFF are two escapes, as in
+/// JSON.
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
 /// The same for an array, whose items are created one at a time.
-pub(crate) fn json_array(items: impl Iterator<Item: Serialize>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn json_array(
+    items: impl Iterator<Item: Serialize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     serializer.collect_seq(items).map_err(io::Error::from)
 }
@@ -78,9 +92,15 @@ impl Formatter for Printable {
         end_object_value();
     }
 
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, character)) = rest.char_indices().find(|(_, character)| !is_printable(*character)) {
+        while let Some((at, character)) =
+            rest.char_indices().find(|(_, character)| !is_printable(*character))
+        {
             let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
             writer.write_all(before.as_bytes())?;
             for unit in character.encode_utf16(&mut [0; 2]) {
@@ -98,7 +118,10 @@ mod tests {
 
     #[test]
     fn printable_escapes_control_characters() {
-        assert_eq!(printable("plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\u{301}"), "plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\\u{301}");
+        assert_eq!(
+            printable("plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\u{301}"),
+            "plain \"text\" \\ 'of' ÄÖ 中文 🔑 e\\u{301}"
+        );
         assert_eq!(
             printable("a\x1b[31m\u{9b}2J\u{202e}b\u{2028}\r\nc\u{feff}\u{200b}"),
             r"a\u{1b}[31m\u{9b}2J\u{202e}b\u{2028}\r\nc\u{feff}\u{200b}"
@@ -113,7 +136,12 @@ mod tests {
         json(&value, &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-        assert!(text.contains(r"a\u202eb") && text.contains(r"\udb40\udc01") && text.contains("plain Ä 🔑"), "{text}");
+        assert!(
+            text.contains(r"a\u202eb")
+                && text.contains(r"\udb40\udc01")
+                && text.contains("plain Ä 🔑"),
+            "{text}"
+        );
         assert!(text.contains("\"k\\u009b\": [\n    \"a"), "{text}");
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 /// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
 ///
-/// Prints the socket where it listens, then a line on standard error for each connection that has ended. SIGINT or SIGTERM ends it.
+/// Prints the socket where it listens, then a line on standard error for each connection that has
+/// ended. SIGINT or SIGTERM ends it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 it was ended, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist."
@@ -12,8 +13,8 @@ use std::path::PathBuf;
 // Unused without sockets.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
-    /// Where clients connect: the path of a socket; or a directory, for a socket named like a runtime's; or a process id, for the
-    /// socket of that process in TMPDIR
+    /// Where clients connect: the path of a socket; or a directory, for a socket named like a
+    /// runtime's; or a process id, for the socket of that process in TMPDIR
     #[arg(long, value_name = "A", required_unless_present = "port", conflicts_with = "port")]
     listen: Option<PathBuf>,
 
@@ -41,8 +42,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
     name: String,
 
-    /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named pipe can be watched live. An
-    /// existing file is overwritten
+    /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named
+    /// pipe can be watched live. An existing file is overwritten
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
 
@@ -89,7 +90,8 @@ mod unix {
     const GRACE: Duration = Duration::from_secs(2);
 
     pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port) {
+        let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port)
+        {
             (Some(at), Some(to), None, None) => {
                 let Some(to) = endpoint(to) else {
                     writeln!(io::stderr(), "diagipc: {to}: no such runtime")?;
@@ -105,7 +107,11 @@ mod unix {
         }
         let opens = if arguments.port.is_some() { Side::Runtime } else { Side::Client };
         let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
-        let capture = arguments.pcapng.as_ref().map(|file| Capture::create(file, &name(), opens).map(Arc::new)).transpose()?;
+        let capture = arguments
+            .pcapng
+            .as_ref()
+            .map(|file| Capture::create(file, &name(), opens).map(Arc::new))
+            .transpose()?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
         interrupt::cancels(vec![canceller.clone(), closing.clone()])?;
         let (listener, guard) = bind_private(&at)?;
@@ -146,7 +152,9 @@ mod unix {
     /// A runtime by its process id or its socket; `None` if it does not exist.
     fn endpoint(text: &str) -> Option<Endpoint> {
         match text.parse() {
-            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).ok().map(|_| Endpoint::process(process_id)),
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
+                .ok()
+                .map(|_| Endpoint::process(process_id)),
             Err(_) => Path::new(text).exists().then(|| Endpoint::socket(text)),
         }
     }
@@ -162,14 +170,18 @@ mod unix {
         let process_id = number.or(pid).unwrap_or_else(std::process::id);
         // If the start time is unknown, the key is 0 (F-61).
         let stat = fs::read(format!("/proc/{process_id}/stat")).ok();
-        let key = stat.and_then(|text| ProcessStat::parse(&text).ok()).map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
+        let key = stat
+            .and_then(|text| ProcessStat::parse(&text).ok())
+            .map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
         directory.join(SocketName::new(process_id, key).to_string())
     }
 
     /// The line of a connection.
     fn say(summary: &ConnectionSummary) {
-        let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } = summary;
-        let command = command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
+        let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
+            summary;
+        let command =
+            command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
         let ended = match (trouble, ended) {
             (Some(trouble), _) => trouble.clone(),
             (None, Some((by, how))) => format!(

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::io::discovery::{self, DiscoveredEndpoint, EndpointState, UnreadablePath};
+use dotnet_diagnostics_ipc::io::discovery::{
+    self, DiscoveredEndpoint, EndpointState, UnreadablePath,
+};
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint};
 use serde::Serialize;
@@ -25,7 +27,9 @@ const AT_A_TIME: usize = 16;
 ///
 /// Sends each runtime a `ProcessInfo`, which has no side effects.
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 130 or 143 interrupted.")]
+#[command(
+    after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 130 or 143 interrupted."
+)]
 pub(crate) struct Arguments {
     /// Only these processes
     process: Vec<u32>,
@@ -62,7 +66,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let canceller = interrupt::canceller()?;
     let seen = discovery::processes()?;
     let is_wanted = |found: &&DiscoveredEndpoint| {
-        let is_named = arguments.process.is_empty() || found.process_id.is_some_and(|id| arguments.process.contains(&id));
+        let is_named = arguments.process.is_empty()
+            || found.process_id.is_some_and(|id| arguments.process.contains(&id));
         is_named && (arguments.stale || !found.is_stale())
     };
     let found: Vec<&DiscoveredEndpoint> = seen.found.iter().filter(is_wanted).collect();
@@ -93,7 +98,8 @@ fn ask(found: &[&DiscoveredEndpoint], canceller: &Canceller) -> Vec<Row> {
     let mut rows = Vec::new();
     for some in found.chunks(AT_A_TIME) {
         rows.extend(thread::scope(|scope| {
-            let asking: Vec<_> = some.iter().map(|found| scope.spawn(|| row(found, canceller))).collect();
+            let asking: Vec<_> =
+                some.iter().map(|found| scope.spawn(|| row(found, canceller))).collect();
             asking.into_iter().filter_map(|asking| asking.join().ok()).collect::<Vec<_>>()
         }));
     }
@@ -110,11 +116,17 @@ fn row(found: &DiscoveredEndpoint, canceller: &Canceller) -> Row {
 }
 
 fn info(found: &DiscoveredEndpoint, text: &str, canceller: &Canceller) -> Answer {
-    let endpoint = if cfg!(windows) { Endpoint::pipe(text) } else { Endpoint::socket(&found.endpoint) };
-    // It is only asked for its info. Root may ask other users' processes; for others the socket's mode refuses it.
-    let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+    let endpoint =
+        if cfg!(windows) { Endpoint::pipe(text) } else { Endpoint::socket(&found.endpoint) };
+    // It is only asked for its info. Root may ask other users' processes; for others the socket's
+    // mode refuses it.
+    let policy = found
+        .owner
+        .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
-    let client = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).with_canceller(canceller.clone());
+    let client = Client::new(endpoint.trusting(policy))
+        .with_deadlines(deadlines)
+        .with_canceller(canceller.clone());
     match Info::ask(&client, Command::PROCESS_INFO3) {
         Ok(info) => Answer::Info(Box::new(info)),
         Err(error) => Answer::Error(format!("{error:#}")),
@@ -130,7 +142,9 @@ fn table(rows: &[Row]) -> Table {
     for row in rows {
         let process_id = row.process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         let (version, command_line) = match &row.answer {
-            Answer::Info(info) => (info.clr_product_version.as_deref().unwrap_or("5"), info.command_line.clone()),
+            Answer::Info(info) => {
+                (info.clr_product_version.as_deref().unwrap_or("5"), info.command_line.clone())
+            }
             Answer::Error(error) => ("?", format!("({error})")),
             Answer::NotAsked {} => ("?", format!("({})", row.state)),
         };
@@ -147,11 +161,15 @@ fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
     for one in unseen {
         match (one.process_id, one.path.file_name()) {
             (Some(_), Some(file)) if one.path.starts_with("/proc") => {
-                let count = processes.entry(format!("{}: {}", file.to_string_lossy(), one.why)).or_default();
+                let count = processes
+                    .entry(format!("{}: {}", file.to_string_lossy(), one.why))
+                    .or_default();
                 *count = count.saturating_add(1);
             }
             _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
         }
     }
-    processes.iter().try_for_each(|(what, count)| writeln!(errors, "not readable: {count} × /proc/PID/{what}"))
+    processes
+        .iter()
+        .try_for_each(|(what, count)| writeln!(errors, "not readable: {count} × /proc/PID/{what}"))
 }

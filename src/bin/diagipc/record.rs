@@ -5,17 +5,21 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use dotnet_diagnostics_ipc::conformance::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
+use dotnet_diagnostics_ipc::conformance::record::{
+    Event, EventKind, RecordedConnection, Recording, Side, script_file,
+};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::items::{self, Splitter};
 use crate::{Outcome, annotated};
 
-/// Records the messages between a client and a runtime, as exchange scripts and as a capture for Wireshark.
+/// Records the messages between a client and a runtime, as exchange scripts and as a capture for
+/// Wireshark.
 ///
-/// Runs the client with a new directory as TMPDIR, which contains the socket of a process that plays the runtime. `{pid}`,
-/// `{socket}` and `{tmpdir}` in the command are replaced by theirs. With `--out` it writes NAME.json, a file of two exchange scripts,
-/// one for each side, and NAME.txt, the conversation in words.
+/// Runs the client with a new directory as TMPDIR, which contains the socket of a process that
+/// plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced by theirs.
+/// With `--out` it writes NAME.json, a file of two exchange scripts, one for each side, and
+/// NAME.txt, the conversation in words.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -57,9 +61,15 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 
     let canceller = interrupt::canceller()?;
     let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
-    let name = arguments.name.clone().or_else(|| program.map(|name| name.to_string_lossy().into_owned())).unwrap_or_default();
+    let name = arguments
+        .name
+        .clone()
+        .or_else(|| program.map(|name| name.to_string_lossy().into_owned()))
+        .unwrap_or_default();
     let mut proxy = vec![std::env::current_exe().context("the path of this program")?.into()];
-    proxy.extend(["proxy", "--until-eof", "--to", &arguments.to, "--listen", "{tmpdir}"].map(OsString::from));
+    proxy.extend(
+        ["proxy", "--until-eof", "--to", &arguments.to, "--listen", "{tmpdir}"].map(OsString::from),
+    );
     if let Some(directory) = &arguments.out {
         proxy.extend(["--name".into(), name.into(), "--out".into(), directory.clone().into()]);
     }
@@ -74,7 +84,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     match (run.client, interrupt::signal()) {
         (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
         (_, Some(signal)) if run.is_interrupted => {
-            let recording = if is_written { "the recording has all messages until then" } else { "nothing was recorded" };
+            let recording = if is_written {
+                "the recording has all messages until then"
+            } else {
+                "nothing was recorded"
+            };
             writeln!(out, "INTERRUPTED  {recording}")?;
             Ok(Outcome::Interrupted(signal))
         }
@@ -86,12 +100,22 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 
 /// Writes the files of a recording, under a new name, and reports it.
 #[cfg_attr(not(unix), allow(dead_code))]
-pub(crate) fn write(recording: &Recording, directory: &Path, name: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(crate) fn write(
+    recording: &Recording,
+    directory: &Path,
+    name: &str,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let Some(file) = script_file(recording, name) else {
         writeln!(out, "no connection; nothing was recorded")?;
         return Ok(());
     };
-    let stem = file.scripts.first().and_then(|script| script.name.strip_suffix("-client")).unwrap_or("recording").to_owned();
+    let stem = file
+        .scripts
+        .first()
+        .and_then(|script| script.name.strip_suffix("-client"))
+        .unwrap_or("recording")
+        .to_owned();
     let paths = (1..=u32::MAX).map(|nth| {
         let stem = if nth == 1 { stem.clone() } else { format!("{stem}-{nth}") };
         (directory.join(format!("{stem}.json")), directory.join(format!("{stem}.txt")))
@@ -133,25 +157,38 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
             EventKind::Opened => "opened".to_owned(),
             EventKind::Piece { from, bytes, fds } if fds.is_empty() => {
                 let (mut pieces, mut len) = (1_usize, bytes.len());
-                while let Some(more) = events.peek().and_then(|next| plain_piece(next, *connection, *from)) {
+                while let Some(more) =
+                    events.peek().and_then(|next| plain_piece(next, *connection, *from))
+                {
                     events.next();
                     pieces = pieces.saturating_add(1);
                     len = len.saturating_add(more);
                 }
-                let pieces = if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
+                let pieces =
+                    if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
                 format!("{}: {len} bytes{pieces}", side(*from))
             }
-            EventKind::Piece { from, bytes, fds } => format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len()),
-            EventKind::Ended { by, how: Ending::HalfClose } => format!("{}: sends no more", side(*by)),
+            EventKind::Piece { from, bytes, fds } => {
+                format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len())
+            }
+            EventKind::Ended { by, how: Ending::HalfClose } => {
+                format!("{}: sends no more", side(*by))
+            }
             EventKind::Ended { by, how: Ending::Close } => format!("{}: closed", side(*by)),
-            EventKind::Ended { by, how: Ending::Reset } => format!("{}: closed, with bytes unread", side(*by)),
+            EventKind::Ended { by, how: Ending::Reset } => {
+                format!("{}: closed, with bytes unread", side(*by))
+            }
         };
         writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
     }
     for (nth, [client, runtime]) in recording.totals.iter().enumerate() {
         let connection = RecordedConnection::of(recording, nth);
         writeln!(out)?;
-        writeln!(out, "Connection {nth}: {} bytes of the client, {} of the runtime", client.bytes, runtime.bytes)?;
+        writeln!(
+            out,
+            "Connection {nth}: {} bytes of the client, {} of the runtime",
+            client.bytes, runtime.bytes
+        )?;
         writeln!(out)?;
         items(connection.request(), items::Side::Client, &connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
@@ -167,12 +204,21 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
 /// How many bytes, if it is a piece of that side without a descriptor.
 fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
     match &event.seen {
-        EventKind::Piece { from, bytes, fds } if event.connection == on && *from == of && fds.is_empty() => Some(bytes.len()),
+        EventKind::Piece { from, bytes, fds }
+            if event.connection == on && *from == of && fds.is_empty() =>
+        {
+            Some(bytes.len())
+        }
         _ => None,
     }
 }
 
-fn items(bytes: &[u8], from: items::Side, connection: &RecordedConnection, out: &mut dyn Write) -> anyhow::Result<()> {
+fn items(
+    bytes: &[u8],
+    from: items::Side,
+    connection: &RecordedConnection,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let request = if from == items::Side::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
         annotated::item(out, &item, item.bytes_in(bytes))?;

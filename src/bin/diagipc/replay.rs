@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 /// Plays a recorded conversation, or any exchange script.
 ///
-/// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's diagnostic port. With `--listen` it
-/// plays the side that listens: a runtime for a client, or a tool for a runtime with that port. If several scripts in the file fit,
-/// name one.
+/// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's
+/// diagnostic port. With `--listen` it plays the side that listens: a runtime for a client, or a
+/// tool for a runtime with that port. If several scripts in the file fit, name one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 130 or 143 interrupted by SIGINT or SIGTERM."
@@ -22,7 +22,12 @@ pub(crate) struct Arguments {
     script: Option<String>,
 
     /// The runtime: the path of its socket, or its process id; or the socket of a tool's port
-    #[arg(long, value_name = "ENDPOINT", required_unless_present = "listen", conflicts_with = "listen")]
+    #[arg(
+        long,
+        value_name = "ENDPOINT",
+        required_unless_present = "listen",
+        conflicts_with = "listen"
+    )]
     to: Option<String>,
 
     /// Where a client connects, or a runtime to its port
@@ -80,7 +85,9 @@ mod unix {
             Some(Hazard::Harmful) if !arguments.allow_harmful => {
                 bail!("{}: may kill or block the runtime (--allow-harmful plays it)", script.name);
             }
-            Some(Hazard::SideEffect) if !arguments.allow_side_effects && !arguments.allow_harmful => {
+            Some(Hazard::SideEffect)
+                if !arguments.allow_side_effects && !arguments.allow_harmful =>
+            {
                 bail!("{}: changes the runtime (--allow-side-effects plays it)", script.name);
             }
             _ => {}
@@ -95,7 +102,12 @@ mod unix {
         let _ = player.close_all();
         match outcome {
             Ok(()) => {
-                writeln!(out, "{}: all {} steps matched the script", script.name, script.steps.len())?;
+                writeln!(
+                    out,
+                    "{}: all {} steps matched the script",
+                    script.name,
+                    script.steps.len()
+                )?;
                 Ok(Outcome::Well)
             }
             Err(Failure { trouble: PlayerError::Unavailable(why), step, .. }) => {
@@ -103,13 +115,20 @@ mod unix {
             }
             Err(failure) => {
                 if let Some(signal) = interrupt::signal() {
-                    writeln!(out, "INTERRUPTED  {}: in step {} of {}", script.name, failure.step, script.steps.len())?;
+                    writeln!(
+                        out,
+                        "INTERRUPTED  {}: in step {} of {}",
+                        script.name,
+                        failure.step,
+                        script.steps.len()
+                    )?;
                     show(&transcript, out)?;
                     return Ok(Outcome::Interrupted(signal));
                 }
                 writeln!(out, "{}: {failure}", script.name)?;
                 show(&transcript, out)?;
-                let meets = matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));
+                let meets =
+                    matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));
                 Ok(if meets && transcript.0.is_empty() { Outcome::Lost } else { Outcome::Faulty })
             }
         }
@@ -127,7 +146,9 @@ mod unix {
         let option = if arguments.to.is_some() { "--to" } else { "--listen" };
         let fits = |script: &&Script| connects(script) == arguments.to.is_some();
         if let Some(name) = &arguments.script {
-            let found = scripts.iter().find(|script| script.name == *name || script.sc_id.to_string() == *name);
+            let found = scripts
+                .iter()
+                .find(|script| script.name == *name || script.sc_id.to_string() == *name);
             let script = found.ok_or_else(|| anyhow!("unknown script {name}"))?;
             if !fits(&script) {
                 bail!("script {name} cannot be played with {option}");
@@ -137,7 +158,10 @@ mod unix {
         match scripts.iter().filter(fits).collect::<Vec<_>>().as_slice() {
             [script] => Ok(script),
             [] => bail!("no script can be played with {option}"),
-            several => bail!("{} scripts can be played with {option}: choose one with --script", several.len()),
+            several => bail!(
+                "{} scripts can be played with {option}: choose one with --script",
+                several.len()
+            ),
         }
     }
 
@@ -147,7 +171,11 @@ mod unix {
             Plays::Client(part) => {
                 let target = &part.target;
                 // It is unknown whether it was started like that.
-                if target.suspended || !target.environment.is_empty() || !target.default_port || target.ports.len() > 1 {
+                if target.suspended
+                    || !target.environment.is_empty()
+                    || !target.default_port
+                    || target.ports.len() > 1
+                {
                     bail!("{}: needs a runtime started for this script", script.name);
                 }
                 target.ports.first().map(|port| (port.id.as_str(), port.listening))
@@ -175,7 +203,9 @@ mod unix {
         };
         let mut network = SocketNetwork::to_socket(&path).with_port(name, &path);
         if listening {
-            network.listen(name, true).map_err(|trouble| anyhow!("{}: {trouble}", path.display()))?;
+            network
+                .listen(name, true)
+                .map_err(|trouble| anyhow!("{}: {trouble}", path.display()))?;
         }
         Ok(Some(network))
     }
@@ -183,7 +213,8 @@ mod unix {
     /// The socket of a runtime; `None`, after a message, if there is none.
     fn socket(to: &str) -> anyhow::Result<Option<PathBuf>> {
         let found = match to.parse() {
-            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER).map_err(|error| format!("{error:#}")),
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
+                .map_err(|error| format!("{error:#}")),
             Err(_) if Path::new(to).exists() => Ok(PathBuf::from(to)),
             Err(_) => Err(format!("{to} does not exist")),
         };
@@ -203,7 +234,8 @@ mod unix {
                 TurnDirection::Sent => "sent",
                 TurnDirection::Received => "seen",
             };
-            let (shown, rest) = passage.bytes.split_at_checked(SHOWN).unwrap_or((&passage.bytes, &[]));
+            let (shown, rest) =
+                passage.bytes.split_at_checked(SHOWN).unwrap_or((&passage.bytes, &[]));
             let more = u64::try_from(rest.len()).unwrap_or(u64::MAX).saturating_add(passage.more);
             let all = more.saturating_add(u64::try_from(shown.len()).unwrap_or(u64::MAX));
             write!(out, "  {} {what} {all} bytes: {}", passage.connection, hex::encode(shown))?;

@@ -33,11 +33,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut reports = Vec::new();
     for file in &arguments.reports {
         let bytes = input::read(file, arguments.limit)?;
-        let report = std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(Report::parse);
+        let report =
+            std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(Report::parse);
         match report {
             Ok(report) => reports.push(report),
             Err(error) => {
-                writeln!(io::stderr(), "diagipc: {file} is not a report: {}", printable::plain(&error))?;
+                writeln!(
+                    io::stderr(),
+                    "diagipc: {file} is not a report: {}",
+                    printable::plain(&error)
+                )?;
                 return Ok(Outcome::Faulty);
             }
         }
@@ -46,7 +51,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         let page = html(&reports, &Citations::embedded()).map_err(anyhow::Error::msg)?;
         fs::write(file, page).with_context(|| file.display().to_string())?;
     }
-    let title = |report: &Report| format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target));
+    let title = |report: &Report| {
+        format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target))
+    };
     let rows: Vec<_> = reports.iter().map(|report| (title(report), report.counts)).collect();
     writeln!(out, "{}", output::table("report", &rows))?;
     Ok(Outcome::Well)

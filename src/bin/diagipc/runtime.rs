@@ -11,25 +11,32 @@ use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::runtime::Agreement;
-use dotnet_diagnostics_ipc::conformance::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
+use dotnet_diagnostics_ipc::conformance::runtime::{
+    Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction,
+};
 use dotnet_diagnostics_ipc::vectors::script::SignalKind;
 
 use crate::Outcome;
 
 /// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
 ///
-/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and runs no code: it streams no
-/// events, and writes only the head of a dump.
+/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and
+/// runs no code: it streams no events, and writes only the head of a dump.
 #[derive(clap::Args)]
-#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
 #[command(after_help = "Exit status: 0 it was ended, 2 usage error, or it cannot start.")]
 pub(crate) struct Arguments {
-    /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A version that was not recorded
-    /// uses the nearest recorded one
+    /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A
+    /// version that was not recorded uses the nearest recorded one
     #[arg(long, value_name = "PROFILE", default_value = "coreclr-10")]
     profile: String,
 
-    /// Listen here instead of where a runtime of this process would: a path, on Windows the name of a pipe
+    /// Listen here instead of where a runtime of this process would: a path, on Windows the name
+    /// of a pipe
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
@@ -41,12 +48,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     suspended: bool,
 
-    /// Add this to the environment; any text, even without `=`. Of this process's environment it keeps the variables read by the
-    /// imitated runtime (DOTNET_DiagnosticPorts and others), and those that begin with DIAG_
+    /// Add this to the environment; any text, even without `=`. Of this process's environment it
+    /// keeps the variables read by the imitated runtime (DOTNET_DiagnosticPorts and others),
+    /// and those that begin with DIAG_
     #[arg(long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
 
-    /// Write dumps requested by a name without a directory here: files that begin like a core, never overwriting one
+    /// Write dumps requested by a name without a directory here: files that begin like a core,
+    /// never overwriting one
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dumps: PathBuf,
 
@@ -54,8 +63,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 
-    /// Die, as in a crash, on the requests that kill the imitated runtime, read on after payloads that end too early, and end on
-    /// signals as it does
+    /// Die, as in a crash, on the requests that kill the imitated runtime, read on after payloads
+    /// that end too early, and end on signals as it does
     #[arg(long)]
     dies: bool,
 
@@ -67,8 +76,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     list: bool,
 
-    /// Report how closely it matches the builds in these files (evidence/*.json), and run no runtime. Differences go to standard
-    /// error
+    /// Report how closely it matches the builds in these files (evidence/*.json), and run no
+    /// runtime. Differences go to standard error
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     agreement: Vec<PathBuf>,
@@ -83,7 +92,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if !arguments.agreement.is_empty() {
         return agreement(&arguments.agreement, out);
     }
-    let misbehaviours = arguments.misbehave.iter().map(|text| Misbehaviour::parse(text)).collect::<Result<_, _>>()?;
+    let misbehaviours = arguments
+        .misbehave
+        .iter()
+        .map(|text| Misbehaviour::parse(text))
+        .collect::<Result<_, _>>()?;
     let mut config = Config {
         profile: arguments.profile.parse()?,
         socket: arguments.socket.clone().unwrap_or_else(default_socket),
@@ -124,10 +137,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 fn own_environment() -> impl Iterator<Item = (String, OsString)> {
     let is_meant = |name: &str| {
         let configured = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"));
-        let variables = ["DiagnosticPorts", "DefaultDiagnosticPortSuspend", "EnableDiagnostics", "EnableDiagnostics_IPC"];
+        let variables = [
+            "DiagnosticPorts",
+            "DefaultDiagnosticPortSuspend",
+            "EnableDiagnostics",
+            "EnableDiagnostics_IPC",
+        ];
         name.starts_with("DIAG_") || configured.is_some_and(|name| variables.contains(&name))
     };
-    let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let named =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     named.filter(move |(name, _)| is_meant(name))
 }
 
@@ -136,7 +155,9 @@ fn own_environment() -> impl Iterator<Item = (String, OsString)> {
 fn agreement(files: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<Outcome> {
     for path in files {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let agreement = Agreement::with(&text).map_err(anyhow::Error::msg).with_context(|| path.display().to_string())?;
+        let agreement = Agreement::with(&text)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| path.display().to_string())?;
         writeln!(out, "{agreement}")?;
         for difference in &agreement.differences {
             writeln!(std::io::stderr(), "{} {difference}", agreement.build)?;
@@ -188,7 +209,8 @@ fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
     thread::spawn(move || {
         for signal in signals.forever() {
             // It is ending already if there is no receiver.
-            let _ = told.send(Some(if signal == SIGINT { SignalKind::Int } else { SignalKind::Term }));
+            let _ =
+                told.send(Some(if signal == SIGINT { SignalKind::Int } else { SignalKind::Term }));
         }
     });
     Ok(())

@@ -90,7 +90,15 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     match &script.plays {
         Plays::Client(part) => {
             writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
-            writeln!(out, "  seen on {}", if part.seen_on.is_empty() { "no runtime".to_owned() } else { part.seen_on.join(", ") })?;
+            writeln!(
+                out,
+                "  seen on {}",
+                if part.seen_on.is_empty() {
+                    "no runtime".to_owned()
+                } else {
+                    part.seen_on.join(", ")
+                }
+            )?;
             for deviation in &part.deviations {
                 writeln!(
                     out,
@@ -115,7 +123,8 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the last request.
+/// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the
+/// last request.
 fn explain(
     script: &Script,
     step: &Step,
@@ -125,7 +134,8 @@ fn explain(
     let plays_client = matches!(script.plays, Plays::Client(_));
     let (bytes, from_client) = match step {
         Step::Send(send) => {
-            let bytes: Result<Vec<_>, _> = send.send.iter().map(|part| part.bytes(&Captures::default())).collect();
+            let bytes: Result<Vec<_>, _> =
+                send.send.iter().map(|part| part.bytes(&Captures::default())).collect();
             (bytes.ok().map(|bytes| bytes.concat()), plays_client)
         }
         Step::Expect(expect) => {

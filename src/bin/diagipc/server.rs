@@ -30,28 +30,35 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 
 /// Checks a live diagnostic server against the protocol.
 ///
-/// Plays the exchange scripts and sends every request of the vectors, one after another, and reports differences. By default only
-/// cases without side effects are played.
+/// Plays the exchange scripts and sends every request of the vectors, one after another, and
+/// reports differences. By default only cases without side effects are played.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
 )]
-#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "these are the switches and the help of a command")]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict. auto recognises the target by
-    /// its behaviour, and the report explains how: a server that is not recognisably .NET is strict, which follows only the
-    /// document. A version that was not recorded uses the nearest recorded one: 3.1, 8, 9 or 10
+    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or
+    /// strict. auto recognises the target by its behaviour, and the report explains how: a
+    /// server that is not recognisably .NET is strict, which follows only the document. A
+    /// version that was not recorded uses the nearest recorded one: 3.1, 8, 9 or 10
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
-    /// What the target supports: vectors/servers/README.md. Anything not in the file is found out by asking
+    /// What the target supports: vectors/servers/README.md. Anything not in the file is found out
+    /// by asking
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
 
-    /// This percentage of the cases claimed by the target must be judged, or the run does not pass: exit status 1
+    /// This percentage of the cases claimed by the target must be judged, or the run does not
+    /// pass: exit status 1
     #[arg(long, value_name = "PERCENT", default_value_t = Options::MIN_JUDGED, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
@@ -67,7 +74,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     any_owner: bool,
 
-    /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup hooks, resumes
+    /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup
+    /// hooks, resumes
     #[arg(long)]
     allow_side_effects: bool,
 
@@ -83,7 +91,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
 
-    /// If a script passes user_events_data: pass a packet socket instead of this system's file. The target must accept it as that
+    /// If a script passes user_events_data: pass a packet socket instead of this system's file.
+    /// The target must accept it as that
     #[arg(long)]
     stand_in_for_user_events: bool,
 
@@ -168,11 +177,18 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
 
 /// The suite against the reference runtime, which is this program.
 #[cfg(unix)]
-pub(crate) fn check(this: &Path, progress: &Progress, canceller: &Canceller) -> anyhow::Result<Report> {
+pub(crate) fn check(
+    this: &Path,
+    progress: &Progress,
+    canceller: &Canceller,
+) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
-    let place =
-        crate::place::spawned(this.into(), ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(), true);
+    let place = crate::place::spawned(
+        this.into(),
+        ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
+        true,
+    );
     let options = Options {
         profile: Some(Profile::STRICT),
         // The target is ours, so nothing is harmful to it.

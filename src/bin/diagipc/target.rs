@@ -8,7 +8,9 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::conformance::server::Place;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, Phase, ReplyWithin};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Deadlines, Endpoint, Error, Phase, ReplyWithin,
+};
 
 use crate::printable::printable_lines;
 use crate::{Outcome, interrupt};
@@ -47,7 +49,10 @@ impl FromStr for Target {
             Place::Socket(path) => Endpoint::socket(path),
             Place::Pipe(name) => Endpoint::pipe(name.as_str()),
             Place::Port(_) | Place::Spawn(_) => {
-                return Err("no runtime listens at a port: expected a process id, a socket path or a pipe".into());
+                return Err(
+                    "no runtime listens at a port: expected a process id, a socket path or a pipe"
+                        .into(),
+                );
             }
         };
         let name = match place {
@@ -78,10 +83,15 @@ impl TargetArguments {
     /// The same for a session, which a signal stops rather than cuts.
     pub(crate) fn client_of_a_session(&self) -> Client {
         let deadlines = match self.timeout.map(Duration::from_secs) {
-            Some(timeout) => Deadlines { connect: Some(timeout), reply: ReplyWithin::Fixed(Some(timeout)), ..Deadlines::DEFAULT },
+            Some(timeout) => Deadlines {
+                connect: Some(timeout),
+                reply: ReplyWithin::Fixed(Some(timeout)),
+                ..Deadlines::DEFAULT
+            },
             None => Deadlines::DEFAULT,
         };
-        Client::new(self.target.endpoint.clone().trusting(trust(self.any_owner))).with_deadlines(deadlines)
+        Client::new(self.target.endpoint.clone().trusting(trust(self.any_owner)))
+            .with_deadlines(deadlines)
     }
 }
 

@@ -13,8 +13,8 @@ use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
-    StreamingSession6,
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
+    StreamingProviderConfig, StreamingSession6,
 };
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,8 +43,9 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "SECONDS")]
     duration: Option<u64>,
 
-    /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]]: keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
-    /// (Informational). By default the runtime's GC, loader, JIT, contention, exceptions and threading, and samples of stacks
+    /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]]: keywords in hexadecimal, by default all; a level
+    /// from 0 to 5 or by name, by default 4 (Informational). By default the runtime's GC,
+    /// loader, JIT, contention, exceptions and threading, and samples of stacks
     #[arg(short, long = "provider", value_name = "PROVIDER")]
     providers: Vec<Provider>,
 
@@ -84,7 +85,12 @@ impl Provider {
     /// Useful in most cases.
     fn usual() -> Vec<Self> {
         [("Microsoft-Windows-DotNETRuntime", 0x1_c019), ("Microsoft-DotNETCore-SampleProfiler", 0)]
-            .map(|(name, keywords)| Self { name: name.to_owned(), keywords, level: EventLevel::INFORMATIONAL, arguments: None })
+            .map(|(name, keywords)| Self {
+                name: name.to_owned(),
+                keywords,
+                level: EventLevel::INFORMATIONAL,
+                arguments: None,
+            })
             .to_vec()
     }
 
@@ -104,19 +110,25 @@ impl FromStr for Provider {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let mut parts = text.splitn(4, ':');
-        let name = parts.next().filter(|name| !name.is_empty()).context("a provider needs a name")?.to_owned();
+        let name = parts
+            .next()
+            .filter(|name| !name.is_empty())
+            .context("a provider needs a name")?
+            .to_owned();
         let mut next = || parts.next().filter(|part| !part.is_empty());
         let keywords = match next() {
             Some(text) => {
-                let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-                u64::from_str_radix(digits, 16).with_context(|| format!("{text:?} is not a hexadecimal number"))?
+                let digits =
+                    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+                u64::from_str_radix(digits, 16)
+                    .with_context(|| format!("{text:?} is not a hexadecimal number"))?
             }
             None => u64::MAX,
         };
         let level = match next() {
-            Some(text) => {
-                level(text).with_context(|| format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", ")))?
-            }
+            Some(text) => level(text).with_context(|| {
+                format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", "))
+            })?,
             None => EventLevel::INFORMATIONAL,
         };
         Ok(Self { name, keywords, level, arguments: next().map(str::to_owned) })
@@ -124,7 +136,11 @@ impl FromStr for Provider {
 }
 
 fn level(text: &str) -> Option<EventLevel> {
-    let named = LEVELS.iter().zip(0..).find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, level)| level);
+    let named = LEVELS
+        .iter()
+        .zip(0..)
+        .find(|(name, _)| name.eq_ignore_ascii_case(text))
+        .map(|(_, level)| level);
     named.or_else(|| text.parse().ok().filter(|level| *level <= 5)).map(EventLevel)
 }
 
@@ -139,11 +155,20 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 }
 
 fn record(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
-    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.nettrace", arguments.target.file_stem())));
+    let path = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.nettrace", arguments.target.file_stem())));
     let mut options = File::options();
-    let options = if arguments.force { options.create(true).truncate(true) } else { options.create_new(true) };
+    let options = if arguments.force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     let mut file = options.write(true).open(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow!("{} already exists: --force overwrites it", path.display()),
+        io::ErrorKind::AlreadyExists => {
+            anyhow!("{} already exists: --force overwrites it", path.display())
+        }
         _ => anyhow!(error).context(path.display().to_string()),
     })?;
     let written = stream_into(&mut file, arguments, client);
@@ -158,9 +183,14 @@ fn record(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow
 
 /// The whole session; returns how many bytes were received.
 fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyhow::Result<u64> {
-    let providers = if arguments.providers.is_empty() { Provider::usual() } else { arguments.providers.clone() };
+    let providers = if arguments.providers.is_empty() {
+        Provider::usual()
+    } else {
+        arguments.providers.clone()
+    };
     let providers: Vec<_> = providers.iter().map(Provider::config).collect();
-    // The newest command; the fallback steps down to one that the runtime knows, if it means the same.
+    // The newest command; the fallback steps down to one that the runtime knows, if it means the
+    // same.
     let request = CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: arguments.buffer,
         format: Format::NET_TRACE,
@@ -172,21 +202,28 @@ fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyho
     // Cuts the stream if it cannot be stopped.
     let cut = Canceller::new()?;
     let session = client.clone().with_canceller(cut.clone());
-    let (mut trace, _) = session.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
+    let (mut trace, _) =
+        session.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
     if arguments.resume {
         client.resume()?;
     }
-    // The stop is answered when the stream has been read to its end, so one thread stops and the other continues reading.
+    // The stop is answered when the stream has been read to its end, so one thread stops and the
+    // other continues reading.
     let stopper = trace.stopper(client);
     let (ended, is_over) = channel::<()>();
-    let deadline = arguments.duration.map(Duration::from_secs).and_then(|duration| Instant::now().checked_add(duration));
+    let deadline = arguments
+        .duration
+        .map(Duration::from_secs)
+        .and_then(|duration| Instant::now().checked_add(duration));
     let stopping = thread::spawn(move || {
         loop {
             match is_over.recv_timeout(LOOK) {
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => return Ok(()),
             }
-            if interrupt::signal().is_some() || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if interrupt::signal().is_some()
+                || deadline.is_some_and(|deadline| deadline <= Instant::now())
+            {
                 return match stopper.stop() {
                     Err(error) if !matches!(error.kind(), ErrorKind::SessionOver) => {
                         cut.cancel();
@@ -198,19 +235,26 @@ fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyho
         }
     });
     let copied = copy(&mut trace, file, ended);
-    let stop_result = stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))?;
+    let stop_result =
+        stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))?;
     stop_result?;
     let bytes = copied?;
     match trace.outcome().and_then(|outcome| outcome.stream_end()) {
         Some(StreamEnd::Complete) => Ok(bytes),
-        _ => Err(Refused(format!("the stream was cut short after {bytes} bytes, which are in the file")).into()),
+        _ => Err(Refused(format!(
+            "the stream was cut short after {bytes} bytes, which are in the file"
+        ))
+        .into()),
     }
 }
 
 /// Copies the stream to its end, with progress on a terminal. `_ended` is held until then.
 fn copy(trace: &mut impl io::Read, file: &mut File, _ended: Sender<()>) -> anyhow::Result<u64> {
-    let progress = if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    progress.set_style(ProgressStyle::with_template("{elapsed_precise}  {bytes}  {bytes_per_sec}  (Ctrl-C stops)")?);
+    let progress =
+        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    progress.set_style(ProgressStyle::with_template(
+        "{elapsed_precise}  {bytes}  {bytes_per_sec}  (Ctrl-C stops)",
+    )?);
     progress.enable_steady_tick(Duration::from_millis(200));
     let (mut piece, mut bytes) = (vec![0; 64 * 1024], 0_u64);
     loop {
@@ -242,7 +286,10 @@ mod tests {
         assert_eq!(provider("P"), ("P".to_owned(), u64::MAX, 4, None));
         assert_eq!(provider("P:1c019"), ("P".to_owned(), 0x1_c019, 4, None));
         assert_eq!(provider("P::verbose"), ("P".to_owned(), u64::MAX, 5, None));
-        assert_eq!(provider("P:0x10:0:A=1;B=2:3"), ("P".to_owned(), 16, 0, Some("A=1;B=2:3".to_owned())));
+        assert_eq!(
+            provider("P:0x10:0:A=1;B=2:3"),
+            ("P".to_owned(), 16, 0, Some("A=1;B=2:3".to_owned()))
+        );
         for (text, why) in [
             (":1", "a provider needs a name"),
             ("P:x1", "\"x1\" is not a hexadecimal"),

@@ -40,7 +40,8 @@ enum Command {
         #[arg(long)]
         force: bool,
     },
-    /// Writes the corpus of a fuzzer: for each target of fuzz/ a directory of seeds, and `dictionary.txt`
+    /// Writes the corpus of a fuzzer: for each target of fuzz/ a directory of seeds, and
+    /// `dictionary.txt`
     Corpus {
         /// The directory; created if missing. Other files are kept
         directory: PathBuf,
@@ -114,8 +115,13 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
 
 fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
     let files = golden::files()?;
-    let mut all = files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-    let (group, test) = all.find(|(_, test)| test.tc_id == tc_id).ok_or_else(|| anyhow!("unknown vector {tc_id}"))?;
+    let mut all = files
+        .iter()
+        .flat_map(|file| &file.groups)
+        .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+    let (group, test) = all
+        .find(|(_, test)| test.tc_id == tc_id)
+        .ok_or_else(|| anyhow!("unknown vector {tc_id}"))?;
     describe(group, test, out)?;
     Ok(())
 }
@@ -127,9 +133,19 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
     group.command.as_ref().map_or(Ok(()), |command| write!(out, ", {command}"))?;
     writeln!(out, ")")?;
     let source = &group.source;
-    let words =
-        [Some(name(&source.kind)?), source.edition.clone(), source.section.clone(), source.fact.clone(), source.runtime.clone()];
-    writeln!(out, "  source  {}: {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "), group.made)?;
+    let words = [
+        Some(name(&source.kind)?),
+        source.edition.clone(),
+        source.section.clone(),
+        source.fact.clone(),
+        source.runtime.clone(),
+    ];
+    writeln!(
+        out,
+        "  source  {}: {}",
+        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        group.made
+    )?;
     if !group.spec.is_empty() {
         writeln!(out, "  facts   {}", group.spec.join(", "))?;
     }
@@ -159,8 +175,11 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
 }
 
 fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let beside = golden::EMBEDDED.iter().chain(COMPANIONS).map(|(name, text)| (PathBuf::from(name), text));
-    let exchanges = golden::EMBEDDED_SCRIPTS.iter().map(|(name, text)| (Path::new("exchanges").join(name), text));
+    let beside =
+        golden::EMBEDDED.iter().chain(COMPANIONS).map(|(name, text)| (PathBuf::from(name), text));
+    let exchanges = golden::EMBEDDED_SCRIPTS
+        .iter()
+        .map(|(name, text)| (Path::new("exchanges").join(name), text));
     let mut written = 0usize;
     for (name, text) in beside.chain(exchanges) {
         let path = directory.join(name);
@@ -168,7 +187,8 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         }
         let file = if force { File::create(&path) } else { File::create_new(&path) };
-        file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| path.display().to_string())?;
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| path.display().to_string())?;
         written = written.saturating_add(1);
     }
     writeln!(out, "{written} files in {}", directory.display())?;
@@ -176,7 +196,9 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
 }
 
 fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
-    let put = |path: PathBuf, bytes: &[u8]| fs::write(&path, bytes).with_context(|| path.display().to_string());
+    let put = |path: PathBuf, bytes: &[u8]| {
+        fs::write(&path, bytes).with_context(|| path.display().to_string())
+    };
     for target in TARGETS {
         let place = directory.join(target);
         fs::create_dir_all(&place).with_context(|| place.display().to_string())?;

@@ -145,8 +145,13 @@ impl<'s, 'n> Conversation<'s, 'n> {
             }
         }
         let falls_back = |one: &&Move| matches!(one, Move::Request(_));
-        if self.requests == 1 && self.scenario.section == "fallback" && self.scenario.moves.iter().filter(falls_back).count() > 1 {
-            return Err(Stop::Lacks("it sends the older command first: there is nothing to fall back from".to_owned()));
+        if self.requests == 1
+            && self.scenario.section == "fallback"
+            && self.scenario.moves.iter().filter(falls_back).count() > 1
+        {
+            return Err(Stop::Lacks(
+                "it sends the older command first: there is nothing to fall back from".to_owned(),
+            ));
         }
         self.player.close_all().map_err(Stop::from)
     }
@@ -166,7 +171,9 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 // A finished client may end, and its connections with it.
                 let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
                 match self.player.receive(&step.on, 64, until)? {
-                    Received::Bytes(bytes, _) => Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes)))),
+                    Received::Bytes(bytes, _) => {
+                        Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
+                    }
                     Received::End(_) | Received::Nothing => Ok(()),
                 }
             }
@@ -180,18 +187,27 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 self.player.step(step).map_err(Stop::from)
             }
             Step::Send(send) => {
-                if let Some(advertise) = self.advertised.get_mut(&send.on).filter(|bytes| bytes.is_empty()) {
-                    let parts = send.send.iter().filter_map(|part| part.bytes(self.player.captures()).ok());
+                if let Some(advertise) =
+                    self.advertised.get_mut(&send.on).filter(|bytes| bytes.is_empty())
+                {
+                    let parts =
+                        send.send.iter().filter_map(|part| part.bytes(self.player.captures()).ok());
                     advertise.extend(parts.flatten());
                 }
                 let waits = self.has_stopped && self.scenario.operation.streams();
                 self.player.step(step).map_err(|trouble| {
                     let fault = waits.then_some(ClientFault::StopWithoutReading);
-                    Stop::Differs(fault, format!("it does not accept what the runtime sends: {trouble}"))
+                    Stop::Differs(
+                        fault,
+                        format!("it does not accept what the runtime sends: {trouble}"),
+                    )
                 })
             }
             Step::Expect(expect) if expect.with_fd => self.descriptor(expect),
-            step => self.player.step(step).map_err(|trouble| Stop::Differs(None, format!("{}: {trouble}", step.verb()))),
+            step => self
+                .player
+                .step(step)
+                .map_err(|trouble| Stop::Differs(None, format!("{}: {trouble}", step.verb()))),
         }
     }
 
@@ -229,10 +245,14 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 let ms = within.as_millis();
                 return Err(match self.moves.front() {
                     Some(Move::Stop { session, .. }) => {
-                        let text = format!("it never stops the session: no StopTracing of session {session} came within {ms} ms");
+                        let text = format!(
+                            "it never stops the session: no StopTracing of session {session} came within {ms} ms"
+                        );
                         Stop::fault(ClientFault::SessionNeverStopped, text)
                     }
-                    _ if self.requests == 0 => Stop::fault(self.not_found(), format!("it does not connect within {ms} ms")),
+                    _ if self.requests == 0 => {
+                        Stop::fault(self.not_found(), format!("it does not connect within {ms} ms"))
+                    }
                     _ => Stop::fault(None, format!("it does not connect again within {ms} ms")),
                 });
             }
@@ -240,7 +260,11 @@ impl<'s, 'n> Conversation<'s, 'n> {
     }
 
     fn not_found(&self) -> ClientFault {
-        if self.scenario.decoys.is_empty() { ClientFault::NeverConnects } else { ClientFault::ProcessNotFound }
+        if self.scenario.decoys.is_empty() {
+            ClientFault::NeverConnects
+        } else {
+            ClientFault::ProcessNotFound
+        }
     }
 
     /// The client has ended instead of connecting.
@@ -254,11 +278,18 @@ impl<'s, 'n> Conversation<'s, 'n> {
             Some(Move::Stop { session, .. }) => {
                 let text = format!("it ends without StopTracing of session {session}");
                 // A client that failed did so for another reason.
-                let fault = if self.client.is_success() { Some(ClientFault::SessionNeverStopped) } else { self.scenario.reveals };
+                let fault = if self.client.is_success() {
+                    Some(ClientFault::SessionNeverStopped)
+                } else {
+                    self.scenario.reveals
+                };
                 Stop::fault(fault, text)
             }
             // The document does not say where the process has its TMPDIR.
-            _ if self.requests == 0 && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir) && !self.client.is_success() => {
+            _ if self.requests == 0
+                && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir)
+                && !self.client.is_success() =>
+            {
                 Stop::LeftOpen(
                     ClientFault::ProcessNotFound,
                     "it does not look in the TMPDIR of the process, and says so".to_owned(),
@@ -266,7 +297,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
             }
             _ if self.requests == 0 => {
                 let is_large = self.scenario.name.starts_with("size/largest/");
-                let fault = if is_large { ClientFault::LargestMessageRefused } else { self.not_found() };
+                let fault =
+                    if is_large { ClientFault::LargestMessageRefused } else { self.not_found() };
                 Stop::fault(fault, "it ends without connecting")
             }
             _ => Stop::fault(None, "it ends without connecting again"),
@@ -277,7 +309,10 @@ impl<'s, 'n> Conversation<'s, 'n> {
         let begun = Instant::now();
         while !is_there(&self.target.port) {
             if self.client.has_ended() || begun.elapsed() > WITHIN {
-                return Err(Stop::fault(ClientFault::NeverConnects, "it does not listen at its port"));
+                return Err(Stop::fault(
+                    ClientFault::NeverConnects,
+                    "it does not listen at its port",
+                ));
             }
             let until = self.in_a(PAUSE);
             self.player.network().wait(until)?;
@@ -288,8 +323,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
         let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
         let is_whole = request.unread == Unread::None;
-        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the last of what follows the request:
-        // wait for it.
+        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
+        // last of what follows the request: wait for it.
         let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
         let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
@@ -299,12 +334,17 @@ impl<'s, 'n> Conversation<'s, 'n> {
         };
         if bytes.is_empty() {
             let is_large = self.scenario.name.starts_with("size/largest/");
-            let fault = if is_large { ClientFault::LargestMessageRefused } else { ClientFault::NothingSent };
+            let fault = if is_large {
+                ClientFault::LargestMessageRefused
+            } else {
+                ClientFault::NothingSent
+            };
             return Err(Stop::fault(fault, "it connects, and sends no request"));
         }
         self.requests = self.requests.saturating_add(1);
         let seen = Seen { bytes: &bytes, behind: &behind, fds, is_whole };
-        let (findings, refusal) = seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
+        let (findings, refusal) =
+            seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
@@ -323,10 +363,16 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
-            self.findings.must(ClientFault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
+            self.findings.must(
+                ClientFault::AnotherCommandSent,
+                format!("it sends {seen}, expected {wanted}"),
+            );
         }
         // The script may have it later.
-        let later = self.moves.iter().position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
+        let later = self
+            .moves
+            .iter()
+            .position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
         if let Some(at) = later {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
@@ -336,7 +382,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
         let place = |command| operation.commands().iter().position(|one| *one == command);
         let is_newer = place(seen) < place(wanted);
-        let same_replies = operation != Operation::ProcessInfo && self.scenario.section != "fallback";
+        let same_replies =
+            operation != Operation::ProcessInfo && self.scenario.section != "fallback";
         // A script that is not about a version expects the command that most clients use.
         if same_replies && (is_newer || wanted == Command::COLLECT_TRACING2) {
             return Ok(());
@@ -346,9 +393,14 @@ impl<'s, 'n> Conversation<'s, 'n> {
         }
         // The runtime is older than that.
         let until = self.in_a(REST);
-        let _ = self.player.send(&request.on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+        let _ =
+            self.player.send(&request.on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
         self.player.end(&request.on, Ending::Close)?;
         self.moves.push_front(Move::Request(request.clone()));
-        self.step(&Step::Accept(crate::vectors::script::Accept { accept: request.on.clone(), port: None, within_ms: None }))
+        self.step(&Step::Accept(crate::vectors::script::Accept {
+            accept: request.on.clone(),
+            port: None,
+            within_ms: None,
+        }))
     }
 }

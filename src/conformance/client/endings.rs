@@ -1,4 +1,5 @@
-//! How a session or a connection ends: `StopTracing`, the passed descriptor, and the client's close.
+//! How a session or a connection ends: `StopTracing`, the passed descriptor, and the client's
+//! close.
 
 use alloc::format;
 use core::time::Duration;
@@ -28,13 +29,20 @@ impl Conversation<'_, '_> {
             return Ok(());
         }
         let came = moves::named(&bytes);
-        let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
+        let code = bytes
+            .get(16..18)
+            .and_then(|code| code.try_into().ok())
+            .map(u16::from_be_bytes)
+            .map(Command::from_code);
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
         let text = format!("expected StopTracing of session {session}, received {came}");
         match (code, id) {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
-                let fault =
-                    if id.swap_bytes() == session { ClientFault::NumbersBigEndian } else { ClientFault::AnotherSessionStopped };
+                let fault = if id.swap_bytes() == session {
+                    ClientFault::NumbersBigEndian
+                } else {
+                    ClientFault::AnotherSessionStopped
+                };
                 // A runtime answers OK anyway (F-31).
                 self.findings.must(fault, text);
                 Ok(())
@@ -46,7 +54,8 @@ impl Conversation<'_, '_> {
                 if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
             }
             _ => {
-                let findings = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true }.header(Operation::Stop);
+                let findings = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true }
+                    .header(Operation::Stop);
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {
@@ -77,7 +86,9 @@ impl Conversation<'_, '_> {
     /// No runtime reads bytes on the stream's connection.
     pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
         let now = self.in_a(Duration::ZERO);
-        let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else { return Ok(()) };
+        let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else {
+            return Ok(());
+        };
         let text = format!("it sends {} on the connection of the stream", moves::named(&bytes));
         if bytes.starts_with(moves::MAGIC) {
             return Err(Stop::fault(ClientFault::StopOnTheStream, text));
@@ -97,17 +108,27 @@ impl Conversation<'_, '_> {
                 Ok(())
             }
             Received::Bytes(bytes, _) => {
-                let fault = self.scenario.reveals.filter(|_| self.requests == 0).unwrap_or(ClientFault::ConnectionReused);
-                self.findings.must(fault, format!("it sends {} on that connection", moves::named(&bytes)));
+                let fault = self
+                    .scenario
+                    .reveals
+                    .filter(|_| self.requests == 0)
+                    .unwrap_or(ClientFault::ConnectionReused);
+                self.findings
+                    .must(fault, format!("it sends {} on that connection", moves::named(&bytes)));
                 Ok(())
             }
             Received::Nothing => {
-                let text = format!("it still keeps the connection open after {} ms", self.gives_up.as_millis());
+                let text = format!(
+                    "it still keeps the connection open after {} ms",
+                    self.gives_up.as_millis()
+                );
                 let fault = match () {
                     () if self.scenario.is_silent => ClientFault::NoReadTimeout,
                     () if is_whole => ClientFault::ReadsUntilClose,
                     // It waits for the rest of its size field.
-                    () if self.scenario.reveals == Some(ClientFault::ReplyMagicUnchecked) => ClientFault::ReplyMagicUnchecked,
+                    () if self.scenario.reveals == Some(ClientFault::ReplyMagicUnchecked) => {
+                        ClientFault::ReplyMagicUnchecked
+                    }
                     () => ClientFault::NoReadTimeout,
                 };
                 if self.scenario.exit == Exit::NonZero && self.scenario.is_open {
@@ -121,14 +142,18 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// The client has everything, and continues; or it waits for more, and is left waiting for a while.
+    /// The client has everything, and continues; or it waits for more, and is left waiting for a
+    /// while.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
         match self.player.receive(on, 64, until)? {
             Received::End(_) => {}
             Received::Nothing => self.manner.waits_for_more = true,
             Received::Bytes(bytes, _) => {
-                self.findings.must(ClientFault::ConnectionReused, format!("it sends more: {}", moves::named(&bytes)));
+                self.findings.must(
+                    ClientFault::ConnectionReused,
+                    format!("it sends more: {}", moves::named(&bytes)),
+                );
             }
         }
         Ok(())

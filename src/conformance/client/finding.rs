@@ -22,7 +22,8 @@ pub(super) struct Finding {
     pub(super) weight: Weight,
     pub(super) text: String,
     pub(super) fault: Option<ClientFault>,
-    /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in every scenario with that request.
+    /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in
+    /// every scenario with that request.
     pub(super) is_of_request: bool,
 }
 
@@ -55,7 +56,9 @@ impl Findings {
 
     /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
-        self.0.extend(findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }));
+        self.0.extend(
+            findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }),
+        );
     }
 
     pub(super) fn extend(&mut self, findings: Self) {
@@ -82,7 +85,11 @@ impl Findings {
     /// The faults that have a name, each once.
     pub(super) fn faults(&self) -> Vec<ClientFault> {
         let mut faults = Vec::new();
-        for fault in self.0.iter().filter_map(|finding| finding.fault.filter(|_| finding.weight != Weight::Note)) {
+        for fault in self
+            .0
+            .iter()
+            .filter_map(|finding| finding.fault.filter(|_| finding.weight != Weight::Note))
+        {
             if !faults.contains(&fault) {
                 faults.push(fault);
             }
@@ -118,6 +125,9 @@ mod tests {
         findings.may(ClientFault::NoReadTimeout, "it waits");
         assert_eq!((findings.grade(), findings.is_bad()), (Grade::Informational, false));
         findings.must(ClientFault::NoReadTimeout, "it waits again");
-        assert_eq!((findings.grade(), findings.faults()), (Grade::Fail, [ClientFault::NoReadTimeout].to_vec()));
+        assert_eq!(
+            (findings.grade(), findings.faults()),
+            (Grade::Fail, [ClientFault::NoReadTimeout].to_vec())
+        );
     }
 }

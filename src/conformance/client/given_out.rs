@@ -11,7 +11,9 @@ impl Output {
     /// The fault of a client without any of the output.
     pub(super) const fn lost(&self) -> ClientFault {
         match self {
-            Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => ClientFault::StreamNotAsSent,
+            Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => {
+                ClientFault::StreamNotAsSent
+            }
             Self::Environment(_) => ClientFault::EnvironmentLost,
             Self::ProcessInfo(_) => ClientFault::ProcessInfoLost,
             Self::Texts(_, fault) => *fault,
@@ -35,7 +37,11 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     if bytes == stream {
         return Findings::default();
     }
-    let wrong = stream.iter().zip(bytes).position(|(one, other)| one != other).unwrap_or(stream.len().min(bytes.len()));
+    let wrong = stream
+        .iter()
+        .zip(bytes)
+        .position(|(one, other)| one != other)
+        .unwrap_or(stream.len().min(bytes.len()));
     let found = format!(
         "the output has {} bytes, expected {}; from byte {wrong} on: {}",
         bytes.len(),
@@ -44,7 +50,10 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     );
     let ignored = !surplus.is_empty() && bytes == [surplus, stream].concat();
     let mut findings = Findings::default();
-    findings.must(if ignored { ClientFault::ReplySizeIgnored } else { ClientFault::StreamNotAsSent }, found);
+    findings.must(
+        if ignored { ClientFault::ReplySizeIgnored } else { ClientFault::StreamNotAsSent },
+        found,
+    );
     findings
 }
 
@@ -56,7 +65,8 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
         Entry::Begins(text) => line.starts_with(text.as_str()),
     };
     // In any order: a client may use a map.
-    let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) = (lines, Vec::new(), Vec::new());
+    let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) =
+        (lines, Vec::new(), Vec::new());
     for entry in entries {
         match more.iter().position(|line| is(entry, line)) {
             Some(at) => {
@@ -72,12 +82,19 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     };
     let shown = |line: &str| format!("{:?}", line.chars().take(80).collect::<String>());
     let name = |entry: &Entry| match entry {
-        Entry::Text(text) | Entry::Begins(text) => text.split_once('=').map(|(name, _)| String::from(name)),
+        Entry::Text(text) | Entry::Begins(text) => {
+            text.split_once('=').map(|(name, _)| String::from(name))
+        }
     };
     // A client with a map shows one of several equal names.
-    let is_one_of_several = |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
+    let is_one_of_several =
+        |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
-    let fault = if by_equals { ClientFault::EnvironmentEntryWithoutEquals } else { ClientFault::EnvironmentLost };
+    let fault = if by_equals {
+        ClientFault::EnvironmentEntryWithoutEquals
+    } else {
+        ClientFault::EnvironmentLost
+    };
     let mut findings = Findings::default();
     for entry in lost {
         let (Entry::Text(text) | Entry::Begins(text)) = entry;
@@ -99,7 +116,8 @@ fn of_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();
     for one in missing {
-        let found = format!("{:?} is missing from the output", one.chars().take(80).collect::<String>());
+        let found =
+            format!("{:?} is missing from the output", one.chars().take(80).collect::<String>());
         findings.must(fault, found);
     }
     findings
@@ -115,12 +133,22 @@ mod tests {
     #[test]
     fn environment_entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
-        let wanted = Output::Environment(vec![text("A=1"), text("NOEQUALS"), Entry::Begins("B=".to_owned())]);
+        let wanted = Output::Environment(vec![
+            text("A=1"),
+            text("NOEQUALS"),
+            Entry::Begins("B=".to_owned()),
+        ]);
         assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Findings::default());
         let lost = wanted.judge(b"A=1\nB=\n");
-        assert_eq!((lost.texts().len(), lost.faults()), (1, vec![ClientFault::EnvironmentEntryWithoutEquals]));
+        assert_eq!(
+            (lost.texts().len(), lost.faults()),
+            (1, vec![ClientFault::EnvironmentEntryWithoutEquals])
+        );
         let invented = wanted.judge(b"A=1\nNOEQUALS=\nB=\n");
-        assert_eq!((invented.texts().len(), invented.faults()), (2, vec![ClientFault::EnvironmentEntryWithoutEquals]));
+        assert_eq!(
+            (invented.texts().len(), invented.faults()),
+            (2, vec![ClientFault::EnvironmentEntryWithoutEquals])
+        );
         assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").faults(), []);
         assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").faults(), [ClientFault::EnvironmentLost]);
     }

@@ -1,4 +1,5 @@
-//! Faults that a client's maintainer knows and accepts: their failures are informational, new ones fail.
+//! Faults that a client's maintainer knows and accepts: their failures are informational, new ones
+//! fail.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -14,8 +15,8 @@ use serde::Deserialize;
 use super::ClientFault;
 use crate::conformance::{Case, Glob, Grade, Report};
 
-/// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each fault, and the list `faults` of
-/// those accepted in every case.
+/// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each
+/// fault, and the list `faults` of those accepted in every case.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::client::KnownFaults;
@@ -71,7 +72,9 @@ impl KnownFaults {
     pub fn to_toml(&self) -> String {
         let mut text =
             "# Faults of a client that are known and accepted: `diagipc client --known` does not fail for them.\n".to_owned();
-        let list = |names: &BTreeSet<String>| names.iter().map(|name| format!("    {name:?},\n")).collect::<Vec<_>>().concat();
+        let list = |names: &BTreeSet<String>| {
+            names.iter().map(|name| format!("    {name:?},\n")).collect::<Vec<_>>().concat()
+        };
         if !self.faults.is_empty() {
             let _ = write!(text, "\n# In every case.\nfaults = [\n{}]\n", list(&self.faults));
         }
@@ -82,8 +85,8 @@ impl KnownFaults {
         text
     }
 
-    /// The report in which a case whose faults are all accepted is informational. Accepted faults that were not seen or are unknown
-    /// get a note.
+    /// The report in which a case whose faults are all accepted is informational. Accepted faults
+    /// that were not seen or are unknown get a note.
     #[must_use]
     pub fn apply(&self, report: Report) -> Report {
         let mut notes = report.notes.clone();
@@ -91,7 +94,8 @@ impl KnownFaults {
         notes.extend(self.gone(&report));
         let mut accepted = Report::new(&report.suite, &report.target);
         for mut case in report.cases {
-            let is_accepted = !case.faults.is_empty() && case.faults.iter().all(|fault| self.accepts(&fault.name, &case.name));
+            let is_accepted = !case.faults.is_empty()
+                && case.faults.iter().all(|fault| self.accepts(&fault.name, &case.name));
             if case.grade == Grade::Fail && is_accepted {
                 case.grade = Grade::Informational;
                 if let Some(detail) = &mut case.detail {
@@ -111,7 +115,11 @@ impl KnownFaults {
     }
 
     fn accepts(&self, fault: &str, case: &str) -> bool {
-        let in_case = || self.cases.get(fault).is_some_and(|cases| cases.iter().any(|name| Glob::new(name).matches(case)));
+        let in_case = || {
+            self.cases
+                .get(fault)
+                .is_some_and(|cases| cases.iter().any(|name| Glob::new(name).matches(case)))
+        };
         self.faults.contains(fault) || in_case()
     }
 
@@ -135,24 +143,31 @@ impl KnownFaults {
 
     /// Entries to remove from the file: played, and not failing.
     fn gone(&self, report: &Report) -> Vec<String> {
-        let shows = |case: &Case, fault: &str| case.grade == Grade::Fail && case.faults.iter().any(|one| one.name == fault);
+        let shows = |case: &Case, fault: &str| {
+            case.grade == Grade::Fail && case.faults.iter().any(|one| one.name == fault)
+        };
         let mut notes = Vec::new();
         for fault in self.faults.iter().filter(|fault| is_fault(fault)) {
             if !report.cases.iter().any(|case| shows(case, fault)) {
-                notes.push(format!("{fault} is accepted, but was not seen: remove it from the list"));
+                notes.push(format!(
+                    "{fault} is accepted, but was not seen: remove it from the list"
+                ));
             }
         }
         for (fault, cases) in self.cases.iter().filter(|(fault, _)| is_fault(fault)) {
             let is_gone = |name: &&String| {
                 let glob = Glob::new(name.as_str());
-                let is_played = |case: &&Case| case.grade != Grade::Unimplemented && glob.matches(&case.name);
+                let is_played =
+                    |case: &&Case| case.grade != Grade::Unimplemented && glob.matches(&case.name);
                 let mut played = report.cases.iter().filter(is_played).peekable();
                 played.peek().is_some() && !played.any(|case| shows(case, fault))
             };
             let gone: Vec<&str> = cases.iter().filter(is_gone).map(String::as_str).collect();
             if !gone.is_empty() {
                 let gone = gone.join(", ");
-                notes.push(format!("{fault} is accepted in {gone}, but was not seen there: remove it from the list"));
+                notes.push(format!(
+                    "{fault} is accepted in {gone}, but was not seen there: remove it from the list"
+                ));
             }
         }
         notes
@@ -191,8 +206,14 @@ mod tests {
 
     #[test]
     fn new_fault_beside_accepted_one_fails() {
-        let known = KnownFaults::parse("k", "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']").unwrap();
-        let seen = report(&[("a", &["no-read-timeout"]), ("b", &["no-read-timeout", "reply-cut-unnoticed"]), ("c", &[])]);
+        let known =
+            KnownFaults::parse("k", "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']")
+                .unwrap();
+        let seen = report(&[
+            ("a", &["no-read-timeout"]),
+            ("b", &["no-read-timeout", "reply-cut-unnoticed"]),
+            ("c", &[]),
+        ]);
         let accepted = known.apply(seen);
         let grades: Vec<Grade> = accepted.cases.iter().map(|case| case.grade).collect();
         assert_eq!(grades, [Grade::Informational, Grade::Fail, Grade::Fail]);
@@ -208,29 +229,42 @@ mod tests {
     fn new_case_of_accepted_fault_fails() {
         let [known, new] = ["silence/at-once/resume", "silence/at-once/set-env"];
         let written = KnownFaults::of(&report(&[(known, &["no-read-timeout"])])).to_toml();
-        assert!(written.ends_with("[cases]\nno-read-timeout = [\n    \"silence/at-once/resume\",\n]\n"), "{written}");
-        let accepted =
-            KnownFaults::parse("k", &written).unwrap().apply(report(&[(known, &["no-read-timeout"]), (new, &["no-read-timeout"])]));
+        assert!(
+            written.ends_with("[cases]\nno-read-timeout = [\n    \"silence/at-once/resume\",\n]\n"),
+            "{written}"
+        );
+        let accepted = KnownFaults::parse("k", &written)
+            .unwrap()
+            .apply(report(&[(known, &["no-read-timeout"]), (new, &["no-read-timeout"])]));
         let grades: Vec<Grade> = accepted.cases.iter().map(|case| case.grade).collect();
-        assert_eq!((grades, accepted.notes), ([Grade::Informational, Grade::Fail].to_vec(), Vec::new()));
+        assert_eq!(
+            (grades, accepted.notes),
+            ([Grade::Informational, Grade::Fail].to_vec(), Vec::new())
+        );
     }
 
     #[test]
     fn pattern_accepts_cases_it_matches() {
-        let known = KnownFaults::parse("k", "[cases]\nno-read-timeout = ['silence/*/resume']").unwrap();
+        let known =
+            KnownFaults::parse("k", "[cases]\nno-read-timeout = ['silence/*/resume']").unwrap();
         let accepted = known.apply(report(&[
             ("silence/at-once/resume", &["no-read-timeout"]),
             ("silence/at-once/set-env", &["no-read-timeout"]),
             ("silence/in-the-reply/resume", &["runs-on"]),
         ]));
         let grades: Vec<Grade> = accepted.cases.iter().map(|case| case.grade).collect();
-        assert_eq!((grades, known.len()), ([Grade::Informational, Grade::Fail, Grade::Fail].to_vec(), 1));
+        assert_eq!(
+            (grades, known.len()),
+            ([Grade::Informational, Grade::Fail, Grade::Fail].to_vec(), 1)
+        );
     }
 
     #[test]
     fn accepted_case_unseen_or_unknown_is_noted() {
         let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
-        let accepted = KnownFaults::parse("k", text).unwrap().apply(report(&[("silence/at-once/resume", &["no-read-timeout"])]));
+        let accepted = KnownFaults::parse("k", text)
+            .unwrap()
+            .apply(report(&[("silence/at-once/resume", &["no-read-timeout"])]));
         let notes = [
             "no-such-fault is accepted, but is not a known fault",
             "runs-on is accepted in no/such/case, which is not a scenario",

@@ -1,8 +1,9 @@
 //! Check a diagnostic client in any language against the protocol: the client suite.
 //!
-//! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one task, plays the runtime that it
-//! talks to, and judges its requests, its handling of the replies, and how and when it ends. [`run`] plays them.
-//! `vectors/clients/README.md` defines the file and the grading.
+//! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one
+//! task, plays the runtime that it talks to, and judges its requests, its handling of the replies,
+//! and how and when it ends. [`run`] plays them. `vectors/clients/README.md` defines the file and
+//! the grading.
 //!
 //! The known faults of clients are reported by name: see [`ClientFault`].
 

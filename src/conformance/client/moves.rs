@@ -11,7 +11,9 @@ use alloc::{
 use super::scenario::{Move, Request, Unread};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::script::{Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step};
+use crate::vectors::script::{
+    Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step,
+};
 
 /// The magic of every message.
 pub(super) const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
@@ -91,11 +93,16 @@ pub(super) fn stop_message(session: u64) -> Vec<u8> {
 
 /// The name of a request, if it is one.
 pub(super) fn named(bytes: &[u8]) -> String {
-    let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
+    let code = bytes
+        .get(16..18)
+        .and_then(|code| code.try_into().ok())
+        .map(u16::from_be_bytes)
+        .map(Command::from_code);
     match code.filter(|_| bytes.starts_with(MAGIC)) {
         None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
         Some(Command::STOP_TRACING) if bytes.len() >= 28 => {
-            let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map_or(0, u64::from_le_bytes);
+            let id =
+                bytes.get(20..28).and_then(|id| id.try_into().ok()).map_or(0, u64::from_le_bytes);
             format!("StopTracing of session {id}")
         }
         Some(command) => command.name().map_or_else(|| command.to_string(), ToOwned::to_owned),
@@ -180,16 +187,23 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
 mod tests {
     use super::*;
 
-    /// A client that omits a request continues at a later connection, which then is the earlier one.
+    /// A client that omits a request continues at a later connection, which then is the earlier
+    /// one.
     #[test]
     fn connection_is_renamed_in_every_step() {
-        let moves = |steps: &str| serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step);
+        let moves = |steps: &str| {
+            serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step)
+        };
         let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
             { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },
             { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" }]"#;
         let named = |name: &str| {
             let on = || name.to_owned();
-            let own = [Move::NothingWhole { on: on() }, Move::NotOn { on: on() }, Move::Settles { on: on() }];
+            let own = [
+                Move::NothingWhole { on: on() },
+                Move::NotOn { on: on() },
+                Move::Settles { on: on() },
+            ];
             let steps = of_connections.replace("\"b\"", &format!("\"{name}\""));
             moves(&steps).chain(own).chain([gives_up(name), request(name)]).collect::<Vec<_>>()
         };

@@ -172,7 +172,8 @@ named! {
     }
 }
 
-const OF_EVERY: &[Argument] = &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output, Argument::PatienceMs];
+const OF_EVERY: &[Argument] =
+    &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output, Argument::PatienceMs];
 const OF_A_PROVIDER: &[Argument] = &[
     Argument::Provider,
     Argument::Keywords,
@@ -200,14 +201,20 @@ impl Operation {
     /// The commands that perform it, the newest first.
     pub const fn commands(self) -> &'static [Command] {
         match self {
-            Self::ProcessInfo => &[Command::PROCESS_INFO3, Command::PROCESS_INFO2, Command::PROCESS_INFO],
+            Self::ProcessInfo => {
+                &[Command::PROCESS_INFO3, Command::PROCESS_INFO2, Command::PROCESS_INFO]
+            }
             Self::Environment => &[Command::PROCESS_ENVIRONMENT],
             Self::Resume | Self::ListenPort => &[Command::RESUME_RUNTIME],
             Self::SetEnv | Self::UnsetEnv => &[Command::SET_ENVIRONMENT_VARIABLE],
             Self::StartupHook => &[Command::APPLY_STARTUP_HOOK],
             Self::PerfMap => &[Command::ENABLE_PERF_MAP],
             Self::PerfMapOff => &[Command::DISABLE_PERF_MAP],
-            Self::Dump => &[Command::GENERATE_CORE_DUMP3, Command::GENERATE_CORE_DUMP2, Command::GENERATE_CORE_DUMP],
+            Self::Dump => &[
+                Command::GENERATE_CORE_DUMP3,
+                Command::GENERATE_CORE_DUMP2,
+                Command::GENERATE_CORE_DUMP,
+            ],
             Self::Attach => &[Command::ATTACH_PROFILER],
             Self::StartupProfiler => &[Command::STARTUP_PROFILER],
             Self::Trace | Self::TracePort => &[
@@ -245,7 +252,10 @@ impl Operation {
             Self::Trace => &[OF_A_PROVIDER, OF_A_TRACE],
             Self::TracePort => &[OF_A_PROVIDER, OF_A_TRACE, &[Argument::Port]],
             Self::Stop => &[&[Argument::Session]],
-            Self::UserEvents => &[OF_A_PROVIDER, &[Argument::Tracepoint, Argument::UserEventsData, Argument::Command]],
+            Self::UserEvents => &[
+                OF_A_PROVIDER,
+                &[Argument::Tracepoint, Argument::UserEventsData, Argument::Command],
+            ],
             Self::ListenPort => &[&[Argument::Port]],
         };
         OF_EVERY.contains(&argument) || own.iter().any(|list| list.contains(&argument))

@@ -115,31 +115,47 @@ impl Operations {
     /// If it is not such a file; the error has the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, OperationsError> {
         let raw: RawFile = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or_else(String::new, |span| format!(", line {}", line_of(text, span.start)));
+            let line = error
+                .span()
+                .map_or_else(String::new, |span| format!(", line {}", line_of(text, span.start)));
             OperationsError(format!("{file}{line}: {}", error.message()))
         })?;
         let mut lines = BTreeMap::new();
         for (operation, line) in raw.operations {
-            let fail = |at: usize, what: String| OperationsError(format!("{file}, line {}: {what}", line_of(text, at)));
+            let fail = |at: usize, what: String| {
+                OperationsError(format!("{file}, line {}: {what}", line_of(text, at)))
+            };
             let at = line.command.span().start;
             let words = line.command.into_inner().0;
             if words.is_empty() {
                 return Err(fail(at, format!("{operation} has no program")));
             }
-            if let Some(other) = words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument)) {
+            if let Some(other) =
+                words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument))
+            {
                 return Err(fail(at, format!("{operation} has no {{{other}}}")));
             }
-            if let Some(kind) = line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output()) {
-                return Err(fail(kind.span().start, format!("{operation} does not have this output")));
+            if let Some(kind) =
+                line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output())
+            {
+                return Err(fail(
+                    kind.span().start,
+                    format!("{operation} does not have this output"),
+                ));
             }
             let mut env = raw.env.clone();
             env.extend(line.env);
-            let ms = |own: Option<u32>, of_all: Option<u32>| own.or(of_all).map(|ms| Duration::from_millis(ms.into()));
+            let ms = |own: Option<u32>, of_all: Option<u32>| {
+                own.or(of_all).map(|ms| Duration::from_millis(ms.into()))
+            };
             let deadline = ms(line.deadline_ms, raw.deadline_ms);
             // Without a limit for each byte, the limit for the whole reply applies.
             let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
-            lines.insert(operation, CommandLine { words, env, cwd: line.cwd, patience, deadline, output });
+            lines.insert(
+                operation,
+                CommandLine { words, env, cwd: line.cwd, patience, deadline, output },
+            );
         }
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
@@ -150,11 +166,21 @@ impl Operations {
     /// If a placeholder does not belong to that operation.
     pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
         let fail = |message: String| OperationsError(format!("the command: {message}"));
-        let words: Vec<Word> = command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
-        if let Some(other) = words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument)) {
+        let words: Vec<Word> =
+            command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
+        if let Some(other) =
+            words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument))
+        {
             return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
         }
-        let line = CommandLine { words, env: BTreeMap::new(), cwd: None, patience: PATIENCE, deadline: None, output: None };
+        let line = CommandLine {
+            words,
+            env: BTreeMap::new(),
+            cwd: None,
+            patience: PATIENCE,
+            deadline: None,
+            output: None,
+        };
         Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
@@ -177,7 +203,10 @@ impl Operations {
     ///
     /// # Errors
     /// The first missing program: such a client cannot be checked.
-    pub fn find_programs(&self, operations: impl IntoIterator<Item = Operation>) -> Result<(), OperationsError> {
+    pub fn find_programs(
+        &self,
+        operations: impl IntoIterator<Item = Operation>,
+    ) -> Result<(), OperationsError> {
         for operation in operations {
             let Some(line) = self.get(operation) else { continue };
             if let Some(program) = line.program().filter(|program| !line.is_there(program)) {
@@ -199,7 +228,11 @@ impl Operations {
 impl CommandLine {
     /// The same, instructed to wait `times` as long, if the line has a placeholder for it.
     pub(super) fn unhurried(&self, times: u32) -> Self {
-        let patience = if self.says(Argument::PatienceMs) { self.patience.saturating_mul(times) } else { self.patience };
+        let patience = if self.says(Argument::PatienceMs) {
+            self.patience.saturating_mul(times)
+        } else {
+            self.patience
+        };
         Self { patience, ..self.clone() }
     }
 
@@ -224,9 +257,19 @@ impl CommandLine {
             is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")))
         };
         if program.contains(std::path::is_separator) {
-            return is_file(&self.cwd.as_ref().map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)));
+            return is_file(
+                &self
+                    .cwd
+                    .as_ref()
+                    .map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)),
+            );
         }
-        let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
+        let path = self
+            .env
+            .get("PATH")
+            .map(Into::into)
+            .or_else(|| env::var_os("PATH"))
+            .unwrap_or_default();
         env::split_paths(&path).any(|directory| is_file(&directory.join(program)))
     }
 
@@ -255,8 +298,11 @@ impl Word {
             if let Some(behind) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
                 literal.push(c);
                 rest = behind;
-            } else if let Some((name, behind)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-                let argument = name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
+            } else if let Some((name, behind)) =
+                rest.strip_prefix('{').and_then(|rest| rest.split_once('}'))
+            {
+                let argument =
+                    name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
                 if !literal.is_empty() {
                     pieces.push(Piece::Text(core::mem::take(&mut literal)));
                 }
@@ -297,7 +343,10 @@ impl<'de> Deserialize<'de> for Command {
                 Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
             }
 
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            fn visit_seq<A: de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Self::Value, A::Error> {
                 let mut words = Vec::new();
                 while let Some(word) = list.next_element()? {
                     words.push(word);
@@ -306,7 +355,12 @@ impl<'de> Deserialize<'de> for Command {
             }
         }
         let words = deserializer.deserialize_any(Words)?;
-        words.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map(Self).map_err(de::Error::custom)
+        words
+            .iter()
+            .map(|word| Word::parse(word))
+            .collect::<Result<_, _>>()
+            .map(Self)
+            .map_err(de::Error::custom)
     }
 }
 
@@ -315,7 +369,10 @@ impl<'de> Deserialize<'de> for Operation {
         let name = String::deserialize(deserializer)?;
         name.parse().map_err(|()| {
             let known: Vec<_> = Operation::ALL.iter().map(ToString::to_string).collect();
-            de::Error::custom(format!("unknown operation {name}, expected one of {}", known.join(", ")))
+            de::Error::custom(format!(
+                "unknown operation {name}, expected one of {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -338,20 +395,40 @@ mod tests {
 
     #[test]
     fn file_with_unknown_key_or_placeholder_is_refused_with_line() {
-        refused("[operations.resume]\ncommand = [\"x\"]\ncomand = 1", "x.toml, line 3: unknown field `comand`");
-        refused("[operations.resume]\n\ncommand = \"x {pidd}\"", "x.toml, line 3: unknown placeholder {pidd}");
-        refused("[operations.resume]\ncommand = \"x {value}\"", "x.toml, line 2: resume has no {value}");
-        refused("[operations.resum]\ncommand = \"x\"", "unknown operation resum, expected one of process-info,");
+        refused(
+            "[operations.resume]\ncommand = [\"x\"]\ncomand = 1",
+            "x.toml, line 3: unknown field `comand`",
+        );
+        refused(
+            "[operations.resume]\n\ncommand = \"x {pidd}\"",
+            "x.toml, line 3: unknown placeholder {pidd}",
+        );
+        refused(
+            "[operations.resume]\ncommand = \"x {value}\"",
+            "x.toml, line 2: resume has no {value}",
+        );
+        refused(
+            "[operations.resum]\ncommand = \"x\"",
+            "unknown operation resum, expected one of process-info,",
+        );
         refused("[operations.resume]\ncommand = \"x }\"", "a single brace in");
         refused("[operations.resume]\ncommand = []", "line 2: resume has no program");
-        refused("[operations.resume]\ncommand = \"x\"\noutput = \"stream\"", "line 3: resume does not have this output");
+        refused(
+            "[operations.resume]\ncommand = \"x\"\noutput = \"stream\"",
+            "line 3: resume does not have this output",
+        );
     }
 
     #[test]
     fn unhurried_patience_grows_only_with_placeholder() {
         let wait = |command: &str| {
             let text = format!("timeout_ms = 2000\n[operations.resume]\ncommand = '{command}'");
-            Operations::parse("x.toml", &text).unwrap().get(Operation::Resume).unwrap().unhurried(5).patience
+            Operations::parse("x.toml", &text)
+                .unwrap()
+                .get(Operation::Resume)
+                .unwrap()
+                .unhurried(5)
+                .patience
         };
         assert_eq!(wait("x --timeout {patience_ms}"), Duration::from_secs(10));
         assert_eq!(wait("x --timeout 2000"), Duration::from_secs(2));
@@ -362,7 +439,10 @@ mod tests {
         let text = "[operations.set-env]\ncommand = ['set', '--{{name}}={name}', '{value}']";
         let operations = Operations::parse("x.toml", text).unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
-        let values = BTreeMap::from([(Argument::Name, "N".to_owned()), (Argument::Value, "a b $(c)".to_owned())]);
+        let values = BTreeMap::from([
+            (Argument::Name, "N".to_owned()),
+            (Argument::Value, "a b $(c)".to_owned()),
+        ]);
         assert_eq!(line.words(&values), ["set", "--{name}=N", "a b $(c)"]);
         assert!(line.says(Argument::Name) && !line.says(Argument::Pid));
     }

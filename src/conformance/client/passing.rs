@@ -1,6 +1,7 @@
 //! The client's other requests: those in passing, and unexpected ones.
 //!
-//! A runtime answers requests in passing, and they do not fail: the client was not instructed to omit them.
+//! A runtime answers requests in passing, and they do not fail: the client was not instructed to
+//! omit them.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -28,28 +29,34 @@ const LOOK: Duration = Duration::from_millis(100);
 const KNOWN_BY: usize = 18;
 
 impl Conversation<'_, '_> {
-    /// Accepts the connection that the script waits for, and before it all others that carry a request in passing.
+    /// Accepts the connection that the script waits for, and before it all others that carry a
+    /// request in passing.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
         loop {
             if !self.is_called()? {
                 return Ok(());
             }
             self.player.step(&Step::Accept(accept.clone()))?;
-            let waits = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop { .. } | Move::NothingWhole { .. }));
+            let waits = matches!(
+                self.moves.front(),
+                Some(Move::Request(_) | Move::Stop { .. } | Move::NothingWhole { .. })
+            );
             if !waits || !self.answers_in_passing(&accept.accept)? {
                 return Ok(());
             }
         }
     }
 
-    /// Reads enough to identify the request. `true`: it was one in passing, and is answered. Otherwise it is kept.
+    /// Reads enough to identify the request. `true`: it was one in passing, and is answered.
+    /// Otherwise it is kept.
     fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
         let (mut bytes, fds) = self.read_some(on, KNOWN_BY, WITHIN)?;
         let Some(command) = self.in_passing(&bytes) else {
             self.peeked = Some((on.to_owned(), bytes, fds));
             return Ok(false);
         };
-        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map_or(20, u16::from_le_bytes);
+        let size =
+            bytes.get(14..16).and_then(|size| size.try_into().ok()).map_or(20, u16::from_le_bytes);
         let rest = usize::from(size).saturating_sub(bytes.len());
         bytes.extend(self.read_some(on, rest, REST)?.0);
         self.answer(on, command, &bytes)?;
@@ -61,10 +68,20 @@ impl Conversation<'_, '_> {
         let code: [u8; 2] = bytes.get(16..18)?.try_into().ok()?;
         let command = Command::from_code(u16::from_be_bytes(code));
         let is_asked = self.scenario.operation.commands().contains(&command);
-        let is_expected = command == Command::STOP_TRACING && matches!(self.moves.front(), Some(Move::Stop { .. }));
-        let is_known =
-            [Command::RESUME_RUNTIME, Command::PROCESS_INFO, Command::PROCESS_INFO2, Command::PROCESS_INFO3, Command::STOP_TRACING];
-        (bytes.starts_with(moves::MAGIC) && !is_asked && !is_expected && is_known.contains(&command)).then_some(command)
+        let is_expected = command == Command::STOP_TRACING
+            && matches!(self.moves.front(), Some(Move::Stop { .. }));
+        let is_known = [
+            Command::RESUME_RUNTIME,
+            Command::PROCESS_INFO,
+            Command::PROCESS_INFO2,
+            Command::PROCESS_INFO3,
+            Command::STOP_TRACING,
+        ];
+        (bytes.starts_with(moves::MAGIC)
+            && !is_asked
+            && !is_expected
+            && is_known.contains(&command))
+        .then_some(command)
     }
 
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
@@ -87,14 +104,20 @@ impl Conversation<'_, '_> {
     fn judge_late_stop(&mut self, bytes: &[u8]) {
         let stop = moves::named(bytes);
         match self.scenario.reveals {
-            Some(fault) if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero => {
-                self.findings.must(fault, format!("{stop} is sent: the client treats an invalid session as one"));
+            Some(fault)
+                if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero =>
+            {
+                self.findings.must(
+                    fault,
+                    format!("{stop} is sent: the client treats an invalid session as one"),
+                );
             }
             _ => self.findings.note(format!("{stop} is also sent, and answered")),
         }
     }
 
-    /// The conversation is over: answers the client's other requests, until it ends or the time is over.
+    /// The conversation is over: answers the client's other requests, until it ends or the time is
+    /// over.
     pub(super) fn attend(&mut self, deadline: Instant) -> Result<(), Stop> {
         self.moves.clear();
         while !self.client.has_ended() && Instant::now() < deadline {
@@ -116,7 +139,11 @@ impl Conversation<'_, '_> {
 
     fn take_one_more(&mut self) -> Result<(), Stop> {
         let on = "more".to_owned();
-        self.player.step(&Step::Accept(Accept { accept: on.clone(), port: None, within_ms: None }))?;
+        self.player.step(&Step::Accept(Accept {
+            accept: on.clone(),
+            port: None,
+            within_ms: None,
+        }))?;
         if self.answers_in_passing(&on)? {
             return Ok(());
         }
@@ -131,21 +158,31 @@ impl Conversation<'_, '_> {
 
     /// A request that is no longer allowed.
     fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
-        let code = bytes.get(16..18).and_then(|code| code.try_into().ok()).map(u16::from_be_bytes).map(Command::from_code);
-        let is_asked = code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
+        let code = bytes
+            .get(16..18)
+            .and_then(|code| code.try_into().ok())
+            .map(u16::from_be_bytes)
+            .map(Command::from_code);
+        let is_asked =
+            code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
         match self.scenario.refused_with {
             _ if !is_asked => self.findings.may(None, format!("{request} is also sent")),
-            // Fields that the older command lacks are lost; whether to give up instead is the client's choice.
-            Some(HResult::UNKNOWN_COMMAND) => self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND")),
+            // Fields that the older command lacks are lost; whether to give up instead is the
+            // client's choice.
+            Some(HResult::UNKNOWN_COMMAND) => {
+                self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
+            }
             Some(hresult) if self.scenario.section == "fallback" => {
-                let text = format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
+                let text =
+                    format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
                 self.findings.must(ClientFault::FallsBackAfterAnyError, text);
             }
             _ => self.findings.may(None, format!("{request} is sent again")),
         }
     }
 
-    /// The reply was invalid, and its continuation was sent: the client closes the connection, or accepts the session and stops it.
+    /// The reply was invalid, and its continuation was sent: the client closes the connection, or
+    /// accepts the session and stops it.
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
         let begun = Instant::now();
         while begun.elapsed() < self.gives_up {
@@ -181,14 +218,19 @@ impl Conversation<'_, '_> {
         let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
         let said = size.map_or_else(|| "missing".to_owned(), |size| size.to_string());
         // For user_events a byte with the descriptor follows.
-        let whole = bytes.len().saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
+        let whole = bytes
+            .len()
+            .saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
         let low = u16::try_from(whole & 0xffff).ok();
         let fault = match size {
             Some(u16::MAX) => ClientFault::SizeClamped,
             size if whole > usize::from(u16::MAX) && size == low => ClientFault::SizeTruncated,
             _ => ClientFault::BeyondTheLargestMessage,
         };
-        Err(Stop::fault(fault, format!("it sends {} bytes, and the size field is {said}", bytes.len())))
+        Err(Stop::fault(
+            fault,
+            format!("it sends {} bytes, and the size field is {said}", bytes.len()),
+        ))
     }
 
     pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
@@ -200,26 +242,48 @@ impl Conversation<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// The next connection to the client's port, with an advertise that is not slow: how a runtime reacts to a closed one.
+    /// The next connection to the client's port, with an advertise that is not slow: how a runtime
+    /// reacts to a closed one.
     pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
-        let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned() else { return Ok(false) };
+        let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned()
+        else {
+            return Ok(false);
+        };
         self.player.end(on, Ending::Close)?;
-        let open = crate::vectors::script::Open { open: String::from(on), port: Some("p".to_owned()), within_ms: None };
+        let open = crate::vectors::script::Open {
+            open: String::from(on),
+            port: Some("p".to_owned()),
+            within_ms: None,
+        };
         self.player.step(&Step::Open(open))?;
         let until = self.in_a(REST);
         let _ = self.player.send(on, &advertise, None, until)?;
         Ok(true)
     }
 
-    /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the client's port.
-    pub(super) fn answers_at_the_port(&mut self, on: &str, bytes: &[u8], expected: Option<Command>) -> Result<bool, Stop> {
-        let Some(command) = self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten() else { return Ok(false) };
+    /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the
+    /// client's port.
+    pub(super) fn answers_at_the_port(
+        &mut self,
+        on: &str,
+        bytes: &[u8],
+        expected: Option<Command>,
+    ) -> Result<bool, Stop> {
+        let Some(command) =
+            self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten()
+        else {
+            return Ok(false);
+        };
         if expected == Some(command) {
             return Ok(false);
         }
         let advertise = self.advertised.get(on).cloned().unwrap_or_default();
         self.answer(on, command, bytes)?;
-        let open = crate::vectors::script::Open { open: String::from(on), port: Some("p".to_owned()), within_ms: None };
+        let open = crate::vectors::script::Open {
+            open: String::from(on),
+            port: Some("p".to_owned()),
+            within_ms: None,
+        };
         self.player.step(&Step::Open(open))?;
         let until = self.in_a(REST);
         let _ = self.player.send(on, &advertise, None, until)?;

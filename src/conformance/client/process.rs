@@ -53,19 +53,29 @@ impl Ended {
     /// The signal that ended it; on Windows the exception, such as 0xC0000005.
     pub(super) fn signal(&self) -> Option<i32> {
         #[cfg(unix)]
-        return self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        return self
+            .status
+            .and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
         #[cfg(not(unix))]
         return self.status.and_then(|status| status.code()).filter(|code| *code < -0x3000_0000);
     }
 }
 
 impl Running {
-    /// Starts it as the leader of its own process group. `ends_by_itself`: even if this process is killed.
+    /// Starts it as the leader of its own process group. `ends_by_itself`: even if this process is
+    /// killed.
     pub(super) fn start(command: &mut Command, ends_by_itself: bool) -> io::Result<Self> {
         let start = if ends_by_itself { Started::start_that_ends } else { Started::start };
-        let mut process = start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+        let mut process =
+            start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
         let (stdout, stderr) = process.take_output();
-        Ok(Self { process, death: None, stdout: Captured::start(stdout), stderr: Captured::start(stderr), began: Instant::now() })
+        Ok(Self {
+            process,
+            death: None,
+            stdout: Captured::start(stdout),
+            stderr: Captured::start(stderr),
+            began: Instant::now(),
+        })
     }
 
     /// Whether it has ended. Its process id is not reused until [`finish`](Self::finish).
@@ -79,7 +89,8 @@ impl Running {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for its end, or kills it at `deadline` or on cancellation, with everything left in its group.
+    /// Waits for its end, or kills it at `deadline` or on cancellation, with everything left in its
+    /// group.
     pub(super) fn finish(mut self, deadline: Instant, canceller: Option<&Canceller>) -> Ended {
         let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
         while !self.has_ended() && Instant::now() < deadline && !is_cancelled() {

@@ -12,7 +12,8 @@ use crate::conformance::player::Received;
 const MOST: usize = 200_000;
 
 impl Unread {
-    /// How many bytes of a request of this size are read. A close with unread bytes resets the connection.
+    /// How many bytes of a request of this size are read. A close with unread bytes resets the
+    /// connection.
     fn read_of(self, size: usize) -> usize {
         let all_but_one = size.saturating_sub(1);
         match self {
@@ -24,14 +25,21 @@ impl Unread {
 }
 
 impl Conversation<'_, '_> {
-    /// The expected request on a connection. At the client's port: on the next one, if the client closes this one or sends
-    /// something in passing on it.
-    pub(super) fn read_request(&mut self, on: &str, unread: Unread, expected: Option<Command>) -> Result<(Vec<u8>, usize), Stop> {
+    /// The expected request on a connection. At the client's port: on the next one, if the client
+    /// closes this one or sends something in passing on it.
+    pub(super) fn read_request(
+        &mut self,
+        on: &str,
+        unread: Unread,
+        expected: Option<Command>,
+    ) -> Result<(Vec<u8>, usize), Stop> {
         let mut has_connected_again = false;
         loop {
             let (bytes, fds) = self.read(on, unread)?;
             if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
-                self.findings.note("it drops a connection with a slow advertise, and waits for the next one");
+                self.findings.note(
+                    "it drops a connection with a slow advertise, and waits for the next one",
+                );
                 has_connected_again = true;
             } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
                 return Ok((bytes, fds));
@@ -55,7 +63,12 @@ impl Conversation<'_, '_> {
     }
 
     /// Reads this many bytes, or as many as arrive; the first of them within `patience`.
-    pub(super) fn read_some(&mut self, on: &str, count: usize, patience: Duration) -> Result<(Vec<u8>, usize), Stop> {
+    pub(super) fn read_some(
+        &mut self,
+        on: &str,
+        count: usize,
+        patience: Duration,
+    ) -> Result<(Vec<u8>, usize), Stop> {
         let (mut bytes, mut fds, mut patience): (Vec<u8>, usize, _) = (Vec::new(), 0, patience);
         while bytes.len() < count {
             let until = self.in_a(patience);
@@ -73,7 +86,8 @@ impl Conversation<'_, '_> {
 
     /// What was already read of this connection.
     pub(super) fn take_peeked(&mut self, on: &str) -> Option<(Vec<u8>, usize)> {
-        let (_, bytes, fds) = self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
+        let (_, bytes, fds) =
+            self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
         Some((bytes, fds))
     }
 

@@ -10,7 +10,8 @@ use super::{Argument, ClientFault, Operation};
 
 /// The largest value of the size field.
 const LARGEST: usize = 65_535;
-/// The room for other fields in a message for `user_events` whose tracepoint is in a set, in UTF-16 units.
+/// The room for other fields in a message for `user_events` whose tracepoint is in a set, in UTF-16
+/// units.
 const OF_A_SET: usize = 32;
 
 /// Texts whose encoding tells faults apart, by category.
@@ -42,12 +43,27 @@ const VALUES: &[(Operation, Argument, &[&str], &[&str])] = &[
     (Operation::PerfMap, Argument::Type, &["1", "2", "3"], &["F-46"]),
     (Operation::Dump, Argument::Type, &["1", "2", "3", "4"], &["F-50"]),
     (Operation::Attach, Argument::ClientData, &["", "00", "ff00ff00"], &["F-53"]),
-    (Operation::Attach, Argument::Clsid, &["00112233-4455-6677-8899-aabbccddeeff"], &["F-52", "F-85"]),
-    (Operation::StartupProfiler, Argument::Clsid, &["00112233-4455-6677-8899-aabbccddeeff"], &["F-51", "F-85"]),
+    (
+        Operation::Attach,
+        Argument::Clsid,
+        &["00112233-4455-6677-8899-aabbccddeeff"],
+        &["F-52", "F-85"],
+    ),
+    (
+        Operation::StartupProfiler,
+        Argument::Clsid,
+        &["00112233-4455-6677-8899-aabbccddeeff"],
+        &["F-51", "F-85"],
+    ),
     (Operation::Trace, Argument::Keywords, &["0", "4294967296", "18446744073709551615"], &["F-16"]),
     (Operation::Trace, Argument::Level, &["0", "1", "5"], &["F-16"]),
     (Operation::Trace, Argument::BufferMb, &["1", "1024"], &["F-16"]),
-    (Operation::UserEvents, Argument::Keywords, &["0", "4294967296", "18446744073709551615"], &["F-16"]),
+    (
+        Operation::UserEvents,
+        Argument::Keywords,
+        &["0", "4294967296", "18446744073709551615"],
+        &["F-16"],
+    ),
     (Operation::UserEvents, Argument::Level, &["0", "1", "5"], &["F-16"]),
     (Operation::Stop, Argument::Session, &["0", "1", "18446744073709551615"], &["F-31"]),
 ];
@@ -56,7 +72,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let mut all = Vec::new();
     for operation in Operation::ALL.iter().copied().filter(|operation| !is_at_a_port(*operation)) {
         let name = format!("request/plain/{operation}");
-        let scenario = Scenario::new(&name, "The request alone, answered with an OK", &["R-HDR-002", "R-FLW-011"], operation);
+        let scenario = Scenario::new(
+            &name,
+            "The request alone, answered with an OK",
+            &["R-HDR-002", "R-FLW-011"],
+            operation,
+        );
         all.push(answered(scenario));
     }
     for (operation, argument) in STRINGS.iter().copied() {
@@ -85,7 +106,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     }
     for ms in ["1000", "1500", "5000", "60000"] {
         let name = format!("request/attach/timeout/{ms}");
-        let scenario = Scenario::new(&name, &format!("A timeout of {ms} milliseconds"), &["F-55"], Operation::Attach);
+        let scenario = Scenario::new(
+            &name,
+            &format!("A timeout of {ms} milliseconds"),
+            &["F-55"],
+            Operation::Attach,
+        );
         // A client that accepts seconds cannot be given half of one.
         let is_whole = ms.ends_with("000");
         all.push(answered(if is_whole {
@@ -102,7 +128,13 @@ fn is_at_a_port(operation: Operation) -> bool {
     matches!(operation, Operation::ListenPort | Operation::TracePort)
 }
 
-fn string(operation: Operation, argument: Argument, what: &str, text: &str, spec: &[&str]) -> Scenario {
+fn string(
+    operation: Operation,
+    argument: Argument,
+    what: &str,
+    text: &str,
+    spec: &[&str],
+) -> Scenario {
     let text = &match argument {
         Argument::Path => format!("/tmp/{text}"),
         // Many APIs accept only keys and values.
@@ -112,7 +144,11 @@ fn string(operation: Operation, argument: Argument, what: &str, text: &str, spec
     let name = format!("text/{what}/{operation}/{argument}");
     let scenario = Scenario::new(&name, &format!("{argument} is {text:?}"), spec, operation);
     let is_said_by_pairs = argument == Argument::Arguments && !text.is_empty();
-    answered(if is_said_by_pairs { scenario.with_arguments(text) } else { scenario.with(argument, text) })
+    answered(if is_said_by_pairs {
+        scenario.with_arguments(text)
+    } else {
+        scenario.with(argument, text)
+    })
 }
 
 /// Messages of the largest size, and one unit larger.
@@ -132,7 +168,9 @@ fn sizes() -> Vec<Scenario> {
     ] {
         let room = LARGEST.saturating_sub(size_with(&[others, &[""]].concat(), rest)) / 2;
         let told = |scenario: Scenario, units: usize| match argument {
-            Argument::Arguments => scenario.with_arguments(&format!("k={}", letters(units.saturating_sub(2)))),
+            Argument::Arguments => {
+                scenario.with_arguments(&format!("k={}", letters(units.saturating_sub(2))))
+            }
             _ => scenario.with(argument, letters(units)),
         };
         let largest = Scenario::new(
@@ -142,7 +180,8 @@ fn sizes() -> Vec<Scenario> {
             operation,
         );
         // The size of a message for user_events depends on how the tracepoint is named in it.
-        let units = if operation == Operation::UserEvents { room.saturating_sub(OF_A_SET) } else { room };
+        let units =
+            if operation == Operation::UserEvents { room.saturating_sub(OF_A_SET) } else { room };
         all.push(answered(told(largest, units)));
         for (what, units) in [("one-too-long", room.saturating_add(1)), ("far-too-long", 40_000)] {
             let scenario = Scenario::new(
@@ -183,7 +222,11 @@ pub(super) fn answered(scenario: Scenario) -> Scenario {
             close("a"),
         ]),
         Operation::UserEvents => moves.extend([descriptor("a"), send("a", &ok(&id)), close("a")]),
-        Operation::Environment => moves.extend([send("a", &ok(&environment_reply(&block))), send("a", &block), close("a")]),
+        Operation::Environment => moves.extend([
+            send("a", &ok(&environment_reply(&block))),
+            send("a", &block),
+            close("a"),
+        ]),
         _ => moves.extend([send("a", &ok(&payload(&scenario))), close("a")]),
     }
     scenario.plays(moves, Exit::Zero)

@@ -31,7 +31,8 @@ use crate::io::Canceller;
 const WITHIN: Duration = Duration::from_secs(10);
 /// The client's extra time besides its patience: to start, and to end.
 const MARGIN: Duration = Duration::from_secs(3);
-/// How many times its patience a client is instructed to wait in scenarios where it should not give up.
+/// How many times its patience a client is instructed to wait in scenarios where it should not give
+/// up.
 const UNHURRIED: u32 = 5;
 /// How long a client may continue when everything is lost.
 const LOST: Duration = Duration::from_millis(200);
@@ -49,10 +50,12 @@ pub struct Options {
     pub require: Vec<Glob>,
     /// The process behind `{pid}`.
     pub stand_in: StandIn,
-    /// Whether every client ends by itself soon after its runtime is gone. Otherwise the system ends it with this process, if it
-    /// can (Linux); it costs a copy of this process's memory tables for each start.
+    /// Whether every client ends by itself soon after its runtime is gone. Otherwise the system
+    /// ends it with this process, if it can (Linux); it costs a copy of this process's memory
+    /// tables for each start.
     pub ends_with_runtime: bool,
-    /// Ends the run early: the report then says that it was interrupted, and how many scenarios were not played.
+    /// Ends the run early: the report then says that it was interrupted, and how many scenarios
+    /// were not played.
     pub canceller: Option<Canceller>,
 }
 
@@ -65,24 +68,35 @@ impl Options {
 impl Scenario {
     /// Whether a pattern matches it: by name, section or operation.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
-        [self.name.as_str(), self.section.as_str(), self.operation.name()].iter().any(|text| glob.matches(text))
+        [self.name.as_str(), self.section.as_str(), self.operation.name()]
+            .iter()
+            .any(|text| glob.matches(text))
     }
 }
 
-/// Plays `scenarios` with the client described by `operations`. `done` is called with the name and the grade of each case, in any
-/// order; other cases may change that grade in the report.
+/// Plays `scenarios` with the client described by `operations`. `done` is called with the name and
+/// the grade of each case, in any order; other cases may change that grade in the report.
 ///
-/// On cancellation, the current scenario is abandoned, and everything started is ended. The report has the finished scenarios.
-pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, done: &(dyn Fn(&str, Grade) + Sync)) -> Report {
+/// On cancellation, the current scenario is abandoned, and everything started is ended. The report
+/// has the finished scenarios.
+pub fn run(
+    scenarios: &[Scenario],
+    operations: &Operations,
+    options: &Options,
+    done: &(dyn Fn(&str, Grade) + Sync),
+) -> Report {
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
-    let (left_out, playable): (Vec<usize>, Vec<usize>) =
-        (0..scenarios.len()).partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
-    let (silent, others): (Vec<usize>, Vec<usize>) =
-        playable.iter().partition(|nth| scenarios.get(**nth).is_some_and(|scenario| scenario.is_silent));
+    let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
+        .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
+    let (silent, others): (Vec<usize>, Vec<usize>) = playable
+        .iter()
+        .partition(|nth| scenarios.get(**nth).is_some_and(|scenario| scenario.is_silent));
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let work = |list: &[usize], next: &AtomicUsize| {
         while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else { return };
+            let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
+                return;
+            };
             let verdict = play(scenario, operations, options);
             if options.is_cancelled() {
                 // That may have changed its behaviour.
@@ -103,8 +117,10 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
     });
     let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
     verdicts.sort_by_key(|(nth, _)| *nth);
-    let mut played: Vec<(&Scenario, Verdict)> =
-        verdicts.into_iter().filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict))).collect();
+    let mut played: Vec<(&Scenario, Verdict)> = verdicts
+        .into_iter()
+        .filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict)))
+        .collect();
     naming::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
     let not_run = playable.len().saturating_sub(played.len());
@@ -114,7 +130,9 @@ pub fn run(scenarios: &[Scenario], operations: &Operations, options: &Options, d
         let count = reasons.entry(why).or_default();
         *count = count.saturating_add(1);
     }
-    report.notes.extend(reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")));
+    report.notes.extend(
+        reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")),
+    );
     for (scenario, verdict) in played {
         report.add(verdict.case(scenario, &options.require));
     }
@@ -127,23 +145,29 @@ fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verd
         Err(lacks) => return Verdict::lacking(lacks),
     };
     // If the client should not give up, a busy machine must not make it.
-    let unhurried = line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
+    let unhurried =
+        line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
     converse(scenario, &unhurried, options).unwrap_or_else(Verdict::trouble)
 }
 
 /// The command line for the scenario, or what it lacks.
 fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
     let operation = scenario.operation;
-    let line = operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
+    let line =
+        operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
     for needed in &scenario.needs {
         if !needed.iter().any(|argument| line.says(*argument)) {
             let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
             return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
         }
     }
-    if let Some(deadline) = line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline) {
+    if let Some(deadline) =
+        line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline)
+    {
         let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
-        return Err(format!("the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"));
+        return Err(format!(
+            "the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"
+        ));
     }
     if !scenario.is_silent && scenario.longest_wait() >= line.patience {
         let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
@@ -155,7 +179,8 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
 fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
     let mut target = Target::start(&options.stand_in, &scenario.decoys)
         .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
-    let mut values = values(&scenario.arguments, &target).map_err(|error| format!("a file for it cannot be written: {error}"))?;
+    let mut values = values(&scenario.arguments, &target)
+        .map_err(|error| format!("a file for it cannot be written: {error}"))?;
     values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
     let words = line.words(&values);
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -173,11 +198,14 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     let began = Instant::now();
     let gives_up = line.gives_up().saturating_add(MARGIN);
     let player = Player::new(&mut network, WITHIN);
-    let mut conversation = Conversation::new(player, &mut client, scenario, line, &target, gives_up);
+    let mut conversation =
+        Conversation::new(player, &mut client, scenario, line, &target, gives_up);
     let mut outcome = conversation.play();
     let whole = gives_up.saturating_add(scenario.waits());
     let deadline = match outcome {
-        Ok(()) => began.checked_add(whole).map_or_else(|| later(MARGIN), |deadline| deadline.max(later(MARGIN))),
+        Ok(()) => began
+            .checked_add(whole)
+            .map_or_else(|| later(MARGIN), |deadline| deadline.max(later(MARGIN))),
         Err(_) => later(LOST),
     };
     if outcome.is_ok() {
@@ -199,7 +227,8 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
         Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    verdict.about = [format!("command line: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
+    verdict.about =
+        [format!("command line: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
     Ok(verdict)
 }
 
@@ -220,7 +249,9 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     values.extend(paths.map(|(argument, path)| (argument, text(path))));
     values.insert(Argument::Tmpdir, text(target.directory()));
     values.insert(Argument::Pid, target.process_id().to_string());
-    if let Some(data) = arguments.get(&Argument::ClientData).and_then(|digits| hex::decode(digits).ok()) {
+    if let Some(data) =
+        arguments.get(&Argument::ClientData).and_then(|digits| hex::decode(digits).ok())
+    {
         fs::write(&target.client_data, data)?;
         values.insert(Argument::ClientDataFile, text(&target.client_data));
     }
@@ -238,7 +269,9 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     if let Some(keywords) = number(Argument::Keywords) {
         all.push((Argument::KeywordsHex, format!("0x{keywords:x}")));
     }
-    if let Some(name) = number(Argument::Level).and_then(|level| LEVELS.get(usize::try_from(level).ok()?)) {
+    if let Some(name) =
+        number(Argument::Level).and_then(|level| LEVELS.get(usize::try_from(level).ok()?))
+    {
         all.push((Argument::LevelName, (*name).to_owned()));
     }
     if let Some(rundown) = number(Argument::Rundown) {
@@ -256,7 +289,9 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
 
 fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
-        Some((cut, _)) => format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len()),
+        Some((cut, _)) => {
+            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+        }
         None => text.to_owned(),
     }
 }

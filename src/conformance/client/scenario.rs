@@ -31,7 +31,8 @@ pub struct Scenario {
     pub operation: Operation,
     /// Its arguments.
     pub arguments: Arguments,
-    /// The command line must use at least one argument from each list; otherwise the client cannot do it.
+    /// The command line must use at least one argument from each list; otherwise the client cannot
+    /// do it.
     pub needs: Vec<Vec<Argument>>,
     pub(super) moves: Vec<Move>,
     pub(super) exit: Exit,
@@ -76,16 +77,19 @@ pub(super) enum Decoy {
     PlainFile,
     /// A socket named as in drafts of the protocol.
     OldPrefix,
-    /// A socket of the same id with another start time, created later, that belongs to another user.
+    /// A socket of the same id with another start time, created later, that belongs to another
+    /// user.
     OtherOwner,
     /// The same in a directory that is the client's `TMPDIR`, but not the process's.
     InAnotherTmpdir,
 }
 
 impl Scenario {
-    /// The same for a runtime that knows only these commands; `None` if it knows none of the scenario's.
+    /// The same for a runtime that knows only these commands; `None` if it knows none of the
+    /// scenario's.
     ///
-    /// If any command of the operation will do, it is the newest of those, given by [`Argument::Command`].
+    /// If any command of the operation will do, it is the newest of those, given by
+    /// [`Argument::Command`].
     #[must_use]
     pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
         let mut fixed = self.moves.iter().filter_map(|one| match one {
@@ -98,8 +102,11 @@ impl Scenario {
             return knows(command).then_some(self);
         }
         let mut newest_first = self.operation.commands().iter().copied();
-        let asked = self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
-        let newest = newest_first.find(|command| knows(*command) && asked.is_none_or(|asked| command.code() <= asked.code()))?;
+        let asked =
+            self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
+        let newest = newest_first.find(|command| {
+            knows(*command) && asked.is_none_or(|asked| command.code() <= asked.code())
+        })?;
         if let (Some(_), Some(name)) = (asked, newest.name()) {
             self.arguments.insert(Argument::Command, name.to_owned());
             for one in &mut self.moves {
@@ -111,10 +118,11 @@ impl Scenario {
         Some(self)
     }
 
-    /// Whether all commands of the operation have the same replies as this one, so that the scenario does not depend on its
-    /// version.
+    /// Whether all commands of the operation have the same replies as this one, so that the
+    /// scenario does not depend on its version.
     fn is_of_any(&self, command: Command) -> bool {
-        command == Command::COLLECT_TRACING2 && !matches!(self.section.as_str(), "fallback" | "tool_ports")
+        command == Command::COLLECT_TRACING2
+            && !matches!(self.section.as_str(), "fallback" | "tool_ports")
     }
 }
 
@@ -127,9 +135,11 @@ pub(super) enum Move {
     Request(Request),
     /// `StopTracing` of a session.
     Stop { on: String, session: u64 },
-    /// The client ends the connection by itself, after its patience at the latest. `is_whole`: it has everything it needs.
+    /// The client ends the connection by itself, after its patience at the latest. `is_whole`: it
+    /// has everything it needs.
     GivesUp { on: String, is_whole: bool },
-    /// The reply is invalid: the client ends the connection, and does not stop the session that it was not given.
+    /// The reply is invalid: the client ends the connection, and does not stop the session that it
+    /// was not given.
     Refuses { on: String },
     /// Anything except a whole message that could be a request.
     NothingWhole { on: String },
@@ -244,7 +254,9 @@ impl Scenario {
             Move::Step(Step::Wait(step)) => u64::from(step.wait),
             Move::Step(Step::ExpectNothing(step)) => step.expect_nothing.into(),
             Move::Step(Step::ExpectNoConnection(step)) => step.expect_no_connection.into(),
-            Move::Step(Step::Send(step)) => 20u64.saturating_mul(u64::try_from(step.chunks.len()).unwrap_or(0)),
+            Move::Step(Step::Send(step)) => {
+                20u64.saturating_mul(u64::try_from(step.chunks.len()).unwrap_or(0))
+            }
             _ => 0,
         };
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))
@@ -252,7 +264,8 @@ impl Scenario {
 
     /// Whether the client must finally give up, because nothing more arrives.
     pub(super) fn waits_for_client_to_give_up(&self) -> bool {
-        self.is_silent || self.moves.iter().any(|one| matches!(one, Move::GivesUp { is_whole: false, .. }))
+        self.is_silent
+            || self.moves.iter().any(|one| matches!(one, Move::GivesUp { is_whole: false, .. }))
     }
 
     /// The longest silence.
@@ -268,21 +281,28 @@ impl Scenario {
 /// The default task of an operation.
 pub(super) fn usual(operation: Operation) -> Arguments {
     let pairs: &[(Argument, &str)] = match operation {
-        Operation::ProcessInfo | Operation::Environment | Operation::Resume | Operation::PerfMapOff | Operation::ListenPort => &[],
+        Operation::ProcessInfo
+        | Operation::Environment
+        | Operation::Resume
+        | Operation::PerfMapOff
+        | Operation::ListenPort => &[],
         Operation::SetEnv => &[(Argument::Name, "NAME"), (Argument::Value, "value")],
         Operation::UnsetEnv => &[(Argument::Name, "NAME")],
         Operation::StartupHook => &[(Argument::Path, "/tmp/hook.dll")],
         Operation::PerfMap => &[(Argument::Type, "1")],
-        Operation::Dump => &[(Argument::Path, "/tmp/core.dmp"), (Argument::Type, "1"), (Argument::Flags, "0")],
+        Operation::Dump => {
+            &[(Argument::Path, "/tmp/core.dmp"), (Argument::Type, "1"), (Argument::Flags, "0")]
+        }
         Operation::Attach => &[
             (Argument::Clsid, "cf0d821e-299b-5307-a3d8-b283c03916dd"),
             (Argument::Path, "/opt/profiler.so"),
             (Argument::ClientData, "0102"),
             (Argument::TimeoutMs, "5000"),
         ],
-        Operation::StartupProfiler => {
-            &[(Argument::Clsid, "cf0d821e-299b-5307-a3d8-b283c03916dd"), (Argument::Path, "/opt/profiler.so")]
-        }
+        Operation::StartupProfiler => &[
+            (Argument::Clsid, "cf0d821e-299b-5307-a3d8-b283c03916dd"),
+            (Argument::Path, "/opt/profiler.so"),
+        ],
         Operation::Trace | Operation::TracePort => &[
             (Argument::Provider, "Provider"),
             (Argument::Keywords, "1"),
@@ -307,7 +327,8 @@ pub(super) fn usual(operation: Operation) -> Arguments {
             (Argument::DurationS, "1"),
         ],
     };
-    let mut arguments: Arguments = pairs.iter().map(|(argument, value)| (*argument, (*value).to_owned())).collect();
+    let mut arguments: Arguments =
+        pairs.iter().map(|(argument, value)| (*argument, (*value).to_owned())).collect();
     // The command known to the scripted runtime of most scenarios, if several perform it.
     let command = match operation {
         Operation::ProcessInfo => Some(Command::PROCESS_INFO2),
@@ -316,6 +337,7 @@ pub(super) fn usual(operation: Operation) -> Arguments {
         Operation::UserEvents => Some(Command::COLLECT_TRACING5),
         _ => None,
     };
-    arguments.extend(command.and_then(Command::name).map(|name| (Argument::Command, name.to_owned())));
+    arguments
+        .extend(command.and_then(Command::name).map(|name| (Argument::Command, name.to_owned())));
     arguments
 }

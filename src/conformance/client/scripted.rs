@@ -17,7 +17,10 @@ use super::scripted_outcome::{exit, output, reveals, suspects};
 use super::{Argument, ClientFault, Operation};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::vectors::script::{Ask, Captures, Part, Pattern, Plays, RuntimePart, Script, ScriptEnvironment, ScriptOutcome, Step};
+use crate::vectors::script::{
+    Ask, Captures, Part, Pattern, Plays, RuntimePart, Script, ScriptEnvironment, ScriptOutcome,
+    Step,
+};
 use crate::vectors::{LoadError, named_script_files};
 
 /// No runtime answers before the request: a client may close such a connection.
@@ -29,14 +32,17 @@ const UNKNOWN_CODE: HResult = HResult(0x8bad_f00d);
 /// The scenarios of all scripts that can be expressed as an operation.
 pub(super) fn scenarios() -> Result<Vec<Scenario>, LoadError> {
     let files = named_script_files()?;
-    let scripts = files.iter().flat_map(|(section, file)| file.scripts.iter().map(move |script| (*section, script)));
-    let own: Vec<Scenario> = scripts.filter_map(|(section, script)| scenario(section, script)).collect();
+    let scripts = files
+        .iter()
+        .flat_map(|(section, file)| file.scripts.iter().map(move |script| (*section, script)));
+    let own: Vec<Scenario> =
+        scripts.filter_map(|(section, script)| scenario(section, script)).collect();
     let others = own.iter().flat_map(for_others).collect();
     Ok([own, others].concat())
 }
 
-/// The same replies to the other operations that only succeed or fail: not each client has the script's operation. Slow ones are
-/// already covered by `silence/*` and similar for each operation.
+/// The same replies to the other operations that only succeed or fail: not each client has the
+/// script's operation. Slow ones are already covered by `silence/*` and similar for each operation.
 fn for_others(scenario: &Scenario) -> Vec<Scenario> {
     let is_of_resume = scenario.section == "replies" && scenario.operation == Operation::Resume;
     if !is_of_resume || scenario.is_silent || !scenario.longest_wait().is_zero() {
@@ -62,12 +68,17 @@ fn for_others(scenario: &Scenario) -> Vec<Scenario> {
     others.map(of).collect()
 }
 
-/// `None` for a script whose task is not an operation: limits, a buffer, the previous protocol, or not using an older command.
+/// `None` for a script whose task is not an operation: limits, a buffer, the previous protocol, or
+/// not using an older command.
 fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     let Plays::Runtime(part) = &script.plays else { return None };
     let RuntimePart { ask, outcome } = &**part;
     let has_limits = ask.limits != crate::vectors::script::AskLimits::default();
-    if ask.old_protocol || has_limits || ask.buffer.is_some() || NO_RUNTIME_DOES.contains(&script.name.as_str()) {
+    if ask.old_protocol
+        || has_limits
+        || ask.buffer.is_some()
+        || NO_RUNTIME_DOES.contains(&script.name.as_str())
+    {
         return None;
     }
     let command: Command = ask.command.as_deref()?.parse().ok()?;
@@ -76,7 +87,8 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     }
     let operation = operation(command, ask)?;
     let spec: Vec<&str> = script.spec.iter().map(String::as_str).collect();
-    let mut scenario = Scenario::new(&format!("{section}/{}", script.name), &script.comment, &spec, operation);
+    let mut scenario =
+        Scenario::new(&format!("{section}/{}", script.name), &script.comment, &spec, operation);
     arguments(&mut scenario, ask)?;
     if operation.commands().len() > 1 {
         let name = command.name().unwrap_or_default();
@@ -92,15 +104,18 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     }
     scenario.suspects = suspects(&scenario, outcome);
     if let ScriptOutcome::Error { hresult, message, .. } = outcome {
-        let code = hresult.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).map(HResult);
+        let code = hresult
+            .strip_prefix("0x")
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .map(HResult);
         scenario.refused_with = code;
         // A code that clients may print by name.
         scenario.said.extend(code.filter(|code| *code == UNKNOWN_CODE).map(Said::Code));
         let text = message.as_ref().and_then(Value::as_str).filter(|text| !text.is_empty());
         scenario.said.extend(text.map(|text| Said::Text(text.to_owned())));
     }
-    // Whether an environment of no bytes, without even a count, is an empty one; and whether a client checks the id in the reply to
-    // StopTracing.
+    // Whether an environment of no bytes, without even a count, is an empty one; and whether a
+    // client checks the id in the reply to StopTracing.
     scenario.is_open = matches!(script.name.as_str(), "environment-of-0-bytes" | "ok-24-for-28");
     Some(scenario)
 }
@@ -117,7 +132,8 @@ fn operation(command: Command, ask: &Ask) -> Option<Operation> {
         operation.commands().contains(&command)
             && (**operation == Operation::UserEvents) == of_user_events
             && (**operation == Operation::UnsetEnv) == deletes
-            && matches!(operation, Operation::ListenPort | Operation::TracePort) == ask.port.is_some()
+            && matches!(operation, Operation::ListenPort | Operation::TracePort)
+                == ask.port.is_some()
     };
     Operation::ALL.iter().find(fits).copied()
 }
@@ -161,7 +177,8 @@ fn arguments(scenario: &mut Scenario, ask: &Ask) -> Option<()> {
         if scenario.arguments.get(&argument) != Some(&value) {
             scenario.arguments.insert(argument, value);
             // Fields that an older command lacks decide which commands are used.
-            let decides = matches!(argument, Argument::Rundown | Argument::Stacks | Argument::BufferMode);
+            let decides =
+                matches!(argument, Argument::Rundown | Argument::Stacks | Argument::BufferMode);
             let decides = decides && scenario.operation != Operation::UserEvents;
             if decides || matches!((argument, ask.fallback), (Argument::Flags, true)) {
                 scenario.needs.push(vec![argument]);
@@ -182,7 +199,10 @@ fn provider(scenario: &mut Scenario, provider: &Value) -> Option<()> {
         scenario.arguments.insert(Argument::Events, ids.join(","));
         scenario.needs.push(vec![Argument::Events]);
     }
-    let config = provider.get("config").and_then(|config| config.get("default_tracepoint_name")).and_then(Value::as_str);
+    let config = provider
+        .get("config")
+        .and_then(|config| config.get("default_tracepoint_name"))
+        .and_then(Value::as_str);
     if let Some(name) = config {
         scenario.arguments.insert(Argument::Tracepoint, name.to_owned());
     }
@@ -195,29 +215,41 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
     let mut first = true;
     for step in &script.steps {
         moves.push(match step {
-            Step::Expect(step) if !step.with_fd => match (literal(&step.expect), first || ask.fallback) {
-                (Some(bytes), true) => {
-                    first = false;
-                    let [set, id] = *bytes.get(16..18)? else { return None };
-                    let size: [u8; 2] = bytes.get(14..16)?.try_into().ok()?;
-                    let unread = match usize::from(u16::from_le_bytes(size)).checked_sub(bytes.len())? {
-                        0 => Unread::None,
-                        1 => Unread::LastByte,
-                        _ => Unread::Payload,
-                    };
-                    let command = Command::from_code(u16::from_be_bytes([set, id]));
-                    debug_assert!(ask.fallback || command == asked);
-                    Move::Request(Request { on: step.on.clone(), command: Some(command), unread })
+            Step::Expect(step) if !step.with_fd => {
+                match (literal(&step.expect), first || ask.fallback) {
+                    (Some(bytes), true) => {
+                        first = false;
+                        let [set, id] = *bytes.get(16..18)? else { return None };
+                        let size: [u8; 2] = bytes.get(14..16)?.try_into().ok()?;
+                        let unread =
+                            match usize::from(u16::from_le_bytes(size)).checked_sub(bytes.len())? {
+                                0 => Unread::None,
+                                1 => Unread::LastByte,
+                                _ => Unread::Payload,
+                            };
+                        let command = Command::from_code(u16::from_be_bytes([set, id]));
+                        debug_assert!(ask.fallback || command == asked);
+                        Move::Request(Request {
+                            on: step.on.clone(),
+                            command: Some(command),
+                            unread,
+                        })
+                    }
+                    (Some(bytes), false)
+                        if bytes.len() == 28 && bytes.get(16..18) == Some(&[2, 1]) =>
+                    {
+                        let session = u64::from_le_bytes(bytes.get(20..28)?.try_into().ok()?);
+                        Move::Stop { on: step.on.clone(), session }
+                    }
+                    _ => Move::Step(Step::Expect(step.clone())),
                 }
-                (Some(bytes), false) if bytes.len() == 28 && bytes.get(16..18) == Some(&[2, 1]) => {
-                    let session = u64::from_le_bytes(bytes.get(20..28)?.try_into().ok()?);
-                    Move::Stop { on: step.on.clone(), session }
-                }
-                _ => Move::Step(Step::Expect(step.clone())),
-            },
+            }
             // How long a client waits is its own choice.
             Step::ExpectEnd(step) => end_of(script, &step.on, asked),
-            Step::Send(step) => Move::Step(Step::Send(crate::vectors::script::Send { may_fail: true, ..step.clone() })),
+            Step::Send(step) => Move::Step(Step::Send(crate::vectors::script::Send {
+                may_fail: true,
+                ..step.clone()
+            })),
             step => Move::Step(step.clone()),
         });
     }
@@ -230,12 +262,21 @@ fn end_of(script: &Script, on: &str, asked: Command) -> Move {
     let RuntimePart { ask, outcome } = &**part;
     let is_silent = ask.patience_ms.is_some();
     match outcome {
-        // Everything has arrived, including the end: its numbers are judged, not how long a client waits for more.
-        ScriptOutcome::Ok(ok) if !is_silent && asked == Command::PROCESS_ENVIRONMENT => match &ok.environment {
-            Some(environment) if environment.error.is_some() && !is_cut_by_an_error(environment) => close(on),
-            Some(environment) => Move::GivesUp { on: on.to_owned(), is_whole: environment.error.is_none() },
-            None => gives_up(on),
-        },
+        // Everything has arrived, including the end: its numbers are judged, not how long a client
+        // waits for more.
+        ScriptOutcome::Ok(ok) if !is_silent && asked == Command::PROCESS_ENVIRONMENT => {
+            match &ok.environment {
+                Some(environment)
+                    if environment.error.is_some() && !is_cut_by_an_error(environment) =>
+                {
+                    close(on)
+                }
+                Some(environment) => {
+                    Move::GivesUp { on: on.to_owned(), is_whole: environment.error.is_none() }
+                }
+                None => gives_up(on),
+            }
+        }
         ScriptOutcome::Ok(_) | ScriptOutcome::Error { .. } if !is_silent => lets_go(on),
         _ => gives_up(on),
     }

@@ -1,4 +1,5 @@
-//! The expected result of an exchange script that plays the runtime: how the client ends, its output, and the fault if it differs.
+//! The expected result of an exchange script that plays the runtime: how the client ends, its
+//! output, and the fault if it differs.
 
 use alloc::{borrow::ToOwned, format, vec::Vec};
 
@@ -6,7 +7,9 @@ use serde_json::Value;
 
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{ClientFault, Operation};
-use crate::vectors::script::{Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step};
+use crate::vectors::script::{
+    Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step,
+};
 
 /// What a process reports about itself; later versions append unknown fields.
 const SAID: &[&str] = &[
@@ -25,7 +28,11 @@ pub(super) fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
     let says_something = !matches!(&ok.reply, Value::Object(object) if object.is_empty());
     let is_asked = matches!(
         operation,
-        Operation::ProcessInfo | Operation::Environment | Operation::Trace | Operation::TracePort | Operation::UserEvents
+        Operation::ProcessInfo
+            | Operation::Environment
+            | Operation::Trace
+            | Operation::TracePort
+            | Operation::UserEvents
     );
     if !says_something && is_asked {
         // The generic OK is not an error, but lacks the requested data.
@@ -73,9 +80,13 @@ pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
                 _ => ClientFault::ReplyCutUnnoticed,
             })
         }
-        ScriptOutcome::Error { hresult, .. } if hresult == "0x00000000" => Some(ClientFault::ErrorCode0TakenForOk),
+        ScriptOutcome::Error { hresult, .. } if hresult == "0x00000000" => {
+            Some(ClientFault::ErrorCode0TakenForOk)
+        }
         ScriptOutcome::Error { .. } => Some(ClientFault::ErrorTakenForOk),
-        ScriptOutcome::NoReply { .. } | ScriptOutcome::Cut { received: 0, .. } => Some(ClientFault::NoReplyTakenForOk),
+        ScriptOutcome::NoReply { .. } | ScriptOutcome::Cut { received: 0, .. } => {
+            Some(ClientFault::NoReplyTakenForOk)
+        }
         ScriptOutcome::Cut { .. } => Some(ClientFault::ReplyCutUnnoticed),
         ScriptOutcome::BadAdvertise { .. } => Some(ClientFault::AdvertiseMagicUnchecked),
         ScriptOutcome::CutAdvertise { .. } => Some(ClientFault::AdvertiseCutUnnoticed),
@@ -87,15 +98,20 @@ pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
 pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<ClientFault> {
     let ScriptOutcome::Ok(ok) = outcome else { return Vec::new() };
     let entries = ok.environment.iter().flat_map(|environment| &environment.entries);
-    let without_equals = entries.filter_map(entry).any(|entry| matches!(entry, Entry::Text(text) if !text.contains('=')));
+    let without_equals = entries
+        .filter_map(entry)
+        .any(|entry| matches!(entry, Entry::Text(text) if !text.contains('=')));
     let mut suspects = Vec::new();
     suspects.extend(without_equals.then_some(ClientFault::EnvironmentEntryWithoutEquals));
     let mut sends = scenario.moves.iter().filter_map(|one| match one {
         Move::Step(Step::Send(send)) => Some(send),
         _ => None,
     });
-    let Some(first) = sends.clone().find(|send| !send.chunks.iter().sum::<usize>().eq(&34)) else { return suspects };
-    let bytes: Vec<u8> = first.send.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect();
+    let Some(first) = sends.clone().find(|send| !send.chunks.iter().sum::<usize>().eq(&34)) else {
+        return suspects;
+    };
+    let bytes: Vec<u8> =
+        first.send.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect();
     if sends.any(|send| send.chunks.len() > 1) {
         suspects.push(ClientFault::ReplyInPiecesMisread);
     }
@@ -104,23 +120,34 @@ pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<Clie
     }
     match bytes.get(14..16) {
         Some([20, 0]) => {
-            suspects.extend([ClientFault::ReplyOf24InsistedOn, ClientFault::ReplyOf20Refused, ClientFault::ReplySizeIgnored]);
+            suspects.extend([
+                ClientFault::ReplyOf24InsistedOn,
+                ClientFault::ReplyOf20Refused,
+                ClientFault::ReplySizeIgnored,
+            ]);
         }
         _ => suspects.extend([ClientFault::ReplyOf24InsistedOn, ClientFault::ReplySurplusRefused]),
     }
     suspects
 }
 
-pub(super) fn output(script: &Script, outcome: &ScriptOutcome, operation: Operation) -> Option<Output> {
+pub(super) fn output(
+    script: &Script,
+    outcome: &ScriptOutcome,
+    operation: Operation,
+) -> Option<Output> {
     let ScriptOutcome::Ok(ok) = outcome else { return None };
     match operation {
         Operation::ProcessInfo => {
-            let fields = ok.reply.as_object()?.iter().filter(|(name, _)| SAID.contains(&name.as_str()));
-            let texts = fields.filter_map(|(_, value)| value.as_str()).filter(|text| !text.is_empty());
+            let fields =
+                ok.reply.as_object()?.iter().filter(|(name, _)| SAID.contains(&name.as_str()));
+            let texts =
+                fields.filter_map(|(_, value)| value.as_str()).filter(|text| !text.is_empty());
             Some(Output::ProcessInfo(texts.map(ToOwned::to_owned).collect()))
         }
         Operation::Environment => {
-            let environment = ok.environment.as_ref().filter(|one| one.error.is_none() && one.cut.is_none())?;
+            let environment =
+                ok.environment.as_ref().filter(|one| one.error.is_none() && one.cut.is_none())?;
             environment.entries.iter().map(entry).collect::<Option<_>>().map(Output::Environment)
         }
         Operation::Trace | Operation::TracePort if ok.then == ScriptAfterReply::Stream => {
@@ -179,7 +206,8 @@ mod tests {
             (ignored, ignored, ignored)
         );
         assert_eq!(of("unexpected_end", 16), ignored);
-        // The count of an entry's units, and a block of no bytes, do not give the number of entries.
+        // The count of an entry's units, and a block of no bytes, do not give the number of
+        // entries.
         let cut = Some(ClientFault::ReplyCutUnnoticed);
         assert_eq!((of("count_too_large", 4), of("unexpected_end", 0)), (cut, cut));
     }
@@ -195,7 +223,10 @@ mod tests {
         let files = script_files().unwrap();
         let mut scripts = files.iter().flat_map(|file| &file.scripts);
         let script = scripts.find(|script| matches!(script.plays, Plays::Runtime(_))).unwrap();
-        let Some(Output::ProcessInfo(mut texts)) = output(script, &outcome, Operation::ProcessInfo) else { panic!("{outcome:?}") };
+        let Some(Output::ProcessInfo(mut texts)) = output(script, &outcome, Operation::ProcessInfo)
+        else {
+            panic!("{outcome:?}")
+        };
         texts.sort();
         assert_eq!(texts, ["12345", "app"]);
     }

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use super::ClientFault;
 
-/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the preceding string.
+/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the
+/// preceding string.
 pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let len = units.len().saturating_add(1);
@@ -18,45 +19,68 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
         return None;
     }
     let chars = text.chars().count().saturating_add(1);
-    let cut: Vec<u16> = text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
-    let utf32: Vec<u8> = text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let cut: Vec<u16> =
+        text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
+    let utf32: Vec<u8> =
+        text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
     // As much of it as there would be bytes if a unit had two.
     let half = utf32.get(..chars.saturating_mul(2)).unwrap_or_default();
-    let wide = [&utf32[..], half]
-        .map(|wide| holds(bytes, &[&le(chars)[..], wide].concat()) || holds(bytes, &[&le(len)[..], wide].concat()));
-    let in_bytes = [text.len(), text.len().saturating_add(1), len.saturating_mul(2), units.len().saturating_mul(2)];
+    let wide = [&utf32[..], half].map(|wide| {
+        holds(bytes, &[&le(chars)[..], wide].concat())
+            || holds(bytes, &[&le(len)[..], wide].concat())
+    });
+    let in_bytes = [
+        text.len(),
+        text.len().saturating_add(1),
+        len.saturating_mul(2),
+        units.len().saturating_mul(2),
+    ];
     let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
     let widened = |widen: fn(u8) -> u16| text.bytes().map(widen).collect::<Vec<_>>();
     let utf8 = |count: usize| holds(bytes, &[&le(count)[..], text.as_bytes()].concat());
     let as_units = |units: &[u16]| {
         let counts = [units.len().saturating_add(1), units.len(), len];
-        !text.is_ascii() && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
+        !text.is_ascii()
+            && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
     };
     match () {
-        () if utf8(text.len().saturating_add(1)) || utf8(text.len()) => Some(ClientFault::StringInUtf8),
+        () if utf8(text.len().saturating_add(1)) || utf8(text.len()) => {
+            Some(ClientFault::StringInUtf8)
+        }
         () if as_units(&widened(sign_extended)) => Some(ClientFault::UnitsSignExtended),
         () if as_units(&widened(u16::from)) => Some(ClientFault::BytesAsUnits),
-        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => Some(ClientFault::NumbersBigEndian),
+        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => {
+            Some(ClientFault::NumbersBigEndian)
+        }
         () if wide.contains(&true) => Some(ClientFault::WcharOf4Bytes),
-        () if cut.len() != units.len() && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) => {
+        () if cut.len() != units.len()
+            && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) =>
+        {
             Some(ClientFault::NonBmpTruncated)
         }
         () if chars != len && with_nul(chars) => Some(ClientFault::StringLengthInChars),
-        () if in_bytes.into_iter().any(|count| count != len && count != units.len() && with_nul(count)) => {
+        () if in_bytes
+            .into_iter()
+            .any(|count| count != len && count != units.len() && with_nul(count)) =>
+        {
             Some(ClientFault::StringLengthInBytes)
         }
-        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => Some(ClientFault::StringLengthWithoutNul),
+        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => {
+            Some(ClientFault::StringLengthWithoutNul)
+        }
         () => None,
     }
 }
 
-/// The same for an empty text before an event filter without events and an array: whether it is absent or empty, the zeroes after
-/// `before` or after its length are a byte and a number of lengths.
+/// The same for an empty text before an event filter without events and an array: whether it is
+/// absent or empty, the zeroes after `before` or after its length are a byte and a number of
+/// lengths.
 pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let before: Vec<u16> = before?.encode_utf16().collect();
     let before = spelled(before.len().saturating_add(1), &before);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
-    let zeroes = bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
+    let zeroes =
+        bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
     (zeroes % 4 == 3).then_some(ClientFault::EmptyStringAsTwoBytes)
 }
 
@@ -88,7 +112,9 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 
 /// The size of a message with these texts as strings, and `rest` bytes of other payload.
 pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
-    let strings = texts.iter().map(|text| text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4));
+    let strings = texts.iter().map(|text| {
+        text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4)
+    });
     strings.fold(rest.saturating_add(20), usize::saturating_add)
 }
 
@@ -117,11 +143,21 @@ mod tests {
             ("é", "00000002 e900 0000", Some(ClientFault::NumbersBigEndian)),
         ] {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
-            assert_eq!(misspelled(text, None, &[&prefix[..], &payload].concat()), fault, "{text} {payload:02x?}");
+            assert_eq!(
+                misspelled(text, None, &[&prefix[..], &payload].concat()),
+                fault,
+                "{text} {payload:02x?}"
+            );
         }
-        // After a name of one letter, and before a filter without events and the length of a tracepoint's name.
-        let filtered = |empty: &[u8]| [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat();
-        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 2])), Some(ClientFault::EmptyStringAsTwoBytes));
+        // After a name of one letter, and before a filter without events and the length of a
+        // tracepoint's name.
+        let filtered = |empty: &[u8]| {
+            [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat()
+        };
+        assert_eq!(
+            empty_before_zeroes(Some("N"), &filtered(&[0; 2])),
+            Some(ClientFault::EmptyStringAsTwoBytes)
+        );
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
         // After a name of one letter.

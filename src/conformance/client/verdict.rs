@@ -31,7 +31,12 @@ pub(super) struct Verdict {
 impl Verdict {
     /// The client cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
-        Self { lacks: Some(what), findings: Findings::default(), about: Vec::new(), transcript: Transcript::default() }
+        Self {
+            lacks: Some(what),
+            findings: Findings::default(),
+            about: Vec::new(),
+            transcript: Transcript::default(),
+        }
     }
 
     /// It could not be tried.
@@ -42,13 +47,18 @@ impl Verdict {
     }
 
     pub(super) fn grade(&self) -> Grade {
-        if self.lacks.is_some() && !self.findings.is_bad() { Grade::Unimplemented } else { self.findings.grade() }
+        if self.lacks.is_some() && !self.findings.is_bad() {
+            Grade::Unimplemented
+        } else {
+            self.findings.grade()
+        }
     }
 
     /// The case of a report.
     pub(super) fn case(self, scenario: &Scenario, require: &[Glob]) -> Case {
         let mut grade = self.grade();
-        let mut found: Vec<String> = self.lacks.filter(|_| grade == Grade::Unimplemented).into_iter().collect();
+        let mut found: Vec<String> =
+            self.lacks.filter(|_| grade == Grade::Unimplemented).into_iter().collect();
         if grade == Grade::Unimplemented && require.iter().any(|glob| scenario.is_chosen(glob)) {
             grade = Grade::Fail;
             found.insert(0, "it is required".to_owned());
@@ -61,7 +71,8 @@ impl Verdict {
                 Weight::May => format!("left open: {}", finding.text),
                 Weight::Must => finding.text.clone(),
             };
-            let is_beside = grade == Grade::Fail && self.findings.is_bad() && finding.weight != Weight::Must;
+            let is_beside =
+                grade == Grade::Fail && self.findings.is_bad() && finding.weight != Weight::Must;
             if is_beside { &mut about } else { &mut found }.push(text);
         }
         if grade == Grade::Fail {
@@ -75,28 +86,50 @@ impl Verdict {
                 spec.push(one);
             }
         }
-        let mut case = Case::new(&scenario.name, &scenario.section, scenario.operation.name(), &scenario.title, grade);
+        let mut case = Case::new(
+            &scenario.name,
+            &scenario.section,
+            scenario.operation.name(),
+            &scenario.title,
+            grade,
+        );
         case.spec = spec;
-        case.faults = faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
-        let detail = Detail::conversation(self.transcript.0.iter().map(Turn::from), expected(scenario), found);
+        case.faults =
+            faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
+        let detail = Detail::conversation(
+            self.transcript.0.iter().map(Turn::from),
+            expected(scenario),
+            found,
+        );
         case.detail = Some(Detail { about, ..detail });
         case
     }
 
     /// Judges how the client ended, its output and its messages.
-    pub(super) fn judge_end(&mut self, scenario: &Scenario, line: &CommandLine, ended: &Ended, target: &Target, manner: Manner) {
+    pub(super) fn judge_end(
+        &mut self,
+        scenario: &Scenario,
+        line: &CommandLine,
+        ended: &Ended,
+        target: &Target,
+        manner: Manner,
+    ) {
         let before = self.findings.is_bad();
         let findings = &mut self.findings;
         let has_failed = match (ended.status, scenario.exit) {
             (None, _) => {
                 let fault = match () {
                     () if scenario.is_silent => ClientFault::NoReadTimeout,
-                    () if manner.waits_for_more && scenario.ok_size == Some(20) => ClientFault::ReplySizeIgnored,
+                    () if manner.waits_for_more && scenario.ok_size == Some(20) => {
+                        ClientFault::ReplySizeIgnored
+                    }
                     () => ClientFault::RunsOn,
                 };
                 // A client that kept its connection forever is already reported.
-                let is_known = findings.has(ClientFault::NoReadTimeout) || findings.has(ClientFault::ReadsUntilClose);
-                let text = format!("it still ran after {} ms, and was killed", ended.after.as_millis());
+                let is_known = findings.has(ClientFault::NoReadTimeout)
+                    || findings.has(ClientFault::ReadsUntilClose);
+                let text =
+                    format!("it still ran after {} ms, and was killed", ended.after.as_millis());
                 if is_known {
                     findings.note(text);
                 } else {
@@ -116,7 +149,9 @@ impl Verdict {
                 };
                 // The plain request and its plain answer: no other cause is possible.
                 let is_plain = scenario.name.starts_with("request/plain/") && !before;
-                let fault = by_manner.or(scenario.reveals).or(is_plain.then_some(ClientFault::OkTakenForError));
+                let fault = by_manner
+                    .or(scenario.reveals)
+                    .or(is_plain.then_some(ClientFault::OkTakenForError));
                 findings.must(fault, "it reports failure, expected success");
                 true
             }
@@ -139,11 +174,17 @@ impl Verdict {
         }
         // A client that refuses writes nothing.
         if let (Some(output), Some(_), true) = (&scenario.output, line.output, ended.is_success()) {
-            let bytes = if line.says(Argument::Output) { fs::read(&target.output) } else { Ok(ended.stdout.clone()) };
+            let bytes = if line.says(Argument::Output) {
+                fs::read(&target.output)
+            } else {
+                Ok(ended.stdout.clone())
+            };
             match bytes {
                 Ok(bytes) => findings.extend(output.judge(&bytes)),
                 Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
-                Err(error) => findings.must(output.lost(), format!("it writes no output file: {error}")),
+                Err(error) => {
+                    findings.must(output.lost(), format!("it writes no output file: {error}"));
+                }
             }
         }
     }
@@ -156,14 +197,21 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
     for wanted in &scenario.said {
         match wanted {
             Said::Code(code) => {
-                let spellings = [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
+                let spellings =
+                    [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
                 if !spellings.iter().any(|one| said.contains(one.as_str())) {
-                    findings.may(ClientFault::HresultNotTold, format!("its output does not contain the code 0x{:08X}", code.0));
+                    findings.may(
+                        ClientFault::HresultNotTold,
+                        format!("its output does not contain the code 0x{:08X}", code.0),
+                    );
                 }
             }
             Said::Text(text) => {
                 if !said.contains(&text.to_lowercase()) {
-                    findings.may(ClientFault::ErrorTextNotTold, format!("its output does not contain the text {text:?}"));
+                    findings.may(
+                        ClientFault::ErrorTextNotTold,
+                        format!("its output does not contain the text {text:?}"),
+                    );
                 }
             }
         }
@@ -180,8 +228,13 @@ const fn expected(scenario: &Scenario) -> &'static str {
 
 /// How it ended, with all its messages.
 pub(super) fn how(ended: &Ended) -> String {
-    let status = ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
+    let status =
+        ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
     let stderr = String::from_utf8_lossy(&ended.stderr);
     let lines: Vec<&str> = stderr.trim().lines().map(str::trim).collect();
-    if lines.concat().is_empty() { status } else { format!("{status}; on standard error: {}", lines.join(" | ")) }
+    if lines.concat().is_empty() {
+        status
+    } else {
+        format!("{status}; on standard error: {}", lines.join(" | "))
+    }
 }

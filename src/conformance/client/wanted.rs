@@ -47,10 +47,14 @@ pub(super) fn wanted<'a>(
     for (argument, value) in arguments {
         let is_said = match argument {
             Argument::TimeoutMs => line.says(Argument::TimeoutMs) || line.says(Argument::TimeoutS),
-            Argument::ClientData => line.says(Argument::ClientData) || line.says(Argument::ClientDataFile),
+            Argument::ClientData => {
+                line.says(Argument::ClientData) || line.says(Argument::ClientDataFile)
+            }
             Argument::Keywords => line.says(Argument::Keywords) || line.says(Argument::KeywordsHex),
             Argument::Level => line.says(Argument::Level) || line.says(Argument::LevelName),
-            Argument::Arguments => line.says(Argument::Arguments) || line.says(Argument::ArgumentsKv),
+            Argument::Arguments => {
+                line.says(Argument::Arguments) || line.says(Argument::ArgumentsKv)
+            }
             other => line.says(*other),
         };
         if !is_said {
@@ -120,18 +124,30 @@ impl Wanted {
                 seen == *text
             }
             (Self::Events(ids), seen) => {
-                let list = seen.get("event_ids").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let list = seen
+                    .get("event_ids")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
                 let said: Vec<String> = list.iter().map(ToString::to_string).collect();
                 let enables = seen.get("enable") == Some(&Value::Bool(true));
                 said.join(",") == *ids && enables != ids.is_empty()
             }
             (Self::KeyValues(text), seen) => {
-                seen.as_str().is_none_or(|seen| is_key_values(text, seen)) && (seen.is_string() || text.is_empty())
+                seen.as_str().is_none_or(|seen| is_key_values(text, seen))
+                    && (seen.is_string() || text.is_empty())
             }
             (Self::Tracepoint(name), seen) => {
                 let default = seen.get("default_tracepoint_name").and_then(Value::as_str);
-                let sets = seen.get("tracepoints").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                default == Some(name) || sets.iter().any(|set| set.get("tracepoint_name").and_then(Value::as_str) == Some(name))
+                let sets = seen
+                    .get("tracepoints")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                default == Some(name)
+                    || sets
+                        .iter()
+                        .any(|set| set.get("tracepoint_name").and_then(Value::as_str) == Some(name))
             }
         }
     }
@@ -140,7 +156,9 @@ impl Wanted {
         match self {
             Self::Absent => "absent".to_owned(),
             Self::Plain(text) => text.clone(),
-            Self::Text(text) | Self::KeyValues(text) | Self::Tracepoint(text) => shortened(&format!("{text:?}")),
+            Self::Text(text) | Self::KeyValues(text) | Self::Tracepoint(text) => {
+                shortened(&format!("{text:?}"))
+            }
             Self::Events(ids) if ids.is_empty() => "all events".to_owned(),
             Self::Events(ids) => format!("the events {ids}"),
         }
@@ -158,7 +176,9 @@ fn is_key_values(text: &str, seen: &str) -> bool {
 
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(80) {
-        Some((cut, _)) => format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len()),
+        Some((cut, _)) => {
+            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+        }
         None => text.to_owned(),
     }
 }
@@ -174,18 +194,29 @@ mod tests {
         assert_eq!(Wanted::Absent.shown(), "absent");
         assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
         assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
-        assert_eq!(Wanted::Text("a".repeat(100)).shown(), format!("\"{}… (102 bytes)", "a".repeat(79)));
+        assert_eq!(
+            Wanted::Text("a".repeat(100)).shown(),
+            format!("\"{}… (102 bytes)", "a".repeat(79))
+        );
         assert_eq!(Wanted::Events(String::new()).shown(), "all events");
         assert_eq!(Wanted::Events("1,2".to_owned()).shown(), "the events 1,2");
     }
 
     #[test]
     fn wanted_event_ids_match_exactly() {
-        let seen = |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
+        let seen =
+            |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
         let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
         assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
-        assert!(!all.is(&seen(true, &[])) && !some.is(&seen(false, &[1, 2])) && !some.is(&seen(true, &[2, 1])));
-        assert!(Wanted::Text(String::new()).is(&Value::Null) && !Wanted::Text("a".to_owned()).is(&Value::Null));
+        assert!(
+            !all.is(&seen(true, &[]))
+                && !some.is(&seen(false, &[1, 2]))
+                && !some.is(&seen(true, &[2, 1]))
+        );
+        assert!(
+            Wanted::Text(String::new()).is(&Value::Null)
+                && !Wanted::Text("a".to_owned()).is(&Value::Null)
+        );
         assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
     }
 
@@ -196,12 +227,17 @@ mod tests {
             let operations = Operations::parse("x.toml", &text).unwrap();
             let arguments = usual(operation);
             let all = wanted(operation, operations.get(operation).unwrap(), &arguments);
-            all.into_iter().map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown())).collect::<Vec<_>>()
+            all.into_iter()
+                .map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(fields(Operation::Dump, "{type} {flags}"), ["type dumpType 1", "flags flags 0"]);
         assert_eq!(
             fields(Operation::StartupProfiler, "{clsid} {path}"),
-            ["path profilerPath \"/opt/profiler.so\"", "clsid profilerGuid cf0d821e-299b-5307-a3d8-b283c03916dd"]
+            [
+                "path profilerPath \"/opt/profiler.so\"",
+                "clsid profilerGuid cf0d821e-299b-5307-a3d8-b283c03916dd"
+            ]
         );
     }
 
@@ -226,18 +262,28 @@ mod tests {
     fn wanted_key_values_match_quoted_or_not() {
         let wanted = Wanted::KeyValues("k=a b".to_owned());
         assert!(wanted.is(&"k=a b".into()) && wanted.is(&"k=\"a b\"".into()));
-        assert!(!wanted.is(&"k=a".into()) && !wanted.is(&"k=\"a b".into()) && !wanted.is(&Value::Null));
-        assert!(Wanted::KeyValues(String::new()).is(&Value::Null) && Wanted::KeyValues(String::new()).is(&"".into()));
+        assert!(
+            !wanted.is(&"k=a".into()) && !wanted.is(&"k=\"a b".into()) && !wanted.is(&Value::Null)
+        );
+        assert!(
+            Wanted::KeyValues(String::new()).is(&Value::Null)
+                && Wanted::KeyValues(String::new()).is(&"".into())
+        );
     }
 
     #[test]
     fn wanted_tracepoint_matches_default_or_set() {
         let wanted = Wanted::Tracepoint("Point".to_owned());
         let config = |default: Option<&str>, sets: &[&str]| {
-            let sets: Vec<_> = sets.iter().map(|name| serde_json::json!({ "tracepoint_name": name, "event_ids": [1] })).collect();
+            let sets: Vec<_> = sets
+                .iter()
+                .map(|name| serde_json::json!({ "tracepoint_name": name, "event_ids": [1] }))
+                .collect();
             serde_json::json!({ "default_tracepoint_name": default, "tracepoints": sets })
         };
-        assert!(wanted.is(&config(Some("Point"), &[])) && wanted.is(&config(None, &["Other", "Point"])));
+        assert!(
+            wanted.is(&config(Some("Point"), &[])) && wanted.is(&config(None, &["Other", "Point"]))
+        );
         assert!(!wanted.is(&config(Some("Other"), &["Third"])));
     }
 }

@@ -53,21 +53,26 @@ impl Answer {
     /// # Errors
     /// What in it violates the line protocol.
     pub fn parse(line: &str) -> Result<Self, String> {
-        let whole: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+        let whole: Value =
+            serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
         let Some(object) = whole.as_object() else { return Err("not a JSON object".to_owned()) };
         let said = match object.get("result").and_then(Value::as_str) {
             Some("ok") => AnswerKind::Ok {
                 value: object.get("value").cloned(),
-                wire: text(object, "wire")?.map(hex::decode).transpose().map_err(|error| format!("`wire`: {error}"))?,
+                wire: text(object, "wire")?
+                    .map(hex::decode)
+                    .transpose()
+                    .map_err(|error| format!("`wire`: {error}"))?,
                 canonical: match object.get("canonical") {
                     None | Some(Value::Null) => None,
                     Some(Value::Bool(canonical)) => Some(*canonical),
                     Some(_) => return Err("`canonical` is not true or false".to_owned()),
                 },
             },
-            Some("error") => {
-                AnswerKind::Error { layer: text(object, "layer")?.map(str::to_owned), value: object.get("value").cloned() }
-            }
+            Some("error") => AnswerKind::Error {
+                layer: text(object, "layer")?.map(str::to_owned),
+                value: object.get("value").cloned(),
+            },
             Some("taken") => AnswerKind::Taken,
             Some("unsupported") => AnswerKind::Unsupported,
             _ => return Err("`result` is not ok, taken, error or unsupported".to_owned()),
@@ -96,7 +101,10 @@ mod tests {
         assert!(refused("ok").starts_with("not JSON: "));
         assert_eq!(refused("[]"), "not a JSON object");
         assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is not ok, taken, error or unsupported");
-        assert_eq!(refused(r#"{ "result": "ok", "canonical": 1 }"#), "`canonical` is not true or false");
+        assert_eq!(
+            refused(r#"{ "result": "ok", "canonical": 1 }"#),
+            "`canonical` is not true or false"
+        );
         assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is not a string");
         assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));
         assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is not a string");
@@ -107,7 +115,13 @@ mod tests {
         let of = |line: &str| Answer::parse(line).unwrap().said;
         let said = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
         assert_eq!(said, AnswerKind::Ok { value: Some(Value::Null), wire: None, canonical: None });
-        assert_eq!(of(r#"{ "result": "ok" }"#), AnswerKind::Ok { value: None, wire: None, canonical: None });
-        assert_eq!(of(r#"{ "result": "error", "layer": null }"#), AnswerKind::Error { layer: None, value: None });
+        assert_eq!(
+            of(r#"{ "result": "ok" }"#),
+            AnswerKind::Ok { value: None, wire: None, canonical: None }
+        );
+        assert_eq!(
+            of(r#"{ "result": "error", "layer": null }"#),
+            AnswerKind::Error { layer: None, value: None }
+        );
     }
 }

@@ -29,8 +29,9 @@ pub struct NamedFile {
 /// # Errors
 /// None, as the crate's tests check.
 pub fn embedded() -> Result<Vec<NamedFile>, LoadError> {
-    let named =
-        |(name, text): &(&str, &str)| Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? });
+    let named = |(name, text): &(&str, &str)| {
+        Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? })
+    };
     EMBEDDED.iter().map(named).collect()
 }
 
@@ -66,18 +67,27 @@ pub struct CodecCase<'v> {
     pub operation: Operation,
 }
 
-/// All questions from the vectors of `files`, in order: decode for each with bytes, encode for each with a value.
+/// All questions from the vectors of `files`, in order: decode for each with bytes, encode for each
+/// with a value.
 pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     let tests = files.iter().flat_map(|NamedFile { name, file }| {
-        file.groups.iter().flat_map(move |group| group.tests.iter().map(move |test| (name.as_str(), group, test)))
+        file.groups
+            .iter()
+            .flat_map(move |group| group.tests.iter().map(move |test| (name.as_str(), group, test)))
     });
     tests
         .flat_map(|(section, group, test)| {
             let decode = test.wire.is_some().then_some(Operation::Decode);
             // A null may be the value of an absent string, but not if the bytes have no meaning.
             let encode =
-                (test.wire.is_none() || test.result != Verdict::Invalid || is_of_limits(test)).then_some(Operation::Encode);
-            [decode, encode].into_iter().flatten().map(move |operation| CodecCase { section, group, test, operation })
+                (test.wire.is_none() || test.result != Verdict::Invalid || is_of_limits(test))
+                    .then_some(Operation::Encode);
+            [decode, encode].into_iter().flatten().map(move |operation| CodecCase {
+                section,
+                group,
+                test,
+                operation,
+            })
         })
         .collect()
 }
@@ -89,7 +99,13 @@ pub(super) fn is_of_limits(test: &Test) -> bool {
 impl CodecCase<'_> {
     /// `FILE/GROUP/TCID/OPERATION`.
     pub fn name(&self) -> String {
-        format!("{}/{}/{}/{}", self.section, self.group.name, self.test.tc_id, self.operation.name())
+        format!(
+            "{}/{}/{}/{}",
+            self.section,
+            self.group.name,
+            self.test.tc_id,
+            self.operation.name()
+        )
     }
 
     /// Whether a layer other than the vector's is a failure.
@@ -97,7 +113,8 @@ impl CodecCase<'_> {
         self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
     }
 
-    /// Whether `glob` matches its name, or a part of it, or its type or command, also with the operation: `request/encode`.
+    /// Whether `glob` matches its name, or a part of it, or its type or command, also with the
+    /// operation: `request/encode`.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
         let tc_id = self.test.tc_id.to_string();
         let kind = json!(self.group.kind);
@@ -109,10 +126,14 @@ impl CodecCase<'_> {
             kind.as_str(),
             self.group.command.as_deref(),
         ];
-        let with_operation = |word: &str| glob.matches(&format!("{word}/{}", self.operation.name()));
+        let with_operation =
+            |word: &str| glob.matches(&format!("{word}/{}", self.operation.name()));
         glob.matches(&self.name())
             || words.into_iter().flatten().any(|word| glob.matches(word))
-            || [kind.as_str(), self.group.command.as_deref()].into_iter().flatten().any(with_operation)
+            || [kind.as_str(), self.group.command.as_deref()]
+                .into_iter()
+                .flatten()
+                .any(with_operation)
     }
 
     /// The question without its `id`.
@@ -137,7 +158,8 @@ impl CodecCase<'_> {
     /// The expected answer, in words.
     pub fn expected(&self) -> String {
         let Test { value, wire, result, canonical, error, .. } = self.test;
-        let refusal = error.as_ref().map(|error| format!("error of layer {} ({error})", error.layer));
+        let refusal =
+            error.as_ref().map(|error| format!("error of layer {} ({error})", error.layer));
         let note = if *canonical { "canonical" } else { "not canonical" };
         match (self.operation, wire) {
             (Operation::Decode, _) => {

@@ -11,8 +11,19 @@ use core::fmt;
 use crate::vectors::{Type, Value};
 
 /// Keys whose text is hexadecimal or a GUID: the case of digits does not matter.
-const DIGITS: [&str; 11] =
-    ["clientData", "code", "extension", "guid", "hresult", "metadata", "payload", "profilerGuid", "rest", "runtimeCookie", "tail"];
+const DIGITS: [&str; 11] = [
+    "clientData",
+    "code",
+    "extension",
+    "guid",
+    "hresult",
+    "metadata",
+    "payload",
+    "profilerGuid",
+    "rest",
+    "runtimeCookie",
+    "tail",
+];
 /// Keys that a reader may omit: reserved, ignored, or of a later version.
 const NOT_DEMANDED: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
 /// Keys whose text may be absent or empty (F-83): many libraries can write only one of the two.
@@ -71,11 +82,19 @@ impl fmt::Display for Difference {
         match &self.kind {
             Kind::Other { seen, expected } => {
                 let (seen, expected) = (seen.to_string(), expected.to_string());
-                let same = seen.chars().zip(expected.chars()).take_while(|(one, other)| one == other).count();
+                let same = seen
+                    .chars()
+                    .zip(expected.chars())
+                    .take_while(|(one, other)| one == other)
+                    .count();
                 write!(f, " is {}, expected {}", excerpt(&seen, same), excerpt(&expected, same))
             }
-            Kind::Missing { expected } => write!(f, " is missing, expected {}", excerpt(&expected.to_string(), 0)),
-            Kind::Surplus { seen } => write!(f, " is {}, expected no such key", excerpt(&seen.to_string(), 0)),
+            Kind::Missing { expected } => {
+                write!(f, " is missing, expected {}", excerpt(&expected.to_string(), 0))
+            }
+            Kind::Surplus { seen } => {
+                write!(f, " is {}, expected no such key", excerpt(&seen.to_string(), 0))
+            }
             Kind::Length { seen, expected } => write!(f, " has {seen} items, expected {expected}"),
         }
     }
@@ -108,7 +127,8 @@ pub(super) fn of_reading(kind: Type, seen: &Value, expected: &Value) -> Compared
     compared(kind, seen, expected, true)
 }
 
-/// Compares the meaning of written bytes with the expected value. `arguments` may be absent or empty.
+/// Compares the meaning of written bytes with the expected value. `arguments` may be absent or
+/// empty.
 pub(super) fn of_writing(kind: Type, seen: &Value, expected: &Value) -> Compared {
     compared(kind, seen, expected, false)
 }
@@ -137,37 +157,51 @@ impl Comparer {
             (Value::Object(has), Value::Object(wants)) => {
                 for (key, want) in wants {
                     let is_demanded = !(self.is_reading && NOT_DEMANDED.contains(&key.as_str()));
-                    let difference = self.within(Step::Key(key.clone()), |inner| match has.get(key) {
-                        Some(value) => inner.compare(value, want, DIGITS.contains(&key.as_str())),
-                        None if is_demanded => Some(inner.here(Kind::Missing { expected: want.clone() })),
-                        None => {
-                            inner.result.has_left_out = true;
-                            None
-                        }
-                    });
+                    let difference =
+                        self.within(Step::Key(key.clone()), |inner| match has.get(key) {
+                            Some(value) => {
+                                inner.compare(value, want, DIGITS.contains(&key.as_str()))
+                            }
+                            None if is_demanded => {
+                                Some(inner.here(Kind::Missing { expected: want.clone() }))
+                            }
+                            None => {
+                                inner.result.has_left_out = true;
+                                None
+                            }
+                        });
                     if difference.is_some() {
                         return difference;
                     }
                 }
                 let is_surplus = |(key, value): &(&String, &Value)| {
-                    let may_be_there = self.is_reading && NOT_DEMANDED.contains(&key.as_str()) && is_nothing(value);
+                    let may_be_there = self.is_reading
+                        && NOT_DEMANDED.contains(&key.as_str())
+                        && is_nothing(value);
                     !wants.contains_key(*key) && !may_be_there
                 };
                 let (key, value) = has.iter().find(is_surplus)?;
-                self.within(Step::Key(key.clone()), |inner| Some(inner.here(Kind::Surplus { seen: value.clone() })))
+                self.within(Step::Key(key.clone()), |inner| {
+                    Some(inner.here(Kind::Surplus { seen: value.clone() }))
+                })
             }
             (Value::Array(has), Value::Array(wants)) if has.len() != wants.len() => {
                 Some(self.here(Kind::Length { seen: has.len(), expected: wants.len() }))
             }
-            (Value::Array(has), Value::Array(wants)) => has
-                .iter()
-                .zip(wants)
-                .enumerate()
-                .find_map(|(index, (value, want))| self.within(Step::Index(index), |inner| inner.compare(value, want, false))),
-            (Value::String(text), Value::String(want)) if is_digits && text.eq_ignore_ascii_case(want) => None,
+            (Value::Array(has), Value::Array(wants)) => {
+                has.iter().zip(wants).enumerate().find_map(|(index, (value, want))| {
+                    self.within(Step::Index(index), |inner| inner.compare(value, want, false))
+                })
+            }
+            (Value::String(text), Value::String(want))
+                if is_digits && text.eq_ignore_ascii_case(want) =>
+            {
+                None
+            }
             _ if seen == expected => None,
             _ => {
-                let difference = self.here(Kind::Other { seen: seen.clone(), expected: expected.clone() });
+                let difference =
+                    self.here(Kind::Other { seen: seen.clone(), expected: expected.clone() });
                 let may_be_either = matches!(self.path.last(), Some(Step::Key(key)) if ABSENT_OR_EMPTY.contains(&key.as_str()));
                 if !self.is_reading && may_be_either && is_nothing(seen) && is_nothing(expected) {
                     self.result.absent_or_empty.get_or_insert(difference);
@@ -219,20 +253,33 @@ mod tests {
     use serde_json::json;
 
     fn read(seen: &Value, expected: &Value) -> Option<String> {
-        of_reading(Type::Request, seen, expected).difference.map(|difference| difference.to_string())
+        of_reading(Type::Request, seen, expected)
+            .difference
+            .map(|difference| difference.to_string())
     }
 
     #[test]
     fn first_difference_has_path_and_both_values() {
-        let expected = json!({ "format": 1, "providers": [{ "keywords": "1" }, { "keywords": "2" }] });
+        let expected =
+            json!({ "format": 1, "providers": [{ "keywords": "1" }, { "keywords": "2" }] });
         let says = |seen: Value| read(&seen, &expected).unwrap();
-        let providers = |second: Value| json!({ "format": 1, "providers": [{ "keywords": "1" }, second] });
-        assert_eq!(says(providers(json!({ "keywords": 2 }))), "providers[1].keywords is 2, expected \"2\"");
+        let providers =
+            |second: Value| json!({ "format": 1, "providers": [{ "keywords": "1" }, second] });
+        assert_eq!(
+            says(providers(json!({ "keywords": 2 }))),
+            "providers[1].keywords is 2, expected \"2\""
+        );
         assert_eq!(says(providers(json!({}))), "providers[1].keywords is missing, expected \"2\"");
         let more = providers(json!({ "keywords": "2", "more": true }));
         assert_eq!(says(more.clone()), "providers[1].more is true, expected no such key");
-        assert_eq!(of_reading(Type::Request, &more, &expected).difference.unwrap().field(), "providers[].more");
-        assert_eq!(says(json!({ "format": 1, "providers": [] })), "providers has 0 items, expected 2");
+        assert_eq!(
+            of_reading(Type::Request, &more, &expected).difference.unwrap().field(),
+            "providers[].more"
+        );
+        assert_eq!(
+            says(json!({ "format": 1, "providers": [] })),
+            "providers has 0 items, expected 2"
+        );
         assert_eq!(says(json!(null)), format!("the value is null, expected {expected}"));
         assert_eq!(read(&expected, &expected), None);
     }
@@ -250,7 +297,10 @@ mod tests {
         let expected = json!({ "version": 2, "tail": "ff", "future": 7 });
         let compared = of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
         assert!(compared.difference.is_none() && compared.has_left_out);
-        assert_eq!(read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(), "tail is \"fe\", expected \"ff\"");
+        assert_eq!(
+            read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(),
+            "tail is \"fe\", expected \"ff\""
+        );
         // It may report that there is none, but not that there is one.
         assert_eq!(read(&json!({ "version": 2, "tail": "" }), &json!({ "version": 2 })), None);
         assert!(read(&json!({ "version": 2, "tail": "00" }), &json!({ "version": 2 })).is_some());
@@ -260,7 +310,10 @@ mod tests {
 
     #[test]
     fn hex_digits_ignore_case_and_texts_do_not() {
-        assert_eq!(read(&json!({ "hresult": "0x8013138a" }), &json!({ "hresult": "0x8013138A" })), None);
+        assert_eq!(
+            read(&json!({ "hresult": "0x8013138a" }), &json!({ "hresult": "0x8013138A" })),
+            None
+        );
         assert!(read(&json!({ "commandLine": "A" }), &json!({ "commandLine": "a" })).is_some());
         let differs = |kind| of_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
         assert!(!differs(Type::ByteArray) && !differs(Type::Guid) && differs(Type::String));
@@ -271,9 +324,20 @@ mod tests {
         let with = |arguments: Value| json!({ "providers": [{ "arguments": arguments }] });
         let compared = of_writing(Type::Request, &with(json!("")), &with(json!(null)));
         assert!(compared.difference.is_none());
-        assert_eq!(compared.absent_or_empty.unwrap().to_string(), "providers[0].arguments is \"\", expected null");
-        assert!(of_writing(Type::Request, &with(json!("a")), &with(json!(null))).difference.is_some());
-        assert!(of_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null })).difference.is_some());
-        assert!(of_reading(Type::Request, &with(json!("")), &with(json!(null))).difference.is_some());
+        assert_eq!(
+            compared.absent_or_empty.unwrap().to_string(),
+            "providers[0].arguments is \"\", expected null"
+        );
+        assert!(
+            of_writing(Type::Request, &with(json!("a")), &with(json!(null))).difference.is_some()
+        );
+        assert!(
+            of_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
+                .difference
+                .is_some()
+        );
+        assert!(
+            of_reading(Type::Request, &with(json!("")), &with(json!(null))).difference.is_some()
+        );
     }
 }

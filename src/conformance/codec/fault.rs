@@ -95,7 +95,11 @@ const MEANINGS: [(&str, &str, &str); 14] = [
         "The adapter names a layer that does not exist.",
         "Write transport, header, payload, limits or reply, or omit it.",
     ),
-    ("wire-missing", "The adapter answers ok to encode, and gives no bytes.", "Add `wire`, the bytes in hexadecimal."),
+    (
+        "wire-missing",
+        "The adapter answers ok to encode, and gives no bytes.",
+        "Add `wire`, the bytes in hexadecimal.",
+    ),
     (
         "wrong-bytes",
         "The codec writes other bytes; the field that they change, or why they are malformed, follows the colon.",
@@ -144,7 +148,8 @@ const MEANINGS: [(&str, &str, &str); 14] = [
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongBytes {
-    /// The first difference, with both bytes; `None` after the end. `None` if any encoding of the value is allowed.
+    /// The first difference, with both bytes; `None` after the end. `None` if any encoding of the
+    /// value is allowed.
     first: Option<(usize, Option<u8>, Option<u8>)>,
     meaning: Meaning,
 }
@@ -159,7 +164,8 @@ pub(super) enum Meaning {
 }
 
 impl WrongBytes {
-    /// Of `wire`, where `expected` should be written; `None` if any encoding of the same value is allowed.
+    /// Of `wire`, where `expected` should be written; `None` if any encoding of the same value is
+    /// allowed.
     pub(super) fn new(wire: &[u8], expected: Option<&[u8]>, meaning: Meaning) -> Self {
         let first = expected.map(|expected| {
             let at = wire.iter().zip(expected).take_while(|(one, other)| one == other).count();
@@ -172,15 +178,21 @@ impl WrongBytes {
 impl fmt::Display for WrongBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.first {
-            Some((at, Some(seen), Some(expected))) => write!(f, "byte {at} is {seen:02x}, expected {expected:02x}; ")?,
-            Some((at, Some(seen), None)) => write!(f, "byte {at} is {seen:02x}, expected the end; ")?,
+            Some((at, Some(seen), Some(expected))) => {
+                write!(f, "byte {at} is {seen:02x}, expected {expected:02x}; ")?;
+            }
+            Some((at, Some(seen), None)) => {
+                write!(f, "byte {at} is {seen:02x}, expected the end; ")?;
+            }
             Some((at, None, _)) => write!(f, "the bytes end at byte {at}, expected more; ")?,
             None => {}
         }
         match &self.meaning {
             Meaning::Other(difference) => write!(f, "in these bytes {difference}"),
             Meaning::Same => f.write_str("these bytes mean the same"),
-            Meaning::SameInAnotherForm => f.write_str("these bytes mean the same, in a form that writers must not use"),
+            Meaning::SameInAnotherForm => {
+                f.write_str("these bytes mean the same, in a form that writers must not use")
+            }
             Meaning::None(refusal) => write!(f, "these bytes are malformed: {refusal}"),
         }
     }
@@ -231,8 +243,12 @@ impl CodecFault {
             Self::WrongLayer { .. } => "wrong-layer".into(),
             Self::UnknownLayer(_) => "unknown-layer".into(),
             Self::WireMissing => "wire-missing".into(),
-            Self::WrongBytes(WrongBytes { meaning: Meaning::Other(difference), .. }) => of_field("wrong-bytes", difference),
-            Self::WrongBytes(WrongBytes { meaning: Meaning::None(refusal), .. }) => format!("wrong-bytes:{}", refusal.fault.kind),
+            Self::WrongBytes(WrongBytes { meaning: Meaning::Other(difference), .. }) => {
+                of_field("wrong-bytes", difference)
+            }
+            Self::WrongBytes(WrongBytes { meaning: Meaning::None(refusal), .. }) => {
+                format!("wrong-bytes:{}", refusal.fault.kind)
+            }
             Self::WrongBytes(_) => "wrong-bytes".into(),
             Self::WrittenThoughInvalid => "written-though-invalid".into(),
             Self::LeniencyWritten => "leniency-written".into(),
@@ -251,8 +267,12 @@ impl fmt::Display for CodecFault {
             Self::WrongValue(difference) => difference.fmt(f),
             Self::ValueMissing => f.write_str("ok without `value`"),
             Self::WrongCanonical { seen } => write!(f, "`canonical` is {seen}, expected {}", !seen),
-            Self::WrongLayer { seen, expected } => write!(f, "refused in layer {seen}, expected {expected}"),
-            Self::UnknownLayer(layer) => write!(f, "unknown layer {layer:?}, expected one of {}", LAYERS.join(", ")),
+            Self::WrongLayer { seen, expected } => {
+                write!(f, "refused in layer {seen}, expected {expected}")
+            }
+            Self::UnknownLayer(layer) => {
+                write!(f, "unknown layer {layer:?}, expected one of {}", LAYERS.join(", "))
+            }
             Self::WireMissing => f.write_str("ok without `wire`"),
             Self::WrongBytes(wrong) => wrong.fmt(f),
             Self::WrittenThoughInvalid => f.write_str("written, but the value cannot be encoded"),
@@ -296,9 +316,20 @@ mod tests {
 
     #[test]
     fn wrong_bytes_report_first_difference() {
-        let says = |wire: &[u8], expected: &[u8]| WrongBytes::new(wire, Some(expected), Meaning::Same).to_string();
-        assert_eq!(says(&[1, 2], &[1, 0x1c]), "byte 1 is 02, expected 1c; these bytes mean the same");
-        assert_eq!(says(&[1, 2], &[1]), "byte 1 is 02, expected the end; these bytes mean the same");
-        assert_eq!(says(&[1], &[1, 2]), "the bytes end at byte 1, expected more; these bytes mean the same");
+        let says = |wire: &[u8], expected: &[u8]| {
+            WrongBytes::new(wire, Some(expected), Meaning::Same).to_string()
+        };
+        assert_eq!(
+            says(&[1, 2], &[1, 0x1c]),
+            "byte 1 is 02, expected 1c; these bytes mean the same"
+        );
+        assert_eq!(
+            says(&[1, 2], &[1]),
+            "byte 1 is 02, expected the end; these bytes mean the same"
+        );
+        assert_eq!(
+            says(&[1], &[1, 2]),
+            "the bytes end at byte 1, expected more; these bytes mean the same"
+        );
     }
 }

@@ -47,7 +47,11 @@ impl Judgement {
 
     /// The same for a required case.
     pub(super) fn required(self, answer: &Answer) -> Self {
-        if self.grade == Grade::Unimplemented { CodecFault::Required(answer.reason.clone()).into() } else { self }
+        if self.grade == Grade::Unimplemented {
+            CodecFault::Required(answer.reason.clone()).into()
+        } else {
+            self
+        }
     }
 }
 
@@ -56,13 +60,19 @@ impl CodecCase<'_> {
     pub fn judge(&self, answer: &Answer) -> Judgement {
         let judgement = match (&answer.said, self.operation) {
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
-            (AnswerKind::Error { layer, value }, _) => self.judge_refusal(layer.as_deref(), value.as_ref()),
+            (AnswerKind::Error { layer, value }, _) => {
+                self.judge_refusal(layer.as_deref(), value.as_ref())
+            }
             (AnswerKind::Taken, Operation::Decode) => self.judge_taking(),
             (AnswerKind::Taken, Operation::Encode) => {
                 CodecFault::NotTheProtocol("`taken` is not an answer to `encode`".into()).into()
             }
-            (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => self.judge_decoding(value.as_ref(), *canonical),
-            (AnswerKind::Ok { wire, .. }, Operation::Encode) => self.judge_encoding(wire.as_deref()),
+            (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => {
+                self.judge_decoding(value.as_ref(), *canonical)
+            }
+            (AnswerKind::Ok { wire, .. }, Operation::Encode) => {
+                self.judge_encoding(wire.as_deref())
+            }
         };
         judgement.with_reason(answer.reason.as_deref())
     }
@@ -74,13 +84,20 @@ impl CodecCase<'_> {
         let expected = match (self.test.result, &self.test.error) {
             (Verdict::Acceptable, _) => return Judgement::PASS,
             (Verdict::Invalid, Some(VectorFault { layer, .. })) => layer,
-            (Verdict::Valid, _) | (Verdict::Invalid, None) => return CodecFault::RefusedThoughValid.into(),
+            (Verdict::Valid, _) | (Verdict::Invalid, None) => {
+                return CodecFault::RefusedThoughValid.into();
+            }
         };
         match layer {
-            None => Judgement::new(Grade::Informational, "refused as required; no layer is given to judge"),
+            None => Judgement::new(
+                Grade::Informational,
+                "refused as required; no layer is given to judge",
+            ),
             Some(layer) if layer == expected => {
                 let read = value.filter(|_| is_of_limits(self.test));
-                match read.and_then(|value| of_reading(self.group.kind, value, &self.test.value).difference) {
+                match read.and_then(|value| {
+                    of_reading(self.group.kind, value, &self.test.value).difference
+                }) {
                     Some(difference) => CodecFault::WrongValue(difference).into(),
                     None => Judgement::PASS,
                 }
@@ -88,9 +105,10 @@ impl CodecCase<'_> {
             Some(layer) if self.is_layer_binding() => {
                 CodecFault::WrongLayer { seen: layer.into(), expected: expected.clone() }.into()
             }
-            Some(layer) => {
-                Judgement::new(Grade::Informational, format!("refused as required, in layer {layer}; the vector says {expected}"))
-            }
+            Some(layer) => Judgement::new(
+                Grade::Informational,
+                format!("refused as required, in layer {layer}; the vector says {expected}"),
+            ),
         }
     }
 
@@ -98,8 +116,12 @@ impl CodecCase<'_> {
     fn taking(&self) -> Option<Judgement> {
         match self.test.result {
             Verdict::Valid => Some(Judgement::PASS),
-            Verdict::Acceptable => Some(Judgement::new(Grade::PassLenient, "a leniency is accepted")),
-            Verdict::Invalid if is_of_limits(self.test) => Some(Judgement::new(Grade::PassLenient, "limits are not checked")),
+            Verdict::Acceptable => {
+                Some(Judgement::new(Grade::PassLenient, "a leniency is accepted"))
+            }
+            Verdict::Invalid if is_of_limits(self.test) => {
+                Some(Judgement::new(Grade::PassLenient, "limits are not checked"))
+            }
             Verdict::Invalid => None,
         }
     }
@@ -107,9 +129,10 @@ impl CodecCase<'_> {
     fn judge_taking(&self) -> Judgement {
         match self.taking() {
             None => CodecFault::TakenThoughInvalid.into(),
-            Some(judgement) if judgement.grade == Grade::Pass => {
-                Judgement::new(Grade::Informational, "accepted as required; no value is given to judge")
-            }
+            Some(judgement) if judgement.grade == Grade::Pass => Judgement::new(
+                Grade::Informational,
+                "accepted as required; no value is given to judge",
+            ),
             Some(judgement) => judgement,
         }
     }
@@ -122,7 +145,9 @@ impl CodecCase<'_> {
             return CodecFault::WrongValue(difference).into();
         }
         // Dropped data is not written again.
-        match canonical.filter(|canonical| *canonical != self.test.canonical && !compared.has_left_out) {
+        match canonical
+            .filter(|canonical| *canonical != self.test.canonical && !compared.has_left_out)
+        {
             Some(seen) => CodecFault::WrongCanonical { seen }.into(),
             None => judgement,
         }
@@ -138,8 +163,8 @@ impl CodecCase<'_> {
         }
     }
 
-    /// Bytes other than the vector's. If writers must not use those, they may be right; and if many libraries write an absent text
-    /// as an empty one.
+    /// Bytes other than the vector's. If writers must not use those, they may be right; and if many
+    /// libraries write an absent text as an empty one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Judgement {
         let wrong = |meaning| {
             let expected = self.test.canonical.then_some(expected);
@@ -159,7 +184,9 @@ impl CodecCase<'_> {
         match (compared.difference, compared.absent_or_empty) {
             (Some(difference), _) => wrong(Meaning::Other(difference)),
             (None, _) if !decoded.canonical => wrong(Meaning::SameInAnotherForm),
-            (None, Some(other)) => Judgement::new(Grade::PassLenient, format!("written as many libraries do: {other}")),
+            (None, Some(other)) => {
+                Judgement::new(Grade::PassLenient, format!("written as many libraries do: {other}"))
+            }
             (None, None) if self.test.canonical => wrong(Meaning::Same),
             (None, None) => Judgement::PASS,
         }
@@ -172,9 +199,15 @@ mod tests {
     use super::*;
     use crate::vectors::Test;
 
-    /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by `change`.
+    /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by
+    /// `change`.
     #[track_caller]
-    fn judged(files: &[NamedFile], is_meant: impl Fn(&CodecCase<'_>) -> bool, change: impl Fn(&mut Test), line: &str) -> Judgement {
+    fn judged(
+        files: &[NamedFile],
+        is_meant: impl Fn(&CodecCase<'_>) -> bool,
+        change: impl Fn(&mut Test),
+        line: &str,
+    ) -> Judgement {
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
         let mut test = case.test.clone();
         change(&mut test);
@@ -197,12 +230,21 @@ mod tests {
         let files = embedded().unwrap();
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
         // A leniency is optional.
-        assert_eq!(judged(&files, |case| decodes(case, Verdict::Acceptable), same, refusal), Judgement::PASS);
-        let limited = |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && is_of_limits(case.test);
+        assert_eq!(
+            judged(&files, |case| decodes(case, Verdict::Acceptable), same, refusal),
+            Judgement::PASS
+        );
+        let limited =
+            |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && is_of_limits(case.test);
         assert_eq!(name(&judged(&files, limited, same, refusal)).unwrap(), "wrong-value");
-        assert_eq!(judged(&files, limited, same, r#"{ "result": "error", "layer": "limits" }"#), Judgement::PASS);
+        assert_eq!(
+            judged(&files, limited, same, r#"{ "result": "error", "layer": "limits" }"#),
+            Judgement::PASS
+        );
         // Bytes that writers must not use are written in another way, which must be one.
-        let other = |case: &CodecCase<'_>| case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical;
+        let other = |case: &CodecCase<'_>| {
+            case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical
+        };
         let none = judged(&files, other, same, r#"{ "result": "ok", "wire": "" }"#);
         assert_eq!(name(&none).unwrap(), "wrong-bytes:unexpected_end", "{none:?}");
     }
@@ -211,28 +253,46 @@ mod tests {
     fn taken_without_value_is_judged_by_verdict() {
         let files = embedded().unwrap();
         let taken = r#"{ "result": "taken" }"#;
-        let grade = |result| judged(&files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken);
+        let grade = |result| {
+            judged(&files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
+        };
         assert_eq!(grade(Verdict::Valid).grade, Grade::Informational);
         assert_eq!(grade(Verdict::Acceptable).grade, Grade::PassLenient);
         assert_eq!(name(&grade(Verdict::Invalid)).unwrap(), "taken-though-invalid");
-        let limits = judged(&files, |case| decodes(case, Verdict::Invalid) && is_of_limits(case.test), same, taken);
-        assert_eq!((limits.grade, limits.found.as_deref()), (Grade::PassLenient, Some("limits are not checked")));
+        let limits = judged(
+            &files,
+            |case| decodes(case, Verdict::Invalid) && is_of_limits(case.test),
+            same,
+            taken,
+        );
+        assert_eq!(
+            (limits.grade, limits.found.as_deref()),
+            (Grade::PassLenient, Some("limits are not checked"))
+        );
         let encodes = judged(&files, |case| case.operation == Operation::Encode, same, taken);
         assert_eq!(name(&encodes).unwrap(), "not-the-protocol");
         // An ok needs a value.
-        let forgotten = judged(&files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
+        let forgotten =
+            judged(&files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
         assert_eq!(name(&forgotten).unwrap(), "value-missing");
     }
 
     #[test]
     fn wrong_layer_fails_only_with_layer_matters() {
         let files = embedded().unwrap();
-        let invalid = |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header";
+        let invalid = |case: &CodecCase<'_>| {
+            decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header"
+        };
         let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
         let mild = judged(&files, invalid, |test| test.flags.clear(), refusal);
         let text = "refused as required, in layer payload; the vector says header: bad data";
         assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
-        let matters = judged(&files, invalid, |test| test.flags = alloc::vec!["LayerMatters".into()], refusal);
+        let matters = judged(
+            &files,
+            invalid,
+            |test| test.flags = alloc::vec!["LayerMatters".into()],
+            refusal,
+        );
         assert_eq!(name(&matters).unwrap(), "wrong-layer");
     }
 

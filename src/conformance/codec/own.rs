@@ -44,7 +44,8 @@ fn answer_to(question: &Question) -> Option<Value> {
         Some(name) => Some(name.parse::<Command>().ok()?),
         None => None,
     };
-    let subject = Subject { kind, command, from_server: question.direction == Some(Direction::Server) };
+    let subject =
+        Subject { kind, command, from_server: question.direction == Some(Direction::Server) };
     match question.op.as_str() {
         "decode" => Some(decode(subject, &hex::decode(question.wire.as_ref()?).ok()?)),
         "encode" => Some(match subject.encode(&question.value) {
@@ -58,7 +59,10 @@ fn answer_to(question: &Question) -> Option<Value> {
 fn decode(subject: Subject, wire: &[u8]) -> Value {
     let decoded = subject.decode(wire);
     // The parts before the payload are checked first, then whether it is the requested message.
-    let is_framed = decoded.as_ref().map_or_else(|refusal| matches!(refusal.fault.layer.as_str(), "payload" | "limits"), |_| true);
+    let is_framed = decoded.as_ref().map_or_else(
+        |refusal| matches!(refusal.fault.layer.as_str(), "payload" | "limits"),
+        |_| true,
+    );
     if let (true, Some(layer)) = (is_framed, other_message(subject, wire)) {
         return json!({ "result": "error", "layer": layer });
     }
@@ -67,7 +71,9 @@ fn decode(subject: Subject, wire: &[u8]) -> Value {
         Ok(Decoded { value, limit: Some(limit), .. }) => {
             json!({ "result": "error", "layer": VectorFault::from(limit).layer, "value": value })
         }
-        Ok(Decoded { value, canonical, .. }) => json!({ "result": "ok", "value": value, "canonical": canonical }),
+        Ok(Decoded { value, canonical, .. }) => {
+            json!({ "result": "ok", "value": value, "canonical": canonical })
+        }
     }
 }
 

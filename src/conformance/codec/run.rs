@@ -8,7 +8,9 @@ use alloc::{
 };
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
-use crate::conformance::{Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report};
+use crate::conformance::{
+    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report,
+};
 use crate::vectors::Value;
 
 /// After this many questions in a row without an answer the last answered one is asked again.
@@ -30,15 +32,21 @@ enum Reply {
 
 /// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
 ///
-/// A program that dies, is silent, or violates the line protocol fails that case, is restarted, and continues with the next. After
-/// eight of these in a row the last answered question is asked again; if there is none, or it is not answered either, the program
-/// is lost, and the report says how many cases were not run. It is lost immediately if no question can be answered: it cannot be
+/// A program that dies, is silent, or violates the line protocol fails that case, is restarted, and
+/// continues with the next. After eight of these in a row the last answered question is asked
+/// again; if there is none, or it is not answered either, the program is lost, and the report says
+/// how many cases were not run. It is lost immediately if no question can be answered: it cannot be
 /// started, writes a byte order mark, or holds back its answers until its input ends.
 ///
 /// On cancellation, the report has the cases so far, and says how many were not run.
 ///
 /// `done` is called for each graded case.
-pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], done: &mut dyn FnMut(&Case)) -> Report {
+pub fn run(
+    cases: &[CodecCase<'_>],
+    adapter: &mut Adapter,
+    require: &[Glob],
+    done: &mut dyn FnMut(&Case),
+) -> Report {
     let mut report = Report::new("codec", &format!("{}", adapter.command()));
     let mut id = 0;
     let mut silent = 0usize;
@@ -61,7 +69,8 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], don
                 return report;
             }
             Reply::Cancelled => {
-                report.interrupted = Some(Interrupted { not_run: cases.len().saturating_sub(index) });
+                report.interrupted =
+                    Some(Interrupted { not_run: cases.len().saturating_sub(index) });
                 return report;
             }
         };
@@ -71,10 +80,13 @@ pub fn run(cases: &[CodecCase<'_>], adapter: &mut Adapter, require: &[Glob], don
         report.add(result);
         if silent >= PATIENCE {
             // A cancellation here is noticed at the next case.
-            let answers = answered.is_some_and(|case| matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled));
+            let answers = answered.is_some_and(|case| {
+                matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled)
+            });
             if !answers {
-                let reason =
-                    format!("no answer to {silent} questions in a row, nor to one that it had answered before; the last: {last}");
+                let reason = format!(
+                    "no answer to {silent} questions in a row, nor to one that it had answered before; the last: {last}"
+                );
                 let not_run = cases.len().saturating_sub(index).saturating_sub(1);
                 report.lost = Some(Lost { reason, not_run });
                 return report;
@@ -94,14 +106,20 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     let line = match adapter.ask(&format!("{request}")) {
         Ok(line) => line,
         Err(AdapterError::Cancelled) => return Reply::Cancelled,
-        Err(AdapterError::NotStarted(error)) => return Reply::Gone(format!("it cannot be started again: {error}")),
+        Err(AdapterError::NotStarted(error)) => {
+            return Reply::Gone(format!("it cannot be started again: {error}"));
+        }
         Err(trouble) if trouble.is_of_every_answer() => return Reply::Gone(format!("{trouble}")),
-        Err(trouble) => return Reply::None { fault: CodecFault::NoAnswer(trouble), seen: Value::Null },
+        Err(trouble) => {
+            return Reply::None { fault: CodecFault::NoAnswer(trouble), seen: Value::Null };
+        }
     };
     let found = match Answer::parse(&line) {
         Ok(answer) if answer.id == Some(*id) => return Reply::Answer(answer),
         Ok(answer) => {
-            let other = answer.id.map_or_else(|| "no question".to_owned(), |other| format!("question {other}"));
+            let other = answer
+                .id
+                .map_or_else(|| "no question".to_owned(), |other| format!("question {other}"));
             format!("an answer to {other}, not to question {id}")
         }
         Err(error) => format!("not an answer of the line protocol: {error}"),
@@ -114,7 +132,8 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
 fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
     let Judgement { grade, found, fault } = judgement;
     let found = found.into_iter().collect::<Vec<_>>();
-    let detail = Detail { sent: case.request(), expected: case.expected(), seen, found, about: Vec::new() };
+    let detail =
+        Detail { sent: case.request(), expected: case.expected(), seen, found, about: Vec::new() };
     Case {
         name: case.name(),
         section: case.section.to_owned(),
@@ -125,7 +144,10 @@ fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
         outcome: None,
-        faults: fault.iter().map(|fault| CaseFault::new(&fault.name(), &fault.to_string())).collect(),
+        faults: fault
+            .iter()
+            .map(|fault| CaseFault::new(&fault.name(), &fault.to_string()))
+            .collect(),
         hazard: None,
     }
 }

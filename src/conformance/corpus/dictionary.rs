@@ -13,13 +13,17 @@ use crate::user_events::TRACEPOINT_FORMAT_V1;
 use crate::wire::{Encode as _, IpcString};
 
 /// Numbers at the limits of what readers check.
-const EDGES: [u32; 10] = [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
+const EDGES: [u32; 10] =
+    [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
 
 /// A dictionary in the form that libFuzzer and AFL++ read.
 pub fn dictionary() -> String {
-    let mut out = String::from("# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc vectors corpus`.\n");
+    let mut out = String::from(
+        "# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc vectors corpus`.\n",
+    );
     let mut word = |name: &str, bytes: &[u8]| {
-        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let _ = write!(out, "{name}=\"");
         for byte in bytes {
             let _ = write!(out, "\\x{byte:02x}");
@@ -44,8 +48,21 @@ pub fn dictionary() -> String {
             word("string", &bytes);
         }
     }
-    let texts = [NamePrefix::Current.text(), NamePrefix::Draft.text(), "-socket", r"\\.\pipe\", ";", ",", TRACEPOINT_FORMAT_V1];
-    let tags = [SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), PortType::Connect.text(), PortType::Listen.text()];
+    let texts = [
+        NamePrefix::Current.text(),
+        NamePrefix::Draft.text(),
+        "-socket",
+        r"\\.\pipe\",
+        ";",
+        ",",
+        TRACEPOINT_FORMAT_V1,
+    ];
+    let tags = [
+        SuspendMode::Suspend.text(),
+        SuspendMode::NoSuspend.text(),
+        PortType::Connect.text(),
+        PortType::Listen.text(),
+    ];
     for text in texts.into_iter().chain(tags) {
         word("text", text.as_bytes());
     }

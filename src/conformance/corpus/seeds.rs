@@ -54,7 +54,8 @@ const PIECES: [(Type, u8); 20] = [
     (Type::UserEventsProviderConfig, 17),
 ];
 
-/// The seeds of a target, made of every vector with suitable bytes; none if there is no such target.
+/// The seeds of a target, made of every vector with suitable bytes; none if there is no such
+/// target.
 ///
 /// # Errors
 /// If the vectors cannot be read.
@@ -71,7 +72,9 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     }
     if target == "roundtrip" {
         // Choice bytes for the type chosen by the first one.
-        seeds.extend((1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }));
+        seeds.extend(
+            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }),
+        );
     }
     Ok(seeds)
 }
@@ -87,8 +90,11 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let is_of = |kinds: &[Type]| kinds.contains(&group.kind);
     let subject = group.subject();
     let is_subject = |known: &Asked| Some(known.subject) == subject;
-    let behind_choice =
-        |which: Option<usize>| which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[which]));
+    let behind_choice = |which: Option<usize>| {
+        which
+            .and_then(|which| u8::try_from(which).ok())
+            .map_or_else(Vec::new, |which| behind(&[which]))
+    };
     match target {
         "decode_any" => match PIECES.iter().find(|(kind, _)| *kind == group.kind) {
             Some((_, which)) => behind(&[*which]),
@@ -100,17 +106,27 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         "c_header" => behind_choice(of_c_header().position(is_subject)),
         "client_exchange" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
-            let which = COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
+            let which =
+                COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
             behind(&[u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
         "server_exchange" if from(Direction::Client) => behind(&[0, 1, 7, 20, 255]),
         "diagnostic_port" if is_of(&[Type::Advertise]) => {
-            let one = |does: u8| [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat();
-            Vec::from([[&[0][..], &one(3), &one(0)].concat(), [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat()])
+            let one = |does: u8| {
+                [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat()
+            };
+            Vec::from([
+                [&[0][..], &one(3), &one(0)].concat(),
+                [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat(),
+            ])
         }
         "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),
-        "ports" if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend]) => behind(&[]),
-        "endpoint_names" if is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) => behind(&[]),
+        "ports" if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend]) => {
+            behind(&[])
+        }
+        "endpoint_names" if is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) => {
+            behind(&[])
+        }
         "user_events" => of_user_events(group, wire),
         "cli_decode" if group.direction.is_some() => {
             // As text and as JSON.
@@ -118,7 +134,9 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         }
         "cli_decode" => {
             let which = SUBJECTS.iter().position(|known| known.subject.kind == group.kind);
-            which.and_then(|which| u8::try_from(which).ok()).map_or_else(Vec::new, |which| behind(&[4, which]))
+            which
+                .and_then(|which| u8::try_from(which).ok())
+                .map_or_else(Vec::new, |which| behind(&[4, which]))
         }
         _ => Vec::new(),
     }
@@ -128,7 +146,9 @@ fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
     match group.kind {
         Type::UserEventsRecord => behind(&[0]),
-        Type::Extension => Vec::from([[&[1], wire].concat(), [&[7], wire.get(5..).unwrap_or_default()].concat()]),
+        Type::Extension => {
+            Vec::from([[&[1], wire].concat(), [&[7], wire.get(5..).unwrap_or_default()].concat()])
+        }
         Type::TracepointCommand => behind(&[2]),
         Type::UserReg => behind(&[3]),
         Type::UserUnreg => behind(&[4]),

@@ -22,7 +22,11 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     for group in vectors::files().unwrap_or_default().iter().flat_map(|file| &file.groups) {
         let Some(subject) = group.subject() else { continue };
         if subjects.iter().all(|known| known.subject != subject) {
-            subjects.push(Asked { subject, command: group.command.clone(), direction: group.direction });
+            subjects.push(Asked {
+                subject,
+                command: group.command.clone(),
+                direction: group.direction,
+            });
         }
     }
     subjects
@@ -31,7 +35,12 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
 /// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
 pub fn of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
-    SUBJECTS.iter().filter(|asked| matches!(asked.subject.kind, Request | Reply | Error | Advertise | Environment | StreamStart))
+    SUBJECTS.iter().filter(|asked| {
+        matches!(
+            asked.subject.kind,
+            Request | Reply | Error | Advertise | Environment | StreamStart
+        )
+    })
 }
 
 #[cfg(test)]

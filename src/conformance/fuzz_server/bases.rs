@@ -34,13 +34,18 @@ struct Base {
 pub struct Bases(Vec<(Command, Vec<Base>)>);
 
 impl Bases {
-    /// Those in `files`. A dump that would be written outside the target's current directory is left out.
+    /// Those in `files`. A dump that would be written outside the target's current directory is
+    /// left out.
     pub fn of(files: &[File]) -> Self {
         let mut bases = Self(Vec::new());
         for group in files.iter().flat_map(|file| &file.groups) {
             let Some(command) = requested(group) else { continue };
             for test in &group.tests {
-                let Some(wire) = test.wire.as_ref().filter(|wire| is_base(test) && wire.len() <= LONGEST) else { continue };
+                let Some(wire) =
+                    test.wire.as_ref().filter(|wire| is_base(test) && wire.len() <= LONGEST)
+                else {
+                    continue;
+                };
                 let base = Base { tc_id: test.tc_id, wire: wire.clone() };
                 match bases.0.iter_mut().find(|(other, _)| *other == command) {
                     Some((_, list)) => list.push(base),
@@ -51,8 +56,8 @@ impl Bases {
         bases
     }
 
-    /// The case with that number; `None` only without bases. It depends on nothing else, so any run of the same version of this
-    /// crate repeats it.
+    /// The case with that number; `None` only without bases. It depends on nothing else, so any run
+    /// of the same version of this crate repeats it.
     pub fn case(&self, seed: u64, number: u64) -> Option<FuzzCase> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(number);
@@ -98,7 +103,8 @@ fn requested(group: &Group) -> Option<Command> {
 
 fn is_base(test: &Test) -> bool {
     let name: Option<&str> = test.value.get("dumpName").and_then(Value::as_str);
-    test.result == Verdict::Valid && !name.is_some_and(|name| name.starts_with('/') || name.contains([':', '\\']))
+    test.result == Verdict::Valid
+        && !name.is_some_and(|name| name.starts_with('/') || name.contains([':', '\\']))
 }
 
 fn delivery(message: &[u8], rng: &mut ChaCha8Rng) -> Delivery {
@@ -117,7 +123,8 @@ fn delivery(message: &[u8], rng: &mut ChaCha8Rng) -> Delivery {
 
 /// Sizes of pieces, two at least.
 fn pieces(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
-    let mut ends: Vec<usize> = (0..rng.random_range(1..MOST_PIECES)).map(|_| rng.random_range(1..len)).collect();
+    let mut ends: Vec<usize> =
+        (0..rng.random_range(1..MOST_PIECES)).map(|_| rng.random_range(1..len)).collect();
     ends.push(len);
     ends.sort_unstable();
     ends.dedup();

@@ -34,7 +34,8 @@ pub enum CampaignProgress<'n> {
     Further(&'n Finding),
 }
 
-/// Plays the cases against the target at `place`, one after another (F-75). `news` is called for each.
+/// Plays the cases against the target at `place`, one after another (F-75). `news` is called for
+/// each.
 ///
 /// This may kill, block or exhaust the target, or make it leak its memory: it must be yours.
 ///
@@ -70,7 +71,12 @@ pub enum CampaignProgress<'n> {
 /// runtime.stop();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut(CampaignProgress<'_>)) -> CampaignSummary {
+pub fn run(
+    bases: &Bases,
+    place: &Place,
+    options: &Options,
+    news: &mut dyn FnMut(CampaignProgress<'_>),
+) -> CampaignSummary {
     let summary = CampaignSummary {
         format: 1,
         target: place.to_string(),
@@ -85,14 +91,23 @@ pub fn run(bases: &Bases, place: &Place, options: &Options, news: &mut dyn FnMut
         lost: None,
         interrupted: None,
     };
-    let subject = match Subject::find(place, options.within, TrustPolicy::CHECKED, options.canceller.as_ref()) {
+    let subject = match Subject::find(
+        place,
+        options.within,
+        TrustPolicy::CHECKED,
+        options.canceller.as_ref(),
+    ) {
         Ok(subject) => subject.started_often(),
-        Err(_) if options.is_cancelled() => return CampaignSummary { interrupted: not_played(options, 0), ..summary },
+        Err(_) if options.is_cancelled() => {
+            return CampaignSummary { interrupted: not_played(options, 0), ..summary };
+        }
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },
     };
     let mut stage = match Stage::meet(subject, options) {
         Ok(stage) => stage,
-        Err(_) if options.is_cancelled() => return CampaignSummary { interrupted: not_played(options, 0), ..summary },
+        Err(_) if options.is_cancelled() => {
+            return CampaignSummary { interrupted: not_played(options, 0), ..summary };
+        }
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },
     };
     let (runtime, profile) = (stage.runtime.clone(), Some(stage.profile.to_string()));
@@ -127,13 +142,16 @@ fn play_all(
             break;
         }
         let began = Instant::now();
-        let Some(case) = options.first.checked_add(nth).and_then(|number| bases.case(options.seed, number)) else {
+        let Some(case) =
+            options.first.checked_add(nth).and_then(|number| bases.case(options.seed, number))
+        else {
             break;
         };
         let observed = stage.play(&case)?;
         summary.count(case.command(), observed.verdict);
         news(CampaignProgress::Played(&case, observed.verdict));
-        let growth = stage.memory().and_then(|(process, memory)| watch.after(process, memory, &case));
+        let growth =
+            stage.memory().and_then(|(process, memory)| watch.after(process, memory, &case));
         let findings = &mut summary.findings;
         for (symptom, _) in &observed.symptoms {
             let new = take(findings, stage, &case, &observed, symptom)?;
@@ -155,7 +173,10 @@ fn tell(findings: &[Finding], new: New, news: &mut dyn FnMut(CampaignProgress<'_
     let progress = match new {
         New::Nothing => None,
         New::Finding(index) => findings.get(index).map(CampaignProgress::Found),
-        New::Further(index) => findings.get(index).and_then(|finding| finding.further.last()).map(CampaignProgress::Further),
+        New::Further(index) => findings
+            .get(index)
+            .and_then(|finding| finding.further.last())
+            .map(CampaignProgress::Further),
     };
     progress.into_iter().for_each(news);
 }

@@ -106,12 +106,15 @@ impl FuzzCase {
             steps.push(send(&self.message, chunks, None));
         }
         if wants_descriptor(&self.message) {
-            // Separately, and before the reply (F-19, F-20). It is not from tracefs, so no session starts.
+            // Separately, and before the reply (F-19, F-20). It is not from tracefs, so no session
+            // starts.
             steps.push(send(&[0], Vec::new(), Some(FdKind::Null)));
         }
         match self.delivery {
             Delivery::Whole | Delivery::Pieces(_) => {}
-            Delivery::HalfClose => steps.push(Step::EndStep(EndStep { on: on(), end: Ending::HalfClose })),
+            Delivery::HalfClose => {
+                steps.push(Step::EndStep(EndStep { on: on(), end: Ending::HalfClose }));
+            }
             Delivery::Leave => steps.push(Step::Wait(Wait { wait: LEFT })),
         }
         steps
@@ -149,7 +152,9 @@ mod tests {
 
     #[test]
     fn pieces_become_chunks_and_single_piece_does_not() {
-        for (sizes, chunks) in [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())] {
+        for (sizes, chunks) in
+            [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())]
+        {
             let case = FuzzCase {
                 number: 1,
                 tc_id: 1,

@@ -67,11 +67,17 @@ impl Symptom {
         matches!(self, Self::Crash(_) | Self::Hang | Self::EndpointGone | Self::Leaked)
     }
 
-    /// Whether the rules of the server suite can explain it for a runtime. They do not cover hangs or headers.
+    /// Whether the rules of the server suite can explain it for a runtime. They do not cover hangs
+    /// or headers.
     pub(super) const fn may_be_known(&self) -> bool {
         matches!(
             self,
-            Self::Crash(_) | Self::Leaked | Self::LeftOpen | Self::SizeUnchecked | Self::ReplyPayload(_) | Self::Continuation
+            Self::Crash(_)
+                | Self::Leaked
+                | Self::LeftOpen
+                | Self::SizeUnchecked
+                | Self::ReplyPayload(_)
+                | Self::Continuation
         )
     }
 
@@ -103,7 +109,8 @@ pub(super) enum Defect {
     None,
     /// A command that is not in the document.
     UnknownCommand,
-    /// It decodes, but is not canonical: bytes after the last field, a bool that is neither 0 nor 1.
+    /// It decodes, but is not canonical: bytes after the last field, a bool that is neither 0
+    /// nor 1.
     NotCanonical,
     /// The kind of error with which a decoder, or its limits, refuses it.
     Refused(String),
@@ -149,7 +156,9 @@ impl Cause {
     /// `crash:unexpected-end`, `magic-unchecked`, `reply-malformed:missing-terminator`.
     pub(super) fn name(&self) -> String {
         match (&self.symptom, &self.defect) {
-            (Symptom::ReplyPayload(kind), _) => format!("{}:{}", self.symptom.name(), kind.replace('_', "-")),
+            (Symptom::ReplyPayload(kind), _) => {
+                format!("{}:{}", self.symptom.name(), kind.replace('_', "-"))
+            }
             (symptom, Some(defect)) => format!("{}:{}", symptom.name(), defect.name()),
             (symptom, None) => symptom.name().to_owned(),
         }
@@ -165,7 +174,14 @@ mod tests {
 
     fn case(message: &[u8]) -> FuzzCase {
         let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);
-        FuzzCase { number: 1, tc_id: 1, base, mutations: Vec::new(), message: message.to_vec(), delivery }
+        FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base,
+            mutations: Vec::new(),
+            message: message.to_vec(),
+            delivery,
+        }
     }
 
     #[test]
@@ -175,10 +191,22 @@ mod tests {
         assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");
         assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x15\0\x04\x00\0\0\x07"), "crash:not-canonical");
         assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0"), "crash:unexpected-end");
-        assert_eq!(name(Symptom::Hang, b"DOTNET_IPC_V1\0\x14\0\x63\x01\0\0"), "hang:unknown-command");
-        assert_eq!(name(Symptom::EndpointGone, b"DOTNET_IPC_V2\0\x14\0\x04\x00\0\0"), "endpoint-gone:bad-magic");
+        assert_eq!(
+            name(Symptom::Hang, b"DOTNET_IPC_V1\0\x14\0\x63\x01\0\0"),
+            "hang:unknown-command"
+        );
+        assert_eq!(
+            name(Symptom::EndpointGone, b"DOTNET_IPC_V2\0\x14\0\x04\x00\0\0"),
+            "endpoint-gone:bad-magic"
+        );
         // The reply is sufficient.
-        assert_eq!(name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "reply-reserved-wrong");
-        assert_eq!(name(Symptom::ReplyPayload("count_too_large".into()), b""), "reply-malformed:count-too-large");
+        assert_eq!(
+            name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
+            "reply-reserved-wrong"
+        );
+        assert_eq!(
+            name(Symptom::ReplyPayload("count_too_large".into()), b""),
+            "reply-malformed:count-too-large"
+        );
     }
 }

@@ -14,7 +14,8 @@ use crate::command::Command;
 use crate::conformance::KnownDeviation;
 use crate::conformance::server::Death;
 
-/// A finding: one for each cause, which is the server's reaction and, if it matters, the fault in the request.
+/// A finding: one for each cause, which is the server's reaction and, if it matters, the fault in
+/// the request.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// From 1.
@@ -75,7 +76,8 @@ impl Finding {
 
     /// Its name in file names: `crash-process-setenvironmentvariable-3`.
     pub fn name(&self) -> String {
-        let words = format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
+        let words =
+            format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
         words.replace([' ', '/', '_'], "-")
     }
 
@@ -86,7 +88,11 @@ impl Finding {
 
     /// The first member for which `is_wanted` returns true.
     pub(super) fn member_mut(&mut self, is_wanted: impl Fn(&Self) -> bool) -> Option<&mut Self> {
-        if is_wanted(self) { Some(self) } else { self.further.iter_mut().find(|member| is_wanted(member)) }
+        if is_wanted(self) {
+            Some(self)
+        } else {
+            self.further.iter_mut().find(|member| is_wanted(member))
+        }
     }
 
     /// Whether a case of this command and cause is already counted.
@@ -94,10 +100,13 @@ impl Finding {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
-    /// Whether the other has the same cause: the same fact, if known, or else the same kind. A known finding hides only known ones.
+    /// Whether the other has the same cause: the same fact, if known, or else the same kind. A
+    /// known finding hides only known ones.
     pub(super) fn is_of_one_cause_with(&self, other: &Self) -> bool {
         match (&self.known, &other.known) {
-            (Some(one), Some(other_fact)) => one.fact == other_fact.fact && self.verdict() == other.verdict(),
+            (Some(one), Some(other_fact)) => {
+                one.fact == other_fact.fact && self.verdict() == other.verdict()
+            }
             (None, None) => self.cause == other.cause,
             _ => false,
         }
@@ -119,9 +128,16 @@ impl fmt::Display for Finding {
         }
         write!(f, " by {} in case {}", self.mutation(), self.case.number)?;
         match self.reproduced {
-            Some(false) => write!(f, "; not reproduced with a new target, {} bytes", self.case.message.len())?,
+            Some(false) => {
+                write!(f, "; not reproduced with a new target, {} bytes", self.case.message.len())?;
+            }
             None => write!(f, "; {} bytes", self.case.message.len())?,
-            Some(true) => write!(f, "; {} bytes, of {}", self.minimised.message.len(), self.case.message.len())?,
+            Some(true) => write!(
+                f,
+                "; {} bytes, of {}",
+                self.minimised.message.len(),
+                self.case.message.len()
+            )?,
         }
         match &self.known {
             Some(known) => write!(f, "; {}: {}", known.fact, known.text),
@@ -162,7 +178,8 @@ impl Serialize for Sent<'_> {
         let mut object = serializer.serialize_struct("Sent", 3)?;
         object.serialize_field("message", &hex::encode(&self.0.message))?;
         object.serialize_field("delivery", self.0.delivery.name())?;
-        let chunks = if let Delivery::Pieces(sizes) = &self.0.delivery { sizes.as_slice() } else { &[] };
+        let chunks =
+            if let Delivery::Pieces(sizes) = &self.0.delivery { sizes.as_slice() } else { &[] };
         object.serialize_field("chunks", chunks)?;
         object.end()
     }

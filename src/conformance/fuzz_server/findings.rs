@@ -57,11 +57,14 @@ pub(super) fn take(
         seen: observed.seen(),
     };
     // A fault of replies to any request is not repeated for each command.
-    if symptom.depends_on_the_request() || !findings.iter().any(|other| other.is_of_one_cause_with(&finding)) {
+    if symptom.depends_on_the_request()
+        || !findings.iter().any(|other| other.is_of_one_cause_with(&finding))
+    {
         let mut last = observed.clone();
         let repeated = repeat(stage, &mut finding, &mut last);
         // Findings before the interruption are kept unchanged.
-        repeated.or_else(|reason| if stage.options.is_cancelled() { Ok(()) } else { Err(reason) })?;
+        repeated
+            .or_else(|reason| if stage.options.is_cancelled() { Ok(()) } else { Err(reason) })?;
         // A busy machine slows down a good server.
         if finding.reproduced == Some(false) && !symptom.verdict().is_fatal() {
             return Ok(New::Nothing);
@@ -95,7 +98,9 @@ pub(super) fn take_growth(
         Some(Err(_)) | None => None,
         Some(Ok(alone)) => Some(alone),
     };
-    let number = u32::try_from(findings.iter().flat_map(Finding::members).count()).unwrap_or(u32::MAX).saturating_add(1);
+    let number = u32::try_from(findings.iter().flat_map(Finding::members).count())
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
     findings.push(Finding {
         number,
         found: Vec::from([growing.clone()]),
@@ -148,7 +153,8 @@ fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> 
     let is_fatal = symptom.verdict().is_fatal();
     if stage.can_spawn() {
         // A runtime does some things only after running for a while.
-        let times: &[Duration] = if is_fatal { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
+        let times: &[Duration] =
+            if is_fatal { &[Duration::ZERO, SETTLED] } else { &[Duration::ZERO] };
         for time in times {
             stage.settles = *time;
             let again = stage.play_alone(&finding.case)?;
@@ -156,14 +162,15 @@ fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> 
             finding.reproduced = Some(does);
             if does {
                 *last = again;
-                let (minimised, tries) = minimise(&finding.case, stage.options.tries, &mut |candidate| {
-                    let observed = stage.play_alone(candidate)?;
-                    let does = observed.shows(&symptom);
-                    if does {
-                        *last = observed;
-                    }
-                    Ok(does)
-                })?;
+                let (minimised, tries) =
+                    minimise(&finding.case, stage.options.tries, &mut |candidate| {
+                        let observed = stage.play_alone(candidate)?;
+                        let does = observed.shows(&symptom);
+                        if does {
+                            *last = observed;
+                        }
+                        Ok(does)
+                    })?;
                 (finding.minimised, finding.tries) = (minimised, tries);
                 break;
             }

@@ -11,15 +11,24 @@ use crate::conformance::server::judge::judge;
 use crate::conformance::server::request::Answered;
 
 /// The fact found by the rules of the server suite. They cover this symptom.
-pub(super) fn known(profile: Profile, case: &FuzzCase, observed: &Observed) -> Option<KnownDeviation> {
-    let death = (observed.verdict == CaseVerdict::Crash).then(|| observed.death().unwrap_or(Death::Unknown));
+pub(super) fn known(
+    profile: Profile,
+    case: &FuzzCase,
+    observed: &Observed,
+) -> Option<KnownDeviation> {
+    let death = (observed.verdict == CaseVerdict::Crash)
+        .then(|| observed.death().unwrap_or(Death::Unknown));
     let expectation = Expectation::of_message(case.command(), &case.message);
     let judged = judge(profile, &expectation, &observed.answered, death).deviation;
     judged.or_else(|| left_open(profile, &expectation, &observed.answered))
 }
 
 /// Why a connection stays open after a correct error: the suite does not report only that.
-fn left_open(profile: Profile, expectation: &Expectation<'_>, answered: &Answered) -> Option<KnownDeviation> {
+fn left_open(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    answered: &Answered,
+) -> Option<KnownDeviation> {
     let hresult = answered.came.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
     let row = explain(profile, expectation.request.as_ref()?, &seen)?;
@@ -50,7 +59,8 @@ mod tests {
             has_surplus: false,
             stream: Vec::new(),
         };
-        known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered }).map(|deviation| deviation.fact)
+        known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered })
+            .map(|deviation| deviation.fact)
     }
 
     #[test]
@@ -64,7 +74,13 @@ mod tests {
             delivery: Delivery::Whole,
         };
         let unknown = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        let answered = Answered { came: unknown, wrong: Vec::new(), left_open: true, has_surplus: false, stream: Vec::new() };
+        let answered = Answered {
+            came: unknown,
+            wrong: Vec::new(),
+            left_open: true,
+            has_surplus: false,
+            stream: Vec::new(),
+        };
         let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);
         assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));

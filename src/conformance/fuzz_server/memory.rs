@@ -37,7 +37,10 @@ impl fmt::Display for Growth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { before, after, requests } = self;
         let each = after.saturating_sub(*before).checked_div(*requests).unwrap_or_default();
-        write!(f, "its memory grew from {before} to {after} KiB in {requests} requests, {each} KiB each")
+        write!(
+            f,
+            "its memory grew from {before} to {after} KiB in {requests} requests, {each} KiB each"
+        )
     }
 }
 
@@ -55,13 +58,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Records the memory of the target after `case`. The growth, and the case with most of it, once it exceeds what a server may
-    /// use.
-    pub(super) fn after(&mut self, process: u32, memory: u64, case: &FuzzCase) -> Option<(Growth, FuzzCase)> {
+    /// Records the memory of the target after `case`. The growth, and the case with most of it,
+    /// once it exceeds what a server may use.
+    pub(super) fn after(
+        &mut self,
+        process: u32,
+        memory: u64,
+        case: &FuzzCase,
+    ) -> Option<(Growth, FuzzCase)> {
         if self.process != Some(process) {
             *self = Self { process: Some(process), ..Self::default() };
         }
-        let grown = i128::from(memory).saturating_sub(i128::from(self.last.replace(memory).unwrap_or(memory)));
+        let grown = i128::from(memory)
+            .saturating_sub(i128::from(self.last.replace(memory).unwrap_or(memory)));
         // The first requests warm up the server.
         if !self.windows.is_empty() {
             self.count(case, grown);
@@ -81,7 +90,8 @@ impl Watch {
     fn count(&mut self, case: &FuzzCase, grown: i128) {
         let Command { set, id } = case.command();
         let most = u64::try_from(grown).unwrap_or_default();
-        let (sum, largest, example) = self.by_command.entry((set, id)).or_insert_with(|| (0, most, case.clone()));
+        let (sum, largest, example) =
+            self.by_command.entry((set, id)).or_insert_with(|| (0, most, case.clone()));
         *sum = sum.saturating_add(grown);
         if most > *largest {
             (*largest, *example) = (most, case.clone());
@@ -89,8 +99,8 @@ impl Watch {
     }
 }
 
-/// Whether the windows after the first grow without limit: the last three each more than the one before, and in total by half, and
-/// by more than a server may use.
+/// Whether the windows after the first grow without limit: the last three each more than the one
+/// before, and in total by half, and by more than a server may use.
 fn growth(windows: &[u64]) -> Option<Growth> {
     let warm = windows.get(1..)?;
     let (before, after) = (*warm.first()?, *warm.last()?);
@@ -113,7 +123,10 @@ mod tests {
     #[test]
     fn growth_is_steady_and_above_own_use() {
         let mib = |sizes: &[u64]| sizes.iter().map(|size| size << 10).collect::<Vec<_>>();
-        let of = |sizes: &[u64]| growth(&mib(sizes)).map(|growth| (growth.before >> 10, growth.after >> 10, growth.requests));
+        let of = |sizes: &[u64]| {
+            growth(&mib(sizes))
+                .map(|growth| (growth.before >> 10, growth.after >> 10, growth.requests))
+        };
         assert_eq!(of(&[5, 10, 16, 22, 28]), Some((10, 28, 96)));
         // It grew, and stays.
         assert_eq!(of(&[5, 10, 40, 60, 60, 60, 60]), None);

@@ -9,8 +9,8 @@ use crate::header::HEADER_LEN;
 
 /// Makes a case smaller as long as `does_it` returns true, with at most `most` calls.
 ///
-/// First it is sent at once, then bytes of the payload are removed, from its end to its start in ever smaller runs, and the size is
-/// corrected; then fields become zero. A wrong size is kept.
+/// First it is sent at once, then bytes of the payload are removed, from its end to its start in
+/// ever smaller runs, and the size is corrected; then fields become zero. A wrong size is kept.
 ///
 /// # Errors
 /// Of `does_it`.
@@ -78,10 +78,14 @@ impl Minimiser<'_> {
 
     fn simplify(&mut self) -> Result<(), String> {
         let payload = HEADER_LEN..self.best.message.len();
-        let fields: Vec<_> = layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
+        let fields: Vec<_> =
+            layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
         let read = fields.last().map_or(payload.start, |field| field.end);
         // All fields at once, then each; undecoded bytes count as one.
-        for range in core::iter::once(payload.clone()).chain(fields).chain(core::iter::once(read..payload.end)) {
+        for range in core::iter::once(payload.clone())
+            .chain(fields)
+            .chain(core::iter::once(read..payload.end))
+        {
             let Some(there) = self.best.message.get(range.clone()) else { continue };
             if there.iter().all(|byte| *byte == 0) {
                 continue;
@@ -124,10 +128,21 @@ mod tests {
     fn case(payload: &[u8], delivery: Delivery) -> FuzzCase {
         let header = [b"DOTNET_IPC_V1\0\0\0\x04\x03\0\0".as_slice(), payload].concat();
         let message = sized(header).unwrap();
-        FuzzCase { number: 1, tc_id: 1, base: Command::SET_ENVIRONMENT_VARIABLE, mutations: Vec::new(), message, delivery }
+        FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: Command::SET_ENVIRONMENT_VARIABLE,
+            mutations: Vec::new(),
+            message,
+            delivery,
+        }
     }
 
-    fn minimised(payload: &[u8], most: u32, does_it: impl Fn(&FuzzCase) -> bool) -> (FuzzCase, u32) {
+    fn minimised(
+        payload: &[u8],
+        most: u32,
+        does_it: impl Fn(&FuzzCase) -> bool,
+    ) -> (FuzzCase, u32) {
         let case = case(payload, Delivery::Pieces(std::vec![10, 10, payload.len()]));
         minimise(&case, most, &mut |case| Ok(does_it(case))).unwrap()
     }
@@ -135,7 +150,10 @@ mod tests {
     #[test]
     fn minimise_payload_not_needed_becomes_empty() {
         let (found, tries) = minimised(&[7; 100], 64, |_| true);
-        assert_eq!((found.message.as_slice(), tries), (b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0".as_slice(), 2));
+        assert_eq!(
+            (found.message.as_slice(), tries),
+            (b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0".as_slice(), 2)
+        );
         assert_eq!(found.delivery, Delivery::Whole);
     }
 
@@ -143,7 +161,9 @@ mod tests {
     fn minimise_keeps_needed_bytes_and_zeroes_others() {
         let payload = [&[1; 30][..], &[0xee], &[2; 9]].concat();
         // The byte 0xee, with two bytes in front of it.
-        let (found, _) = minimised(&payload, 200, |case| case.message.get(22..).is_some_and(|rest| rest.contains(&0xee)));
+        let (found, _) = minimised(&payload, 200, |case| {
+            case.message.get(22..).is_some_and(|rest| rest.contains(&0xee))
+        });
         assert_eq!(found.message, b"DOTNET_IPC_V1\0\x17\0\x04\x03\0\0\x01\x01\xee");
         let (found, _) = minimised(&payload, 200, |case| case.message.len() >= 25);
         assert_eq!(found.message, b"DOTNET_IPC_V1\0\x19\0\x04\x03\0\0\0\0\0\0\0");
@@ -158,7 +178,11 @@ mod tests {
 
     #[test]
     fn minimise_keeps_pieces_if_needed() {
-        let (found, _) = minimised(&[7; 8], 64, |case| matches!(&case.delivery, Delivery::Pieces(sizes) if sizes.len() > 1));
+        let (found, _) = minimised(
+            &[7; 8],
+            64,
+            |case| matches!(&case.delivery, Delivery::Pieces(sizes) if sizes.len() > 1),
+        );
         assert_eq!(found.message, b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0");
         assert_eq!(found.delivery, Delivery::Pieces(std::vec![10, 10]));
     }

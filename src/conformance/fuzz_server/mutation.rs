@@ -20,7 +20,9 @@ const MOST_EXTRA: usize = 600;
 /// Units of a string that is too long for a tracepoint's name, and for a path (F-72).
 const LONG: [usize; 3] = [437, 600, 5000];
 /// Codes that no command has, in known sets and others; OK and Error.
-const NO_COMMANDS: [u16; 12] = [0x0000, 0x0100, 0x0104, 0x0200, 0x0208, 0x0300, 0x0303, 0x0409, 0x0500, 0x7f01, 0xff00, 0xffff];
+const NO_COMMANDS: [u16; 12] = [
+    0x0000, 0x0100, 0x0104, 0x0200, 0x0208, 0x0300, 0x0303, 0x0409, 0x0500, 0x7f01, 0xff00, 0xffff,
+];
 
 macro_rules! mutations {
     ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal;)*) => {
@@ -104,12 +106,15 @@ impl Mutation {
     pub(super) fn of(self, message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let leaves = layout::leaves(message);
         let mut is = |wanted: &[FieldKind]| {
-            let found: Vec<&Leaf> = leaves.iter().filter(|leaf| wanted.contains(&leaf.kind)).collect();
+            let found: Vec<&Leaf> =
+                leaves.iter().filter(|leaf| wanted.contains(&leaf.kind)).collect();
             found.choose(rng).map(|leaf| (*leaf).clone())
         };
         match self {
             Self::Count => {
-                let range = is(&[FieldKind::ItemCount, FieldKind::StringLength, FieldKind::ByteCount])?.range;
+                let range =
+                    is(&[FieldKind::ItemCount, FieldKind::StringLength, FieldKind::ByteCount])?
+                        .range;
                 let new = numbers::count(numbers::read(message, &range)?, rng);
                 replaced(message, &range, &new.to_le_bytes())
             }
@@ -130,9 +135,16 @@ impl Mutation {
             Self::LongString => {
                 let len = *LONG.choose(rng)?;
                 let count = u32::try_from(len).ok()?.saturating_add(1).to_le_bytes();
-                string(message, &leaves, &[&count[..], &[b'x', 0].repeat(len), &[0, 0]].concat(), rng)
+                string(
+                    message,
+                    &leaves,
+                    &[&count[..], &[b'x', 0].repeat(len), &[0, 0]].concat(),
+                    rng,
+                )
             }
-            Self::DuplicateItem | Self::MissingItem | Self::ForeignItem => self.item(message, &leaves, rng),
+            Self::DuplicateItem | Self::MissingItem | Self::ForeignItem => {
+                self.item(message, &leaves, rng)
+            }
             Self::MissingField => {
                 let range = leaves.choose(rng)?.range.clone();
                 replaced(message, &range, &[])
@@ -142,13 +154,16 @@ impl Mutation {
                 let end = end_inside(message, HEADER_LEN, rng)?;
                 sized(message.get(..end)?.to_vec())
             }
-            Self::EmptyPayload => sized(message.get(..HEADER_LEN).filter(|header| header.len() < message.len())?.to_vec()),
+            Self::EmptyPayload => sized(
+                message.get(..HEADER_LEN).filter(|header| header.len() < message.len())?.to_vec(),
+            ),
             Self::ExtraBytes => {
                 let extra = bytes(rng.random_range(1..=MOST_EXTRA), rng);
                 replaced(message, &(message.len()..message.len()), &extra)
             }
             Self::OtherCommand => {
-                let known: Vec<u16> = Command::known().map(Command::code).chain(NO_COMMANDS).collect();
+                let known: Vec<u16> =
+                    Command::known().map(Command::code).chain(NO_COMMANDS).collect();
                 let code = *known.choose(rng)?;
                 replaced(message, &(16..18), &code.to_be_bytes())
             }
@@ -158,8 +173,18 @@ impl Mutation {
             }
             Self::Size => {
                 let len = u16::try_from(message.len()).ok()?;
-                let sizes =
-                    [0, 1, 19, 20, 21, len.saturating_sub(1), len.saturating_add(1), len.saturating_add(100), 0x7fff, 0xffff];
+                let sizes = [
+                    0,
+                    1,
+                    19,
+                    20,
+                    21,
+                    len.saturating_sub(1),
+                    len.saturating_add(1),
+                    len.saturating_add(100),
+                    0x7fff,
+                    0xffff,
+                ];
                 with_size(message.to_vec(), *sizes.choose(rng)?)
             }
             Self::CutShort => Some(message.get(..end_inside(message, 0, rng)?)?.to_vec()),
@@ -184,7 +209,8 @@ impl Mutation {
             Self::DuplicateItem => (there.repeat(2), count.wrapping_add(1)),
             Self::MissingItem => (Vec::new(), count.wrapping_sub(1)),
             _ => {
-                let others = filled.iter().flat_map(|array| &array.items).filter(|other| *other != item);
+                let others =
+                    filled.iter().flat_map(|array| &array.items).filter(|other| *other != item);
                 let others: Vec<_> = others.collect();
                 let new = match others.choose(rng) {
                     Some(other) => message.get((*other).clone())?,
@@ -237,7 +263,8 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
         3 => [0x00, 0xdc],
         _ => [0xff, 0xff],
     };
-    let place = rng.random_range(0..units.len().checked_div(2).filter(|n| *n > 0)?).saturating_mul(2);
+    let place =
+        rng.random_range(0..units.len().checked_div(2).filter(|n| *n > 0)?).saturating_mul(2);
     units.get_mut(place..place.saturating_add(2))?.copy_from_slice(&new);
     replaced(message, range, &units)
 }
@@ -245,7 +272,9 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
 /// Another string, count and units.
 fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut ranges = Vec::new();
-    for (nth, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| leaf.kind == FieldKind::StringLength) {
+    for (nth, leaf) in
+        leaves.iter().enumerate().filter(|(_, leaf)| leaf.kind == FieldKind::StringLength)
+    {
         let units = leaves.get(nth.saturating_add(1)).filter(|next| next.kind == FieldKind::Units);
         ranges.push(leaf.range.start..units.map_or(leaf.range.end, |units| units.range.end));
     }

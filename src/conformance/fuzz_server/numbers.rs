@@ -11,11 +11,26 @@ use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 /// The offset of the size in a header.
 const SIZE: Range<usize> = 14..16;
 
-/// Counts: around zero and one, around the limits of the protocol (F-16), around the ends of 16 and 32 bits and their doubles (F-8,
-/// F-72).
-const COUNTS: [u32; 14] =
-    [0, 1, 2, 600, 1000, 1001, 0xffff, 0x1_0000, 0x3fff_ffff, 0x4000_0000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff];
-/// Other numbers: small ones, as in enumerations, and around the ends of 8, 16, 31, 32, 63 and 64 bits.
+/// Counts: around zero and one, around the limits of the protocol (F-16), around the ends of 16 and
+/// 32 bits and their doubles (F-8, F-72).
+const COUNTS: [u32; 14] = [
+    0,
+    1,
+    2,
+    600,
+    1000,
+    1001,
+    0xffff,
+    0x1_0000,
+    0x3fff_ffff,
+    0x4000_0000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x8000_0001,
+    0xffff_ffff,
+];
+/// Other numbers: small ones, as in enumerations, and around the ends of 8, 16, 31, 32, 63 and 64
+/// bits.
 const NUMBERS: [u64; 19] = [
     0,
     1,
@@ -66,7 +81,8 @@ pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Opt
 
 /// `message` with its correct size.
 pub(super) fn sized(message: Vec<u8>) -> Option<Vec<u8>> {
-    let len = u16::try_from(message.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE_LEN)?;
+    let len =
+        u16::try_from(message.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE_LEN)?;
     with_size(message, len)
 }
 
@@ -83,5 +99,6 @@ pub(super) fn size(message: &[u8]) -> Option<u16> {
 
 /// Whether it is one message, neither truncated nor followed by bytes.
 pub(super) fn is_whole(message: &[u8]) -> bool {
-    message.len() >= HEADER_LEN && size(message).is_some_and(|size| usize::from(size) == message.len())
+    message.len() >= HEADER_LEN
+        && size(message).is_some_and(|size| usize::from(size) == message.len())
 }

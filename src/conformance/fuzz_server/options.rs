@@ -33,9 +33,11 @@ pub struct Options {
     pub within: Duration,
     /// The most messages tried to shorten a finding, each with a new target.
     pub tries: u32,
-    /// The profile that explains findings; `None`: that of the runtime that the target reports to be, if it behaves like it.
+    /// The profile that explains findings; `None`: that of the runtime that the target reports to
+    /// be, if it behaves like it.
     pub profile: Option<Profile>,
-    /// Ends the campaign early: the summary then says that it was interrupted, and how many cases were not played.
+    /// Ends the campaign early: the summary then says that it was interrupted, and how many cases
+    /// were not played.
     pub canceller: Option<Canceller>,
 }
 

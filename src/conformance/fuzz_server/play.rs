@@ -19,7 +19,8 @@ use crate::conformance::server::target::Subject;
 use crate::vectors::Value;
 use crate::vectors::script::Life;
 
-/// The time limit for a reply, unless the target writes a dump. One that waits, for example for a descriptor, is not waited for.
+/// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
+/// descriptor, is not waited for.
 const REPLY: Duration = Duration::from_secs(1);
 /// The time limit for closing a connection.
 const CLOSE: Duration = Duration::from_millis(250);
@@ -39,7 +40,10 @@ impl Observed {
     /// How many bytes were received.
     pub(super) fn seen(&self) -> usize {
         match &self.answered.came {
-            Came::Message(bytes) | Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => bytes.len(),
+            Came::Message(bytes)
+            | Came::NoMessage(bytes)
+            | Came::End(_, bytes)
+            | Came::Silence(bytes) => bytes.len(),
         }
     }
 
@@ -56,7 +60,9 @@ impl Observed {
 
     /// How its process ended, if known.
     pub(super) fn death(&self) -> Option<Death> {
-        self.symptoms.iter().find_map(|(symptom, _)| if let Symptom::Crash(death) = symptom { *death } else { None })
+        self.symptoms.iter().find_map(|(symptom, _)| {
+            if let Symptom::Crash(death) = symptom { *death } else { None }
+        })
     }
 
     /// The end of the target, in words.
@@ -69,11 +75,19 @@ impl Observed {
 ///
 /// # Errors
 /// If there is no target.
-pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> Result<Observed, String> {
+pub(super) fn play(
+    subject: &mut Subject,
+    case: &FuzzCase,
+    within: Duration,
+) -> Result<Observed, String> {
     let mut network = subject.shared()?;
     let command = case.command();
     let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
-    let patience = Patience { reply: if is_dump { within } else { within.min(REPLY) }, rest: within, close: CLOSE };
+    let patience = Patience {
+        reply: if is_dump { within } else { within.min(REPLY) },
+        rest: within,
+        close: CLOSE,
+    };
     let mut player = Player::new(&mut network, within);
     let nothing = || Answered {
         came: Came::Silence(Vec::new()),
@@ -109,7 +123,11 @@ pub(super) fn play(subject: &mut Subject, case: &FuzzCase, within: Duration) -> 
     } else {
         Symptom::Hang
     };
-    Ok(Observed { verdict: symptom.verdict(), symptoms: Vec::from([(symptom, String::new())]), answered })
+    Ok(Observed {
+        verdict: symptom.verdict(),
+        symptoms: Vec::from([(symptom, String::new())]),
+        answered,
+    })
 }
 
 /// Whether the process ends in time. For some targets this is unknown.

@@ -66,9 +66,15 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     let is_of_the_server = header.command.set == Command::OK.set;
     let is_known = [Command::OK, Command::ERROR].contains(&header.command);
     if !is_of_the_server {
-        add(Symptom::ReplySet, format!("the command set is 0x{:02x}, expected 0xff", header.command.set));
+        add(
+            Symptom::ReplySet,
+            format!("the command set is 0x{:02x}, expected 0xff", header.command.set),
+        );
     } else if !is_known {
-        add(Symptom::ReplyId, format!("the command id is 0x{:02x}, expected 0x00 or 0xff", header.command.id));
+        add(
+            Symptom::ReplyId,
+            format!("the command id is 0x{:02x}, expected 0x00 or 0xff", header.command.id),
+        );
     }
     if header.reserved != 0 {
         add(Symptom::ReplyReserved, format!("reserved is 0x{:04x}, expected 0", header.reserved));
@@ -77,23 +83,36 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     if answered.has_surplus && case.command().set != Command::GENERATE_CORE_DUMP.set {
         add(Symptom::ReplySize, format!("size is {}, but more bytes were received", header.size));
     }
-    let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true }).decode(bytes).err();
+    let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true })
+        .decode(bytes)
+        .err();
     // Bytes that the server never reads turn the end of its stream into a reset (F-70).
-    let has_unread = numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
+    let has_unread =
+        numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
     // Faults of the reply itself are separate symptoms.
     let behind = answered.wrong.iter().filter(|wrong| !matches!(wrong, Wrong::NotCanonical));
     let behind: Vec<String> = behind.map(|wrong| format!("{wrong}")).collect();
     match payload {
-        Some(refusal) if is_known => add(Symptom::ReplyPayload(refusal.fault.kind.clone()), format!("{refusal}")),
+        Some(refusal) if is_known => {
+            add(Symptom::ReplyPayload(refusal.fault.kind.clone()), format!("{refusal}"));
+        }
         None if !behind.is_empty() && !has_unread => add(Symptom::Continuation, behind.join("; ")),
         _ => {}
     }
     if header.command == Command::OK {
-        let magic = case.message.get(..MAGIC.len()).filter(|magic| **magic != MAGIC && case.message.len() >= HEADER_LEN);
+        let magic = case
+            .message
+            .get(..MAGIC.len())
+            .filter(|magic| **magic != MAGIC && case.message.len() >= HEADER_LEN);
         if let Some(magic) = magic {
-            add(Symptom::MagicUnchecked, format!("an OK to a request whose magic is {}", hex::encode(magic)));
+            add(
+                Symptom::MagicUnchecked,
+                format!("an OK to a request whose magic is {}", hex::encode(magic)),
+            );
         }
-        if let Some(size) = numbers::size(&case.message).filter(|size| usize::from(*size) < HEADER_LEN) {
+        if let Some(size) =
+            numbers::size(&case.message).filter(|size| usize::from(*size) < HEADER_LEN)
+        {
             add(Symptom::SizeUnchecked, format!("an OK to a request whose size is {size}"));
         }
     }
@@ -108,12 +127,14 @@ fn begins_a_message(bytes: &[u8]) -> bool {
     bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
 }
 
-/// Whether these bytes are the header of an OK or an error except for the magic, of which some is present: a server's memory may
-/// contain anything.
+/// Whether these bytes are the header of an OK or an error except for the magic, of which some is
+/// present: a server's memory may contain anything.
 fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
-    let has_some = bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
+    let has_some =
+        bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
     let command = bytes.get(16..18);
-    let is_reply = command == Some(&[Command::OK.set, Command::OK.id]) || command == Some(&[Command::ERROR.set, Command::ERROR.id]);
+    let is_reply = command == Some(&[Command::OK.set, Command::OK.id])
+        || command == Some(&[Command::ERROR.set, Command::ERROR.id]);
     has_some && is_reply && numbers::size(bytes).is_some_and(|size| usize::from(size) >= HEADER_LEN)
 }
 
@@ -125,14 +146,27 @@ mod tests {
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
         let mutations = Vec::from([Mutation::ExtraBytes]);
-        FuzzCase { number: 1, tc_id: 1, base: Command::RESUME_RUNTIME, mutations, message: message.to_vec(), delivery }
+        FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: Command::RESUME_RUNTIME,
+            mutations,
+            message: message.to_vec(),
+            delivery,
+        }
     }
 
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
     fn answered(came: Came) -> Answered {
-        Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false, stream: Vec::new() }
+        Answered {
+            came,
+            wrong: Vec::new(),
+            left_open: false,
+            has_surplus: false,
+            stream: Vec::new(),
+        }
     }
 
     fn message(bytes: &[u8]) -> Answered {
@@ -151,21 +185,34 @@ mod tests {
         let verdict = |came| judged(&answered(came), RESUME).0;
         let magic = || MAGIC.to_vec();
         let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        assert_eq!((judged(&message(OK), RESUME).0, verdict(error)), (CaseVerdict::Ok, CaseVerdict::Error));
+        assert_eq!(
+            (judged(&message(OK), RESUME).0, verdict(error)),
+            (CaseVerdict::Ok, CaseVerdict::Error)
+        );
         assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
         assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
         // It begins like a message, but is not one.
-        assert_eq!(verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())), CaseVerdict::Malformed);
+        assert_eq!(
+            verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())),
+            CaseVerdict::Malformed
+        );
         assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
         assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
         assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
         assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
         let left = judge(&answered(Came::Silence(Vec::new())), &case(RESUME, Delivery::Leave));
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
-        assert_eq!(judged(&Answered { left_open: true, ..message(OK) }, RESUME).0, CaseVerdict::LeftOpen);
-        // Faults after the reply count, unless bytes follow the request that the server never reads (F-70).
+        assert_eq!(
+            judged(&Answered { left_open: true, ..message(OK) }, RESUME).0,
+            CaseVerdict::LeftOpen
+        );
+        // Faults after the reply count, unless bytes follow the request that the server never reads
+        // (F-70).
         let wrong = Answered { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
-        assert_eq!(judged(&wrong, RESUME).1, [(Symptom::Continuation, "the stream of the stopped session does not end".into())]);
+        assert_eq!(
+            judged(&wrong, RESUME).1,
+            [(Symptom::Continuation, "the stream of the stopped session does not end".into())]
+        );
         assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));
     }
 
@@ -196,8 +243,15 @@ mod tests {
             one(Symptom::ReplySize, "size is 24, but 22 bytes were received")
         );
         let surplus = Answered { left_open: true, has_surplus: true, ..message(OK) };
-        assert_eq!(says(&surplus), one(Symptom::ReplySize, "size is 24, but more bytes were received"));
-        let [(Symptom::ReplyPayload(kind), _)] = &says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0"))[..] else { panic!() };
+        assert_eq!(
+            says(&surplus),
+            one(Symptom::ReplySize, "size is 24, but more bytes were received")
+        );
+        let [(Symptom::ReplyPayload(kind), _)] =
+            &says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0"))[..]
+        else {
+            panic!()
+        };
         assert_eq!(kind, "unexpected_end");
     }
 
@@ -205,11 +259,17 @@ mod tests {
     fn request_without_magic_taken_is_a_finding() {
         let other = b"DOTNET_IPC_V2\0\x14\0\x04\x01\0\0";
         let text = "an OK to a request whose magic is 444f544e45545f4950435f563200";
-        assert_eq!(judged(&message(OK), other), (CaseVerdict::Unchecked, Vec::from([(Symptom::MagicUnchecked, text.into())])));
+        assert_eq!(
+            judged(&message(OK), other),
+            (CaseVerdict::Unchecked, Vec::from([(Symptom::MagicUnchecked, text.into())]))
+        );
         let error = message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x86\x13\x13\x80");
         assert_eq!(judged(&error, other), (CaseVerdict::Error, Vec::new()));
         let small = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0";
-        assert_eq!(judged(&message(OK), small).1.first().map(|(symptom, _)| symptom.clone()), Some(Symptom::SizeUnchecked));
+        assert_eq!(
+            judged(&message(OK), small).1.first().map(|(symptom, _)| symptom.clone()),
+            Some(Symptom::SizeUnchecked)
+        );
         // Two faults are two findings.
         let both = message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0");
         assert_eq!(judged(&both, other).1.len(), 2);

@@ -10,8 +10,9 @@ use crate::conformance::server::request::ON;
 use crate::header::MAGIC;
 use crate::message::{encode_to_vec, process::ProcessInfo};
 use crate::vectors::script::{
-    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget, ExpectedEnd, Length, Life, Literal,
-    Open, Part, Pattern, Plays, Script, Send, Step, Target, Until,
+    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget,
+    ExpectedEnd, Length, Life, Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target,
+    Until,
 };
 use crate::vectors::{Hazard, ScriptFile};
 
@@ -23,8 +24,8 @@ const OPEN: u32 = 500;
 const ENDS: u32 = 10_000;
 
 impl Finding {
-    /// A file of one exchange script that follows the target: its last step is what no server may do. `within` is the target's time
-    /// limit for an answer.
+    /// A file of one exchange script that follows the target: its last step is what no server may
+    /// do. `within` is the target's time limit for an answer.
     pub fn script_file(&self, within: Duration) -> ScriptFile {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
         let case = &self.minimised;
@@ -53,7 +54,10 @@ impl Finding {
     }
 
     fn comment(&self) -> String {
-        let (bytes, death) = (self.minimised.message.len(), self.death().map(|death| format!(", the target {death}")));
+        let (bytes, death) = (
+            self.minimised.message.len(),
+            self.death().map(|death| format!(", the target {death}")),
+        );
         let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
         format!(
             "{}: {}{} after {bytes} bytes, made from tcId {} by {}{}",
@@ -69,7 +73,14 @@ impl Finding {
     /// The results.
     fn outcome(&self, within_ms: u32) -> Vec<Step> {
         let on = || ON.to_owned();
-        let expect = |parts| Step::Expect(Expect { on: on(), expect: Pattern(parts), with_fd: false, within_ms: None });
+        let expect = |parts| {
+            Step::Expect(Expect {
+                on: on(),
+                expect: Pattern(parts),
+                with_fd: false,
+                within_ms: None,
+            })
+        };
         match self.verdict() {
             CaseVerdict::Crash => Vec::from([
                 Step::Drain(Drain { on: on(), drain: true }),
@@ -81,10 +92,14 @@ impl Finding {
                     while_memory_grows: false,
                     within_ms: Some(ENDS),
                 }),
-                Step::ExpectTarget(ExpectTarget { expect_target: Life::Dead, within_ms: Some(ENDS) }),
+                Step::ExpectTarget(ExpectTarget {
+                    expect_target: Life::Dead,
+                    within_ms: Some(ENDS),
+                }),
             ]),
             CaseVerdict::Hang => {
-                let question = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
+                let question =
+                    encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
                 let send = Vec::from([Literal::Bytes(question)]);
                 Vec::from([
                     Step::EndStep(EndStep { on: on(), end: Ending::Close }),
@@ -97,16 +112,24 @@ impl Finding {
                         may_fail: false,
                         within_ms: None,
                     }),
-                    Step::ExpectNothing(ExpectNothing { on: ASKS.to_owned(), expect_nothing: within_ms }),
+                    Step::ExpectNothing(ExpectNothing {
+                        on: ASKS.to_owned(),
+                        expect_nothing: within_ms,
+                    }),
                 ])
             }
             // A missing listener is not a step; received bytes do not matter.
-            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
-                Vec::from([Step::Drain(Drain { on: on(), drain: true }), Step::EndStep(EndStep { on: on(), end: Ending::Close })])
-            }
+            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => Vec::from([
+                Step::Drain(Drain { on: on(), drain: true }),
+                Step::EndStep(EndStep { on: on(), end: Ending::Close }),
+            ]),
             CaseVerdict::Leaked => {
                 let len = self.seen.min(MAGIC.len());
-                let not = MAGIC.get(..len).map(|magic| Literal::Bytes(magic.to_owned())).into_iter().collect();
+                let not = MAGIC
+                    .get(..len)
+                    .map(|magic| Literal::Bytes(magic.to_owned()))
+                    .into_iter()
+                    .collect();
                 Vec::from([expect(Vec::from([Part::Any(Any {
                     any: Length::Fixed(len),
                     name: None,
@@ -129,7 +152,13 @@ impl Finding {
 }
 
 fn any(len: usize, name: Option<&str>) -> Part {
-    Part::Any(Any { any: Length::Fixed(len), name: name.map(str::to_owned), not: Vec::new(), has: Vec::new(), lacks: Vec::new() })
+    Part::Any(Any {
+        any: Length::Fixed(len),
+        name: name.map(str::to_owned),
+        not: Vec::new(),
+        has: Vec::new(),
+        lacks: Vec::new(),
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +206,10 @@ mod tests {
     /// The steps after the two that send the message.
     fn steps(symptom: Symptom, seen: usize) -> Vec<Value> {
         let file = finding(symptom, seen).script_file(Duration::from_millis(400));
-        assert_eq!((file.within_ms, file.scripts.len(), file.scripts[0].hazard), (400, 1, Some(Hazard::Harmful)));
+        assert_eq!(
+            (file.within_ms, file.scripts.len(), file.scripts[0].hazard),
+            (400, 1, Some(Hazard::Harmful))
+        );
         file.scripts[0].steps[2..].iter().map(|step| serde_json::to_value(step).unwrap()).collect()
     }
 
@@ -186,12 +218,19 @@ mod tests {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
         assert_eq!(steps(crash(), 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
-        let hangs =
-            [json!({ "on": "a", "end": "close" }), json!({ "open": "z" }), asks, json!({ "on": "z", "expect_nothing": 400 })];
+        let hangs = [
+            json!({ "on": "a", "end": "close" }),
+            json!({ "open": "z" }),
+            asks,
+            json!({ "on": "z", "expect_nothing": 400 }),
+        ];
         assert_eq!(steps(Symptom::Hang, 0), hangs);
         // As many bytes as the magic has are enough to reject them.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
-            assert_eq!(steps(Symptom::Leaked, seen), [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]);
+            assert_eq!(
+                steps(Symptom::Leaked, seen),
+                [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
+            );
         }
         let open = steps(Symptom::LeftOpen, 24);
         assert_eq!(
@@ -199,7 +238,10 @@ mod tests {
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
         // A malformed reply is there, whatever it is.
-        assert_eq!(steps(Symptom::ReplyReserved, 30), [json!({ "on": "a", "expect": [{ "any": 30 }] })]);
+        assert_eq!(
+            steps(Symptom::ReplyReserved, 30),
+            [json!({ "on": "a", "expect": [{ "any": 30 }] })]
+        );
     }
 
     #[test]
@@ -215,15 +257,22 @@ mod tests {
             format!("{one}")
         };
         let begins = "3 Process/ResumeRuntime: hang:not-canonical by extra-bytes in case 7";
-        assert_eq!(text(|one| one.reproduced = Some(false)), format!("{begins}; not reproduced with a new target, 21 bytes"));
+        assert_eq!(
+            text(|one| one.reproduced = Some(false)),
+            format!("{begins}; not reproduced with a new target, 21 bytes")
+        );
         assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
         let leak = text(|one| one.memory = Some(Growth { before: 100, after: 356, requests: 64 }));
         let figures = "(its memory grew from 100 to 356 KiB in 64 requests, 4 KiB each)";
         assert_eq!(
             leak,
-            format!("3 Process/ResumeRuntime: hang:not-canonical {figures} by extra-bytes in case 7; 21 bytes, of 21")
+            format!(
+                "3 Process/ResumeRuntime: hang:not-canonical {figures} by extra-bytes in case 7; 21 bytes, of 21"
+            )
         );
-        let known = text(|one| one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() }));
+        let known = text(|one| {
+            one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() });
+        });
         assert_eq!(known, format!("{begins}; 21 bytes, of 21; F-71: memory"));
     }
 }

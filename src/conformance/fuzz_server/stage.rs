@@ -43,13 +43,22 @@ impl<'o> Stage<'o> {
         let mut subject = subject;
         let identity = subject.identity()?;
         subject.answers().map_err(|reason| format!("before the first case: {reason}"))?;
-        // A runtime's known behaviour excuses only a target that is one, as the server suite concludes: a version text is not
-        // enough.
+        // A runtime's known behaviour excuses only a target that is one, as the server suite
+        // concludes: a version text is not enough.
         let (profile, within) = (options.profile, Some(options.within));
-        let asks = server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
+        let asks =
+            server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
         let profile = server::meet::meet(&mut subject, &[], &asks)?.profile;
         let runtime = identity.map(|identity| format!(".NET {}", identity.version));
-        Ok(Self { subject, options, profile, runtime, starts, left_open: 0, settles: Duration::ZERO })
+        Ok(Self {
+            subject,
+            options,
+            profile,
+            runtime,
+            starts,
+            left_open: 0,
+            settles: Duration::ZERO,
+        })
     }
 
     /// Whether it can be restarted.
@@ -97,7 +106,8 @@ impl<'o> Stage<'o> {
         self.play(case)
     }
 
-    /// Plays a case repeatedly to a new target. How much its memory grows, if it does in each window.
+    /// Plays a case repeatedly to a new target. How much its memory grows, if it does in each
+    /// window.
     pub(super) fn grows_alone(&mut self, case: &FuzzCase) -> Result<Option<Growth>, String> {
         self.end_target();
         let mut sizes = Vec::new();
@@ -107,7 +117,11 @@ impl<'o> Stage<'o> {
             }
             sizes.extend(self.memory());
         }
-        let (Some((process, before)), Some((_, after))) = (sizes.first().copied(), sizes.last().copied()) else { return Ok(None) };
+        let (Some((process, before)), Some((_, after))) =
+            (sizes.first().copied(), sizes.last().copied())
+        else {
+            return Ok(None);
+        };
         let is_one = sizes.len() > 1 && sizes.iter().all(|(other, _)| *other == process);
         let grows = sizes.iter().zip(sizes.iter().skip(1)).all(|((_, one), (_, next))| next > one);
         let growth = Growth { before, after, requests: u64::from(WINDOWS.saturating_mul(WINDOW)) };

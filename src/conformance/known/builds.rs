@@ -51,15 +51,16 @@ impl FromStr for Build {
         let mut numbers = text.strip_prefix("net").unwrap_or_default().split('.');
         let mut next = || numbers.next().and_then(|number| number.parse::<u16>().ok());
         let build = (|| {
-            let (major, minor, patch) = (u8::try_from(next()?).ok()?, u8::try_from(next()?).ok()?, next()?);
+            let (major, minor, patch) =
+                (u8::try_from(next()?).ok()?, u8::try_from(next()?).ok()?, next()?);
             Some(Self::new(major, minor, patch))
         })();
         build.filter(|_| numbers.next().is_none()).ok_or_else(|| text.into())
     }
 }
 
-/// From the first build to the last one with some behaviour. If some builds of a version were seen, all of it is covered, except
-/// for changes between two of them.
+/// From the first build to the last one with some behaviour. If some builds of a version were seen,
+/// all of it is covered, except for changes between two of them.
 pub(super) type Builds = &'static [RangeInclusive<Build>];
 
 /// The builds of `CoreCLR` that were seen, oldest first: 6 only on Windows.
@@ -112,11 +113,15 @@ pub(super) const NET8_TO_10: Builds = &[versions((8, 0), (10, 0))];
 pub(super) const NET9_AND_10: Builds = &[versions((9, 0), (10, 0))];
 pub(super) const NET3_TO_10: Builds = &[versions((3, 0), (10, 0))];
 pub(super) const NET9_0_5: Builds = &[only(Build::new(9, 0, 5))];
-pub(super) const NET8_9_0_5_AND_10_0_12: Builds = &[version(8, 0), only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
+pub(super) const NET8_9_0_5_AND_10_0_12: Builds =
+    &[version(8, 0), only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
 pub(super) const NET8_AND_9_0_7: Builds = &[version(8, 0), only(Build::new(9, 0, 7))];
-pub(super) const NET9_0_5_AND_10_0_12: Builds = &[only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
-pub(super) const NET10_0_9_TO_11: Builds = &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 11))];
-pub(super) const NET10_0_9_TO_12: Builds = &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 12))];
+pub(super) const NET9_0_5_AND_10_0_12: Builds =
+    &[only(Build::new(9, 0, 5)), only(Build::new(10, 0, 12))];
+pub(super) const NET10_0_9_TO_11: Builds =
+    &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 11))];
+pub(super) const NET10_0_9_TO_12: Builds =
+    &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 12))];
 /// A fault fixed by servicing: in 8.0.30 at the latest, 9.0.20, 10.0.11.
 pub(super) const PATH_TOO_LONG_HOLDS: Builds = &[
     RangeInclusive::new(Build::new(8, 0, 0), Build::new(8, 0, 29)),

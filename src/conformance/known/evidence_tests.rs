@@ -1,4 +1,5 @@
-//! The table and the recordings of `evidence/` agree: no row without evidence, no recorded deviation without a row.
+//! The table and the recordings of `evidence/` agree: no row without evidence, no recorded
+//! deviation without a row.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -21,33 +22,46 @@ fn recordings() -> Vec<Recording> {
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let read = |path: std::path::PathBuf| {
-        let recording =
-            Recording::parse(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let recording = Recording::parse(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{path:?}: {error}"));
         assert_eq!(path.file_stem().unwrap().to_str(), Some(recording.build.as_str()));
         recording
     };
-    let mut recordings: Vec<Recording> = files.map(read).filter(|recording| recording.is_of_windows() == cfg!(windows)).collect();
+    let mut recordings: Vec<Recording> =
+        files.map(read).filter(|recording| recording.is_of_windows() == cfg!(windows)).collect();
     recordings.sort_by_key(|recording| recording.profile.build());
     recordings
 }
 
 /// The row that explains a case; `None` if the case follows the document.
-fn row_of(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<Option<&'static Row>, String> {
+fn row_of(
+    profile: Profile,
+    case: &ServerCase<'_>,
+    outcome: &Outcome,
+) -> Result<Option<&'static Row>, String> {
     match (case.kind, outcome) {
         (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
             let expectation = Expectation::of_vector(group, test);
             match grade(profile, &expectation, seen) {
                 (_, Some(row)) => Ok(Some(row)),
-                (Grade::Fail, None) => Err(format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())),
+                (Grade::Fail, None) => Err(format!(
+                    "{} ({})",
+                    test.comment,
+                    group.command.as_deref().unwrap_or_default()
+                )),
                 // Allowed without a row: bytes after the message, and errors of a program.
                 _ => {
-                    let request = Request::of(expectation.request.unwrap().command, test.wire.as_deref().unwrap());
+                    let request = Request::of(
+                        expectation.request.unwrap().command,
+                        test.wire.as_deref().unwrap(),
+                    );
                     let is_known = |row: &&Row| match (seen.answer, row.does) {
                         (Answer::Error(_), Does::Refuses(_)) => matches!(row.layer, Layer::Host(_)),
                         (Answer::Ok, Does::Takes) => true,
                         _ => false,
                     };
-                    let mut known = TABLE.iter().filter(is_known).filter(|row| row.is_done_by(profile));
+                    let mut known =
+                        TABLE.iter().filter(is_known).filter(|row| row.is_done_by(profile));
                     Ok(known.find(|row| row.explains(&request, seen)))
                 }
             }
@@ -67,15 +81,19 @@ fn of_script(profile: Profile, script: &Script, outcome: &Outcome) -> Option<&'s
             let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
             own.find_map(|deviation| deviation::row_of(profile, script, deviation))
         }
-        Outcome::Otherwise(Some(seen)) => deviation::requests(script).iter().find_map(|request| explain(profile, request, seen)),
+        Outcome::Otherwise(Some(seen)) => {
+            deviation::requests(script).iter().find_map(|request| explain(profile, request, seen))
+        }
         _ => None,
     }
 }
 
-/// The recorded builds with the behaviour of a row, by its index in the table; and recorded outcomes without a row.
+/// The recorded builds with the behaviour of a row, by its index in the table; and recorded
+/// outcomes without a row.
 fn recorded(recordings: &[Recording]) -> (BTreeMap<usize, BTreeSet<&str>>, Vec<String>) {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-    let cases: BTreeMap<_, _> = cases(&scripts, &vectors).into_iter().map(|case| (case.name(), case)).collect();
+    let cases: BTreeMap<_, _> =
+        cases(&scripts, &vectors).into_iter().map(|case| (case.name(), case)).collect();
     let (mut rows, mut unknown): (BTreeMap<_, BTreeSet<_>>, Vec<_>) = Default::default();
     for Recording { build, profile, outcomes } in recordings {
         assert!(outcomes.len() > 200, "{build}: {} outcomes", outcomes.len());
@@ -97,32 +115,54 @@ fn recorded(recordings: &[Recording]) -> (BTreeMap<usize, BTreeSet<&str>>, Vec<S
 #[test]
 fn recorded_deviation_has_a_row() {
     let (_, unknown) = recorded(&recordings());
-    assert!(unknown.is_empty(), "{} outcomes, without a row:\n{}", unknown.len(), unknown.join("\n"));
+    assert!(
+        unknown.is_empty(),
+        "{} outcomes, without a row:\n{}",
+        unknown.len(),
+        unknown.join("\n")
+    );
 }
 
-/// The first and the last recorded builds of a row have its behaviour. A version's server is covered by `CoreCLR`, whose rows no
-/// other platform's precede.
+/// The first and the last recorded builds of a row have its behaviour. A version's server is
+/// covered by `CoreCLR`, whose rows no other platform's precede.
 #[test]
 fn row_has_evidence() {
     let recordings = recordings();
     let (rows, _) = recorded(&recordings);
     let mut missing = Vec::new();
     // Behaviour common to all systems is shown on Linux.
-    let is_shown_here = |row: &Row| (row.layer == Layer::Platform(Platform::Windows)) == cfg!(windows);
+    let is_shown_here =
+        |row: &Row| (row.layer == Layer::Platform(Platform::Windows)) == cfg!(windows);
     for (place, row) in TABLE.iter().enumerate().filter(|(_, row)| is_shown_here(row)) {
         if let Evidence::Elsewhere(file) = row.evidence {
             assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file).exists(), "{file}");
-            assert!(!rows.contains_key(&place), "{} is recorded: {} {:?}", row.fact, row.text, rows.get(&place));
+            assert!(
+                !rows.contains_key(&place),
+                "{} is recorded: {} {:?}",
+                row.fact,
+                row.text,
+                rows.get(&place)
+            );
             continue;
         }
-        let shows = |profile: Profile| row.layer != Layer::Server || profile.family() == Family::CoreClr;
-        let of_row: Vec<_> = recordings.iter().filter(|one| row.is_done_by(one.profile) && shows(one.profile)).collect();
+        let shows =
+            |profile: Profile| row.layer != Layer::Server || profile.family() == Family::CoreClr;
+        let of_row: Vec<_> = recordings
+            .iter()
+            .filter(|one| row.is_done_by(one.profile) && shows(one.profile))
+            .collect();
         let done_by = rows.get(&place);
         let ends = of_row.first().into_iter().chain(of_row.last());
         let builds: BTreeSet<_> = ends.map(|one| one.build.as_str()).collect();
-        let lacking: Vec<_> = builds.iter().filter(|build| !done_by.is_some_and(|done| done.contains(*build))).collect();
+        let lacking: Vec<_> = builds
+            .iter()
+            .filter(|build| !done_by.is_some_and(|done| done.contains(*build)))
+            .collect();
         if builds.is_empty() || !lacking.is_empty() {
-            missing.push(format!("{} {:?}, {}: not on {lacking:?}, but on {done_by:?}", row.fact, row.when.shape, row.text));
+            missing.push(format!(
+                "{} {:?}, {}: not on {lacking:?}, but on {done_by:?}",
+                row.fact, row.when.shape, row.text
+            ));
         }
     }
     assert!(missing.is_empty(), "{} rows without evidence:\n{}", missing.len(), missing.join("\n"));
@@ -135,15 +175,29 @@ fn deviation_of_a_script_was_recorded() {
     for (file, scripts) in named_script_files().unwrap() {
         for script in &scripts.scripts {
             let Plays::Client(part) = &script.plays else { continue };
-            for (deviation, build) in part.deviations.iter().flat_map(|one| one.on.iter().map(move |build| (one, build))) {
-                let outcomes = recordings.iter().find(|one| one.build == *build).map(|one| &one.outcomes);
-                let Some(outcome) = outcomes.and_then(|all| all.get(&format!("scripts/{file}/{}", script.name))) else { continue };
+            for (deviation, build) in
+                part.deviations.iter().flat_map(|one| one.on.iter().map(move |build| (one, build)))
+            {
+                let outcomes =
+                    recordings.iter().find(|one| one.build == *build).map(|one| &one.outcomes);
+                let Some(outcome) =
+                    outcomes.and_then(|all| all.get(&format!("scripts/{file}/{}", script.name)))
+                else {
+                    continue;
+                };
                 checked += 1;
                 if *outcome != Outcome::Deviated(deviation.fact.clone()) {
-                    wrong.push(format!("{file}/{} on {build}: {outcome}, and not {}", script.name, deviation.fact));
+                    wrong.push(format!(
+                        "{file}/{} on {build}: {outcome}, and not {}",
+                        script.name, deviation.fact
+                    ));
                 }
             }
         }
     }
-    assert!(checked > if cfg!(windows) { 10 } else { 90 } && wrong.is_empty(), "{checked}:\n{}", wrong.join("\n"));
+    assert!(
+        checked > if cfg!(windows) { 10 } else { 90 } && wrong.is_empty(),
+        "{checked}:\n{}",
+        wrong.join("\n")
+    );
 }

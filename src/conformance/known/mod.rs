@@ -1,8 +1,9 @@
 //! Look up the known behaviour of each runtime, as data.
 //!
-//! The table has a row for each deviation from the document: its fact, its builds, its condition, and the runtime's behaviour. A
-//! [`Profile`] determines the rows for a target. The server suite and the campaigns look up the row that explains a target's
-//! behaviour; the reference runtime looks up what the imitated runtime would do.
+//! The table has a row for each deviation from the document: its fact, its builds, its condition,
+//! and the runtime's behaviour. A [`Profile`] determines the rows for a target. The server suite
+//! and the campaigns look up the row that explains a target's behaviour; the reference runtime
+//! looks up what the imitated runtime would do.
 
 //! # Example
 //!
@@ -47,21 +48,30 @@ use self::table::TABLE;
 use crate::command::Command;
 use crate::hresult::HResult;
 
-/// The rows for a target and a request, in the order of the table: a platform's row replaces the server's.
+/// The rows for a target and a request, in the order of the table: a platform's row replaces the
+/// server's.
 fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'static Row> {
     let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request);
-    let is_shadowed = TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
+    let is_shadowed =
+        TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
     TABLE.iter().filter(fits).filter(move |row| !is_shadowed || row.is_of_a_platform())
 }
 
 /// The row that explains a target's reaction to a request.
-pub(in crate::conformance) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
+pub(in crate::conformance) fn explain(
+    profile: Profile,
+    request: &Request,
+    seen: &Seen,
+) -> Option<&'static Row> {
     rows_for(profile, request).find(|row| row.explains(request, seen))
 }
 
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
 #[cfg(any(unix, windows))]
-pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
+pub(in crate::conformance) fn rows(
+    profile: Profile,
+    request: Request,
+) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
     let rows: Vec<_> = rows_for(model, &request).filter(|row| row.is_done_by(model)).collect();
     rows.into_iter()
@@ -71,11 +81,14 @@ pub(in crate::conformance) fn rows(profile: Profile, request: Request) -> impl I
 #[cfg(any(unix, windows))]
 pub(in crate::conformance) fn is_told(profile: Profile, fact: &str) -> bool {
     let model = profile.model();
-    TABLE.iter().any(|row| row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model))
+    TABLE.iter().any(|row| {
+        row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model)
+    })
 }
 
 impl Profile {
-    /// Whether its platform refuses a command as unsupported, whatever the request: perf maps on `NativeAOT`.
+    /// Whether its platform refuses a command as unsupported, whatever the request: perf maps on
+    /// `NativeAOT`.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{command::Command, conformance::known::Profile};
@@ -84,7 +97,9 @@ impl Profile {
     /// assert!(refuses(Profile::NATIVE_AOT_9) && !refuses(Profile::MONO));
     /// ```
     pub fn refuses(self, command: Command) -> bool {
-        let is_refusal = |row: &Row| row.is_of_a_platform() && row.does == row::Does::Refuses(HResult::NOT_SUPPORTED);
+        let is_refusal = |row: &Row| {
+            row.is_of_a_platform() && row.does == row::Does::Refuses(HResult::NOT_SUPPORTED)
+        };
         rows_for(self, &Request::right(command)).any(is_refusal)
     }
 }

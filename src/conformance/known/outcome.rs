@@ -1,4 +1,5 @@
-//! A target's observed behaviour in a case, in the words of `evidence/`: the observation, not its explanation.
+//! A target's observed behaviour in a case, in the words of `evidence/`: the observation, not its
+//! explanation.
 
 use alloc::string::{String, ToString as _};
 use core::fmt;
@@ -51,7 +52,9 @@ impl FromStr for Outcome {
             (AS_WRITTEN, "") => Ok(Self::AsWritten),
             (OTHERWISE, "") => Ok(Self::Otherwise(None)),
             (OTHERWISE, seen) => seen.parse().map(|seen| Self::Otherwise(Some(seen))),
-            (fact, "") if fact.starts_with("F-") || fact.starts_with("P-") => Ok(Self::Deviated(fact.to_string())),
+            (fact, "") if fact.starts_with("F-") || fact.starts_with("P-") => {
+                Ok(Self::Deviated(fact.to_string()))
+            }
             _ => text.parse().map(Self::Answered),
         }
     }
@@ -88,7 +91,8 @@ impl FromStr for Seen {
             NOTHING => Answer::Nothing,
             CLOSED => Answer::Other,
             code => {
-                let digits = code.strip_prefix("0x").filter(|digits| digits.len() == 8).ok_or(text)?;
+                let digits =
+                    code.strip_prefix("0x").filter(|digits| digits.len() == 8).ok_or(text)?;
                 Answer::Error(HResult(u32::from_str_radix(digits, 16).map_err(|_| text)?))
             }
         };
@@ -126,9 +130,15 @@ mod tests {
         for text in texts {
             assert_eq!(text.parse::<Outcome>().map(|outcome| outcome.to_string()), Ok(text.into()));
         }
-        let seen = Seen { answer: Answer::Error(HResult::BAD_ENCODING), died: false, left_open: true, wrong: false };
+        let seen = Seen {
+            answer: Answer::Error(HResult::BAD_ENCODING),
+            died: false,
+            left_open: true,
+            wrong: false,
+        };
         assert_eq!("0x80131384 left-open".parse(), Ok(Outcome::Answered(seen)));
-        for text in ["", "ok", "0x8013138", "0x8013138g", "OK dead", "OK  died", "as-written died"] {
+        for text in ["", "ok", "0x8013138", "0x8013138g", "OK dead", "OK  died", "as-written died"]
+        {
             assert_eq!(text.parse::<Outcome>(), Err(text.into()), "{text}");
         }
     }

@@ -22,11 +22,13 @@ pub enum Family {
     Strict,
 }
 
-/// The expected behaviour of a target, or the model of the reference runtime: a family and, if known, a version or a build.
+/// The expected behaviour of a target, or the model of the reference runtime: a family and, if
+/// known, a version or a build.
 ///
-/// All knowledge comes from observed builds. The profile of a version allows what any build of it does; the profile of a build what
-/// that build does: `coreclr-10.0.12`. A family or version that was never observed must follow the document ([`is_seen`]); its
-/// commands are its own: only 11 knows `CollectTracing6`.
+/// All knowledge comes from observed builds. The profile of a version allows what any build of it
+/// does; the profile of a build what that build does: `coreclr-10.0.12`. A family or version that
+/// was never observed must follow the document ([`is_seen`]); its commands are its own: only 11
+/// knows `CollectTracing6`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::known::{Family, Profile};
@@ -91,20 +93,30 @@ impl Profile {
 
     /// `NativeAOT` of this version: the server of that version, on another platform.
     pub const fn native_aot(major: u8) -> Self {
-        Self { family: Family::NativeAot, version: Some(DotnetVersion { major, minor: 0 }), patch: None }
+        Self {
+            family: Family::NativeAot,
+            version: Some(DotnetVersion { major, minor: 0 }),
+            patch: None,
+        }
     }
 
-    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The text does not show the family.
+    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The
+    /// text does not show the family.
     pub fn of_version(text: &str) -> Option<Self> {
         let (version, patch) = version(text)?;
         Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
     }
 
-    /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`, `win-net6.0.13`.
+    /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
+    /// `win-net6.0.13`.
     pub fn of_recording(name: &str) -> Option<Self> {
         match name.strip_prefix("aot") {
-            Some(version) => Self::of_version(version).map(|profile| profile.of_family(Family::NativeAot)),
-            None => Self::of_version(name.strip_prefix("win-").unwrap_or(name).strip_prefix("net")?),
+            Some(version) => {
+                Self::of_version(version).map(|profile| profile.of_family(Family::NativeAot))
+            }
+            None => {
+                Self::of_version(name.strip_prefix("win-").unwrap_or(name).strip_prefix("net")?)
+            }
         }
     }
 
@@ -131,7 +143,9 @@ impl Profile {
     /// Its version, as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
     const fn edition(self) -> Option<DotnetVersion> {
         match self.version {
-            Some(DotnetVersion { major: 3, minor: 0 }) => Some(DotnetVersion { major: 3, minor: 1 }),
+            Some(DotnetVersion { major: 3, minor: 0 }) => {
+                Some(DotnetVersion { major: 3, minor: 1 })
+            }
             version => version,
         }
     }
@@ -144,7 +158,8 @@ impl Profile {
         }
     }
 
-    /// The commands that it knows. Without a version, those of .NET 10; a server of the document has those of .NET 11.
+    /// The commands that it knows. Without a version, those of .NET 10; a server of the document
+    /// has those of .NET 11.
     pub fn commands(self) -> KnownCommands {
         let newest = if self.family == Family::Strict { 11 } else { 10 };
         KnownCommands::UpTo(self.edition().unwrap_or(DotnetVersion { major: newest, minor: 0 }))
@@ -162,11 +177,14 @@ impl Profile {
             Family::NativeAot => SEEN_NATIVE_AOT,
             Family::Mono | Family::Strict => &[],
         };
-        let is_own = move |build: &&Build| self.version.is_none_or(|own| (own.major, own.minor) == (build.major, build.minor));
+        let is_own = move |build: &&Build| {
+            self.version.is_none_or(|own| (own.major, own.minor) == (build.major, build.minor))
+        };
         of_family.iter().filter(is_own)
     }
 
-    /// Whether builds of its family and version were observed. Otherwise it must follow the document.
+    /// Whether builds of its family and version were observed. Otherwise it must follow the
+    /// document.
     pub fn is_seen(self) -> bool {
         self.seen().next().is_some()
     }
@@ -178,13 +196,22 @@ impl Profile {
             return alloc::format!("{never}compared only with the document");
         };
         match self.build() {
-            Some(build) if self.seen().any(|seen| *seen == build) => "compared with its known behaviour".into(),
-            _ if first == last => alloc::format!("compared with the known behaviour of {}", first.number()),
-            _ => alloc::format!("compared with the known behaviour of {} to {}", first.number(), last.number()),
+            Some(build) if self.seen().any(|seen| *seen == build) => {
+                "compared with its known behaviour".into()
+            }
+            _ if first == last => {
+                alloc::format!("compared with the known behaviour of {}", first.number())
+            }
+            _ => alloc::format!(
+                "compared with the known behaviour of {} to {}",
+                first.number(),
+                last.number()
+            ),
         }
     }
 
-    /// The build imitated by the reference runtime: its own, or the first recorded one of its version.
+    /// The build imitated by the reference runtime: its own, or the first recorded one of its
+    /// version.
     pub(in crate::conformance) fn model(self) -> Self {
         let recorded = match (self.family, self.version.map(|own| (own.major, own.minor))) {
             _ if self.patch.is_some() => self.patch,
@@ -194,13 +221,16 @@ impl Profile {
             (Family::CoreClr, Some((10, 0))) => Some(9),
             _ => self.seen().next().map(|build| build.patch),
         };
-        let newest = if self.is_seen() && self.version.is_none() { self.seen().last() } else { None };
-        let of = |build: &Build| Self::core_clr(build.major, build.minor).with_patch(build.patch).of_family(self.family);
+        let newest =
+            if self.is_seen() && self.version.is_none() { self.seen().last() } else { None };
+        let of = |build: &Build| {
+            Self::core_clr(build.major, build.minor).with_patch(build.patch).of_family(self.family)
+        };
         newest.map_or(Self { patch: recorded, ..self }, of)
     }
 
-    /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`. `None` if it was never
-    /// observed.
+    /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`.
+    /// `None` if it was never observed.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::conformance::known::Profile;
@@ -227,10 +257,12 @@ impl Default for Profile {
     }
 }
 
-/// The version of `10.0.9`, `3.1` or `10`, and the build if it is a release: `10.0.0-rc.1.25451.107` is not.
+/// The version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
+/// `10.0.0-rc.1.25451.107` is not.
 fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
     let release = text.split(['+', ' ']).next()?;
-    let (numbers, is_preview) = release.split_once('-').map_or((release, false), |(numbers, _)| (numbers, true));
+    let (numbers, is_preview) =
+        release.split_once('-').map_or((release, false), |(numbers, _)| (numbers, true));
     let mut numbers = numbers.split('.');
     let major = numbers.next()?.parse().ok()?;
     let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
@@ -268,7 +300,9 @@ impl fmt::Display for Profile {
         })?;
         match (self.version, self.patch) {
             (None, _) => Ok(()),
-            (Some(DotnetVersion { major, minor }), Some(patch)) => write!(f, "-{major}.{minor}.{patch}"),
+            (Some(DotnetVersion { major, minor }), Some(patch)) => {
+                write!(f, "-{major}.{minor}.{patch}")
+            }
             (Some(DotnetVersion { major, minor: 0 }), None) => write!(f, "-{major}"),
             (Some(DotnetVersion { major, minor }), None) => write!(f, "-{major}.{minor}"),
         }
@@ -288,7 +322,11 @@ pub struct UnknownProfile(String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict", self.0)
+        write!(
+            f,
+            "unknown profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict",
+            self.0
+        )
     }
 }
 

@@ -35,13 +35,19 @@ impl Recording {
 
     /// Reads the text of a file.
     pub(in crate::conformance) fn parse(text: &str) -> Result<Self, String> {
-        let File { build, outcomes, .. } = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let profile = Profile::of_recording(&build)
-            .ok_or_else(|| alloc::format!("unknown build {build}: expected net10.0.9 or aot9.0.20"))?;
+        let File { build, outcomes, .. } =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let profile = Profile::of_recording(&build).ok_or_else(|| {
+            alloc::format!("unknown build {build}: expected net10.0.9 or aot9.0.20")
+        })?;
         let read = |(case, text): (String, String)| match text.parse() {
             Ok(outcome) => Ok((case, outcome)),
             Err(text) => Err(alloc::format!("{case}: no outcome {text}")),
         };
-        Ok(Self { build, profile, outcomes: outcomes.into_iter().map(read).collect::<Result<_, _>>()? })
+        Ok(Self {
+            build,
+            profile,
+            outcomes: outcomes.into_iter().map(read).collect::<Result<_, _>>()?,
+        })
     }
 }

@@ -51,8 +51,8 @@ pub(in crate::conformance) enum Layer {
     Server,
     /// The platform's replacement for `CoreCLR`'s on Unix.
     Platform(Platform),
-    /// The program, its publishing, and its neighbouring files: any program of the row's builds may behave like this, and these
-    /// did.
+    /// The program, its publishing, and its neighbouring files: any program of the row's builds may
+    /// behave like this, and these did.
     Host(Builds),
 }
 
@@ -140,7 +140,8 @@ pub(in crate::conformance) enum Shape {
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
     NoDescriptor,
-    /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts contain the row's fact.
+    /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts
+    /// contain the row's fact.
     Told,
 }
 
@@ -272,32 +273,49 @@ impl Request {
         let request = Message::decode(wire).and_then(|message| message.request());
         let (reason, path) = match &request {
             Err(error) => {
-                let reason = RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };
+                let reason =
+                    RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };
                 (Some(reason), Some(error.path()))
             }
-            Ok(request) if request.command().since().is_none() => (Some(RefusalReason::UnknownCommand { command }), None),
+            Ok(request) if request.command().since().is_none() => {
+                (Some(RefusalReason::UnknownCommand { command }), None)
+            }
             Ok(request) => {
                 let limit = request.check_limits().err();
-                (limit.map(|limit| RefusalReason::OverLimit { kind: limit.kind(), offset: offset(limit.offset()) }), None)
+                (
+                    limit.map(|limit| RefusalReason::OverLimit {
+                        kind: limit.kind(),
+                        offset: offset(limit.offset()),
+                    }),
+                    None,
+                )
             }
         };
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
-        let has_surplus = needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
+        let has_surplus =
+            needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
         let variable = match &request {
             Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
             _ => Variable::Plain,
         };
         let dump = match &request {
-            Ok(AnyRequest::GenerateCoreDump(request)) => Some((&request.dump_name, request.dump_type, DumpFlags::NONE)),
-            Ok(AnyRequest::GenerateCoreDump2(request)) => Some((&request.dump_name, request.dump_type, request.flags)),
-            Ok(AnyRequest::GenerateCoreDump3(request)) => Some((&request.dump_name, request.dump_type, request.flags)),
+            Ok(AnyRequest::GenerateCoreDump(request)) => {
+                Some((&request.dump_name, request.dump_type, DumpFlags::NONE))
+            }
+            Ok(AnyRequest::GenerateCoreDump2(request)) => {
+                Some((&request.dump_name, request.dump_type, request.flags))
+            }
+            Ok(AnyRequest::GenerateCoreDump3(request)) => {
+                Some((&request.dump_name, request.dump_type, request.flags))
+            }
             _ => None,
         };
         let is_partial_dump = dump.is_some_and(|(_, dump_type, _)| dump_type != DumpType::FULL);
-        let wants_crash_report = dump.is_some_and(|(_, _, flags)| flags.0 & DumpFlags::CRASH_REPORT.0 != 0);
-        let has_foreign_dump_name = dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
-        let has_no_profiler_path =
-            matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
+        let wants_crash_report =
+            dump.is_some_and(|(_, _, flags)| flags.0 & DumpFlags::CRASH_REPORT.0 != 0);
+        let has_foreign_dump_name =
+            dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
+        let has_no_profiler_path = matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
         // A file named by a message of vectors or of a campaign does not exist.
         let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(_)));
         Self {
@@ -352,7 +370,9 @@ impl Row {
             Layer::Server => true,
             Layer::Host(_) => profile.family() == Family::CoreClr,
             Layer::Platform(Platform::NativeAot) => profile.family() == Family::NativeAot,
-            Layer::Platform(Platform::Windows) => cfg!(windows) && profile.family() == Family::CoreClr,
+            Layer::Platform(Platform::Windows) => {
+                cfg!(windows) && profile.family() == Family::CoreClr
+            }
         };
         is_there && profile.is_seen() && covers(self.builds, profile)
     }
@@ -375,19 +395,32 @@ impl Row {
         let Seen { answer, died, left_open, wrong } = *seen;
         let is_taken = match answer {
             Answer::Ok => true,
-            Answer::Error(hresult) => ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult),
+            Answer::Error(hresult) => {
+                ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
+            }
             _ => false,
         };
         let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit { .. }));
-        let is_answer = |hresult| if hresult == HResult::OK { answer == Answer::Ok } else { answer == Answer::Error(hresult) };
+        let is_answer = |hresult| {
+            if hresult == HResult::OK {
+                answer == Answer::Ok
+            } else {
+                answer == Answer::Error(hresult)
+            }
+        };
         self.when.fits(request)
             && match self.does {
                 Does::Dies => died,
                 // .NET 6 gives 0 as the code of an error (F-127).
-                Does::Refuses(hresult) => answer == Answer::Error(hresult) && !left_open && !died && !wrong,
+                Does::Refuses(hresult) => {
+                    answer == Answer::Error(hresult) && !left_open && !died && !wrong
+                }
                 Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
                 Does::Takes => {
-                    is_taken && (request.reason.is_some() || request.is_followed) && !wrong && !(is_over_limit && left_open)
+                    is_taken
+                        && (request.reason.is_some() || request.is_followed)
+                        && !wrong
+                        && !(is_over_limit && left_open)
                 }
                 Does::NoHeader => answer == Answer::NoHeader,
                 Does::Waits => answer == Answer::Nothing,
@@ -405,7 +438,9 @@ impl When {
             Commands::Set(set) => request.command.set == *set,
             Commands::One(command) => request.command == *command,
         };
-        (request.is_harmful || !self.harmful) && self.commands.iter().any(is_command) && self.shape.fits(request)
+        (request.is_harmful || !self.harmful)
+            && self.commands.iter().any(is_command)
+            && self.shape.fits(request)
     }
 }
 
@@ -417,45 +452,68 @@ impl Shape {
             _ => None,
         };
         let in_field = |field| request.path.is_some_and(|path| path.contains(field));
-        let is_cut = matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. }));
+        let is_cut = matches!(
+            malformed,
+            Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. })
+        );
         match self {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
-            Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })),
-            Self::Variable(variables) => request.reason.is_none() && variables.contains(&request.variable),
+            Self::Parsed => matches!(
+                request.reason,
+                None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })
+            ),
+            Self::Variable(variables) => {
+                request.reason.is_none() && variables.contains(&request.variable)
+            }
             Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
             Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
             Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
             Self::CrashReport => request.reason.is_none() && request.wants_crash_report,
-            Self::MissingHook => request.reason.is_none() && request.has_missing_hook && !request.is_suspended,
-            Self::MissingHookSuspended => request.reason.is_none() && request.has_missing_hook && request.is_suspended,
+            Self::MissingHook => {
+                request.reason.is_none() && request.has_missing_hook && !request.is_suspended
+            }
+            Self::MissingHookSuspended => {
+                request.reason.is_none() && request.has_missing_hook && request.is_suspended
+            }
             Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
             Self::NoPayload => malformed.is_some() && !request.has_payload,
             Self::BytesAfter => request.reason.is_none() && request.is_followed,
-            Self::OverRead => is_cut || matches!(malformed, Some(DecodeErrorKind::MissingTerminator { .. })),
-            Self::Count(least) => matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least),
+            Self::OverRead => {
+                is_cut || matches!(malformed, Some(DecodeErrorKind::MissingTerminator { .. }))
+            }
+            Self::Count(least) => {
+                matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least)
+            }
             Self::Surplus => request.reason.is_none() && request.has_surplus,
             Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
             Self::CutIn(field) => is_cut && in_field(field),
             Self::FilterCut => malformed.is_some_and(|kind| match kind {
                 DecodeErrorKind::UnexpectedEnd { .. } => in_field(Field::Filter),
                 // Not possible in a message, except in this one.
-                DecodeErrorKind::CountTooLarge { count, .. } if in_field(Field::Filter) => count <= MOST_IDS,
+                DecodeErrorKind::CountTooLarge { count, .. } if in_field(Field::Filter) => {
+                    count <= MOST_IDS
+                }
                 _ => fits_without_filters(kind),
             }),
             Self::Without(field) => {
-                matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { remaining: 0, .. })) && in_field(field)
+                matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { remaining: 0, .. }))
+                    && in_field(field)
             }
             Self::Beyond(limits) => {
                 let kind = match request.reason {
                     Some(Reason::OverLimit { kind, .. }) => Some(kind),
-                    Some(Reason::TooManyProviders { found, .. }) => Some(LimitKind::TooManyProviders(found)),
+                    Some(Reason::TooManyProviders { found, .. }) => {
+                        Some(LimitKind::TooManyProviders(found))
+                    }
                     _ => None,
                 };
-                kind.is_some_and(|kind| limits.iter().any(|limit| discriminant(limit) == discriminant(&kind)))
+                kind.is_some_and(|kind| {
+                    limits.iter().any(|limit| discriminant(limit) == discriminant(&kind))
+                })
             }
             Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
             Self::Told => false,
@@ -474,8 +532,8 @@ fn covers(builds: Builds, profile: Profile) -> bool {
 /// No message holds more event ids than that.
 const MOST_IDS: u32 = 16_384;
 
-/// Whether the rest of the payload holds this many providers only if they have no filter: a provider has at least 20 bytes, with a
-/// filter 25.
+/// Whether the rest of the payload holds this many providers only if they have no filter: a
+/// provider has at least 20 bytes, with a filter 25.
 fn fits_without_filters(kind: DecodeErrorKind) -> bool {
     let DecodeErrorKind::CountTooLarge { count, remaining } = kind else { return false };
     let bytes = |each: u32| count.saturating_mul(each);

@@ -1,8 +1,9 @@
 //! The table: one row for each known behaviour. The first matching row counts.
 
 use super::builds::{
-    Builds, NET3, NET3_TO_10, NET6, NET6_TO_9, NET6_TO_10, NET8, NET8_9_0_5_AND_10_0_12, NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10,
-    NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10, NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS,
+    Builds, NET3, NET3_TO_10, NET6, NET6_TO_9, NET6_TO_10, NET8, NET8_9_0_5_AND_10_0_12,
+    NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10,
+    NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS,
 };
 use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
 use crate::command::Command;
@@ -27,12 +28,14 @@ const STOP: &[Commands] = &[Commands::One(Command::STOP_TRACING)];
 const ATTACH: &[Commands] = &[Commands::One(Command::ATTACH_PROFILER)];
 const SET_VARIABLE: &[Commands] = &[Commands::One(Command::SET_ENVIRONMENT_VARIABLE)];
 const HOOK: &[Commands] = &[Commands::One(Command::APPLY_STARTUP_HOOK)];
-const PERF_MAPS: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP), Commands::One(Command::DISABLE_PERF_MAP)];
+const PERF_MAPS: &[Commands] =
+    &[Commands::One(Command::ENABLE_PERF_MAP), Commands::One(Command::DISABLE_PERF_MAP)];
 const ENVIRONMENT: &[Commands] = &[Commands::One(Command::PROCESS_ENVIRONMENT)];
 const DUMP: &[Commands] = &[Commands::One(Command::GENERATE_CORE_DUMP)];
 const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
 
-/// With this count of event ids .NET 10 reads on until it crashes, and with sixteen times as many it fills memory until it crashes.
+/// With this count of event ids .NET 10 reads on until it crashes, and with sixteen times as many
+/// it fills memory until it crashes.
 const TOO_MANY_IDS: u32 = 0x0400_0000;
 const DOUBLED: &str = "the count is doubled in 32 bits, or ignored";
 const READS_ON: &str = "the runtime ignores the end of the payload";
@@ -41,31 +44,69 @@ const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
 /// Names that no libc accepts.
 const ODD_NAMES: &[Variable] = &[Variable::NoName, Variable::EqualsFirst, Variable::EqualsWithin];
 const DIES: &str = "the runtime dies";
-const WAITS: &str = "the runtime treats it as a session with user_events, and waits for the descriptor";
+const WAITS: &str =
+    "the runtime treats it as a session with user_events, and waits for the descriptor";
 
 /// A row of the server, common to all families.
-const fn server(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
-    Row { fact, layer: Layer::Server, builds, when, does, text, fault: false, evidence: Evidence::Recorded }
+const fn server(
+    fact: &'static str,
+    builds: Builds,
+    when: When,
+    does: Does,
+    text: &'static str,
+) -> Row {
+    Row {
+        fact,
+        layer: Layer::Server,
+        builds,
+        when,
+        does,
+        text,
+        fault: false,
+        evidence: Evidence::Recorded,
+    }
 }
 
 /// A row of programs: any of these builds may behave like this, and `programs` did.
-const fn host(fact: &'static str, builds: Builds, programs: Builds, when: When, does: Does, text: &'static str) -> Row {
+const fn host(
+    fact: &'static str,
+    builds: Builds,
+    programs: Builds,
+    when: When,
+    does: Does,
+    text: &'static str,
+) -> Row {
     Row { layer: Layer::Host(programs), ..server(fact, builds, when, does, text) }
 }
 
 /// A row of `NativeAOT`.
-const fn native_aot(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
+const fn native_aot(
+    fact: &'static str,
+    builds: Builds,
+    when: When,
+    does: Does,
+    text: &'static str,
+) -> Row {
     Row { layer: Layer::Platform(Platform::NativeAot), ..server(fact, builds, when, does, text) }
 }
 
 /// The same for a valid request.
-const fn fault_of_native_aot(fact: &'static str, builds: Builds, when: When, does: Does, text: &'static str) -> Row {
+const fn fault_of_native_aot(
+    fact: &'static str,
+    builds: Builds,
+    when: When,
+    does: Does,
+    text: &'static str,
+) -> Row {
     Row { fault: true, ..native_aot(fact, builds, when, does, text) }
 }
 
 /// A row of Windows.
 const fn windows(fact: &'static str, when: When, does: Does, text: &'static str) -> Row {
-    let row = Row { layer: Layer::Platform(Platform::Windows), ..server(fact, NET6_TO_10, when, does, text) };
+    let row = Row {
+        layer: Layer::Platform(Platform::Windows),
+        ..server(fact, NET6_TO_10, when, does, text)
+    };
     row.shown_by("tests/live/windows_server.py")
 }
 
@@ -176,7 +217,12 @@ pub(super) static TABLE: &[Row] = &[
         "a header or a payload must arrive in one piece",
     ),
     windows("F-72", when(ENABLE_PERF_MAP, Shape::NoPayload), Does::Dies, DIES),
-    windows("F-126", when(PERF_MAPS, Shape::Any), Does::Refuses(HResult::NOT_SUPPORTED), "Windows has no perf maps"),
+    windows(
+        "F-126",
+        when(PERF_MAPS, Shape::Any),
+        Does::Refuses(HResult::NOT_SUPPORTED),
+        "Windows has no perf maps",
+    ),
     windows(
         "P-41",
         when(SET_VARIABLE, Shape::Beyond(&[LimitKind::AbsentName])),
@@ -238,7 +284,14 @@ pub(super) static TABLE: &[Row] = &[
         Does::LeavesOpen(HResult::OK),
         "a child that does not end keeps the connection open",
     ),
-    host("P-6", NET8_TO_10, NET9_0_5, when(DUMPS, Shape::Right), Does::Refuses(HResult::FAIL), "its createdump is not executable"),
+    host(
+        "P-6",
+        NET8_TO_10,
+        NET9_0_5,
+        when(DUMPS, Shape::Right),
+        Does::Refuses(HResult::FAIL),
+        "its createdump is not executable",
+    ),
     host(
         "P-31",
         NET8_TO_10,
@@ -299,21 +352,55 @@ pub(super) static TABLE: &[Row] = &[
     )
     .shown_by("tests/live/startup_hook.py"),
     // The server: deaths
-    server("F-72", NET6_TO_10, when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload), Does::Dies, DIES),
-    server("F-72", NET10, when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)), Does::Dies, DIES),
-    server("F-72", NET10, when(TRACING, Shape::Without(Field::DefaultTracepointName)), Does::Dies, DIES),
-    server("F-72", NET3_TO_10, when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])), Does::Dies, DIES),
     server(
         "F-72",
-        NET6_TO_9,
-        when(ALL, Shape::Beyond(&[LimitKind::ZeroBuffer, LimitKind::UnknownFormat(0), LimitKind::TooManyProviders(0)])),
+        NET6_TO_10,
+        when(&[Commands::AllBut(&[Command::STOP_TRACING])], Shape::NoPayload),
         Does::Dies,
         DIES,
     ),
     server(
         "F-72",
         NET10,
-        when(ALL, Shape::Beyond(&[LimitKind::DuplicateEventId(0), LimitKind::TracepointNameTooLong(0)])),
+        when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)),
+        Does::Dies,
+        DIES,
+    ),
+    server(
+        "F-72",
+        NET10,
+        when(TRACING, Shape::Without(Field::DefaultTracepointName)),
+        Does::Dies,
+        DIES,
+    ),
+    server(
+        "F-72",
+        NET3_TO_10,
+        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        Does::Dies,
+        DIES,
+    ),
+    server(
+        "F-72",
+        NET6_TO_9,
+        when(
+            ALL,
+            Shape::Beyond(&[
+                LimitKind::ZeroBuffer,
+                LimitKind::UnknownFormat(0),
+                LimitKind::TooManyProviders(0),
+            ]),
+        ),
+        Does::Dies,
+        DIES,
+    ),
+    server(
+        "F-72",
+        NET10,
+        when(
+            ALL,
+            Shape::Beyond(&[LimitKind::DuplicateEventId(0), LimitKind::TracepointNameTooLong(0)]),
+        ),
         Does::Dies,
         DIES,
     ),
@@ -355,7 +442,13 @@ pub(super) static TABLE: &[Row] = &[
         Does::NoHeader,
         "bytes without a header: the payload, and memory of the runtime after it",
     ),
-    server("F-70", NET6_TO_10, when(ALL, Shape::BytesAfter), Does::Takes, "bytes after the message are not read"),
+    server(
+        "F-70",
+        NET6_TO_10,
+        when(ALL, Shape::BytesAfter),
+        Does::Takes,
+        "bytes after the message are not read",
+    ),
     server(
         "F-73",
         NET10,
@@ -386,7 +479,13 @@ pub(super) static TABLE: &[Row] = &[
     ),
     server("F-8", NET6_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, DOUBLED),
     server("F-7", NET6_TO_10, harmful(ALL_BUT_ATTACH, Shape::OverRead), Does::Takes, READS_ON),
-    server("F-8", NET3, harmful(SESSIONS, Shape::CountIn(Field::Arguments, 0)), Does::Takes, DOUBLED),
+    server(
+        "F-8",
+        NET3,
+        harmful(SESSIONS, Shape::CountIn(Field::Arguments, 0)),
+        Does::Takes,
+        DOUBLED,
+    ),
     server("F-7", NET3, harmful(SESSIONS, Shape::CutIn(Field::Arguments)), Does::Takes, READS_ON),
     server("F-7", NET3, harmful(STOP, Shape::OverRead), Does::Takes, READS_ON),
     server("F-8", NET10, harmful(SESSIONS, Shape::Count(0)), Does::Waits, WAITS),
@@ -414,9 +513,21 @@ pub(super) static TABLE: &[Row] = &[
         "the connection is left open",
     ),
     // What no request shows
-    server("F-59", NET10, TOLD, Does::Takes, "empty fields and unknown tags of a port are ignored, and the rest is used")
-        .shown_by("tests/live/ports.py"),
-    server("P-13", PATH_TOO_LONG_HOLDS, TOLD, Does::Waits, "a suspending port whose path is too long blocks the start forever"),
+    server(
+        "F-59",
+        NET10,
+        TOLD,
+        Does::Takes,
+        "empty fields and unknown tags of a port are ignored, and the rest is used",
+    )
+    .shown_by("tests/live/ports.py"),
+    server(
+        "P-13",
+        PATH_TOO_LONG_HOLDS,
+        TOLD,
+        Does::Waits,
+        "a suspending port whose path is too long blocks the start forever",
+    ),
     native_aot(
         "F-104",
         NET8_AND_9,
@@ -424,7 +535,13 @@ pub(super) static TABLE: &[Row] = &[
         Does::Pretends,
         "there is no rundown, so stopping an idle program has nothing to wait for",
     ),
-    native_aot("F-106", NET8_AND_9, TOLD, Does::Pretends, "a value other than plain hexadecimal digits suspends nothing"),
+    native_aot(
+        "F-106",
+        NET8_AND_9,
+        TOLD,
+        Does::Pretends,
+        "a value other than plain hexadecimal digits suspends nothing",
+    ),
     native_aot(
         "F-107",
         NET8_AND_9,
@@ -432,8 +549,34 @@ pub(super) static TABLE: &[Row] = &[
         Does::Pretends,
         "of the variables that disable the server, only `DOTNET_EnableDiagnostics` in plain digits is read",
     ),
-    native_aot("F-97", NET8_AND_9, TOLD, Does::Pretends, "a truncated character at the end of an entry is dropped"),
-    native_aot("F-109", NET8_AND_9, TOLD, Does::LeavesSocket, "a signal leaves the socket file, unless the program handles it"),
-    host("P-49", NET10, NET10, TOLD, Does::LeavesSocket, "SIGTERM leaves the socket file, unless the program handles it"),
-    host("P-50", NET8_AND_9, NET8_AND_9, TOLD, Does::Waits, "SIGTERM does not end a suspended runtime"),
+    native_aot(
+        "F-97",
+        NET8_AND_9,
+        TOLD,
+        Does::Pretends,
+        "a truncated character at the end of an entry is dropped",
+    ),
+    native_aot(
+        "F-109",
+        NET8_AND_9,
+        TOLD,
+        Does::LeavesSocket,
+        "a signal leaves the socket file, unless the program handles it",
+    ),
+    host(
+        "P-49",
+        NET10,
+        NET10,
+        TOLD,
+        Does::LeavesSocket,
+        "SIGTERM leaves the socket file, unless the program handles it",
+    ),
+    host(
+        "P-50",
+        NET8_AND_9,
+        NET8_AND_9,
+        TOLD,
+        Does::Waits,
+        "SIGTERM does not end a suspended runtime",
+    ),
 ];

@@ -33,9 +33,12 @@ fn script_deviation_has_row_with_same_fact() {
             let Plays::Client(part) = &script.plays else { continue };
             for deviation in &part.deviations {
                 // Rows of Windows apply only there.
-                for name in deviation.on.iter().filter(|name| cfg!(windows) || !name.starts_with("win-")) {
+                for name in
+                    deviation.on.iter().filter(|name| cfg!(windows) || !name.starts_with("win-"))
+                {
                     if deviation::row_of(profile(name), script, deviation).is_none() {
-                        missing.push(format!("{file}/{} on {name}: {}", script.name, deviation.fact));
+                        missing
+                            .push(format!("{file}/{} on {name}: {}", script.name, deviation.fact));
                     }
                     found += 1;
                 }
@@ -50,11 +53,19 @@ fn script_deviation_has_row_with_same_fact() {
 fn script_deviation_follows_table_of_build() {
     let files = named_script_files().unwrap();
     let script = |name: &str| {
-        files.iter().flat_map(|(_, file)| &file.scripts).find(|script| script.name == name).unwrap_or_else(|| panic!("no {name}"))
+        files
+            .iter()
+            .flat_map(|(_, file)| &file.scripts)
+            .find(|script| script.name == name)
+            .unwrap_or_else(|| panic!("no {name}"))
     };
     let fact = |name: &str, script_name: &str| {
         let profile: Profile = name.parse().unwrap();
-        ways_of(profile, script(script_name)).first().copied().flatten().map(|deviation| deviation.fact.as_str())
+        ways_of(profile, script(script_name))
+            .first()
+            .copied()
+            .flatten()
+            .map(|deviation| deviation.fact.as_str())
     };
     for (name, path_too_long, suspends) in [
         ("coreclr-8.0.0", Some("P-13"), None),
@@ -74,7 +85,8 @@ fn script_deviation_follows_table_of_build() {
         ("mono", None, None),
         ("strict", None, None),
     ] {
-        let found = (fact(name, "port-with-a-path-too-long"), fact(name, "default-port-suspend-false"));
+        let found =
+            (fact(name, "port-with-a-path-too-long"), fact(name, "default-port-suspend-false"));
         assert_eq!(found, (path_too_long, suspends), "{name}");
     }
 }
@@ -84,7 +96,9 @@ fn vector_acceptable_on_build_has_row() {
     let mut missing = Vec::new();
     let mut names = 0;
     for file in files().unwrap() {
-        for (group, test) in file.groups.iter().flat_map(|group| group.tests.iter().map(move |test| (group, test))) {
+        for (group, test) in
+            file.groups.iter().flat_map(|group| group.tests.iter().map(move |test| (group, test)))
+        {
             for name in &test.acceptable_on {
                 names += 1;
                 let is_there = match group.kind {
@@ -96,10 +110,12 @@ fn vector_acceptable_on_build_has_row() {
                         rows_of(name).any(|row| row.does == Does::Takes && row.when.fits(&request))
                     }
                     // A filter, or a provider that has one.
-                    Type::EventFilter | Type::StreamingProviderConfig => {
-                        rows_of(name).any(|row| row.does == Does::Takes && matches!(row.when.shape, Shape::FilterCut))
-                    }
-                    _ => rows_of(name).any(|row| row.does == Does::Takes && matches!(row.when.shape, Shape::Told)),
+                    Type::EventFilter | Type::StreamingProviderConfig => rows_of(name).any(|row| {
+                        row.does == Does::Takes && matches!(row.when.shape, Shape::FilterCut)
+                    }),
+                    _ => rows_of(name).any(|row| {
+                        row.does == Does::Takes && matches!(row.when.shape, Shape::Told)
+                    }),
                 };
                 if !is_there {
                     missing.push(format!("{} on {name} ({})", test.tc_id, group.name));
@@ -110,37 +126,54 @@ fn vector_acceptable_on_build_has_row() {
     assert!(names > 30 && missing.is_empty(), "{names}, without a row: {missing:?}");
 }
 
-/// If a row accepts a request whatever memory contains, the vectors call it acceptable on that build. Requests that read memory are
-/// marked as harmful, and may go either way.
+/// If a row accepts a request whatever memory contains, the vectors call it acceptable on that
+/// build. Requests that read memory are marked as harmful, and may go either way.
 #[test]
 fn row_accepting_request_has_acceptable_vector() {
     let (mut seen, mut contradictions) = (0, Vec::new());
     for file in files().unwrap() {
-        for group in file.groups.iter().filter(|group| group.kind == Type::Request && group.direction == Some(From::Client)) {
-            let Some(command) = group.command.as_deref().and_then(|name| name.parse::<Command>().ok()) else { continue };
+        for group in file
+            .groups
+            .iter()
+            .filter(|group| group.kind == Type::Request && group.direction == Some(From::Client))
+        {
+            let Some(command) =
+                group.command.as_deref().and_then(|name| name.parse::<Command>().ok())
+            else {
+                continue;
+            };
             for test in &group.tests {
                 let Some(wire) = &test.wire else { continue };
                 let request = Request::of(command, wire);
                 for build in RECORDED {
-                    let takes = rows_of(build).any(|row| row.does == Does::Takes && row.when.fits(&request));
+                    let takes = rows_of(build)
+                        .any(|row| row.does == Does::Takes && row.when.fits(&request));
                     if profile(build).knows(command) && takes {
                         seen += 1;
                         if !test.acceptable_on.iter().any(|name| name == build) {
-                            contradictions.push(format!("{} on {build}: {}", test.tc_id, test.comment));
+                            contradictions
+                                .push(format!("{} on {build}: {}", test.tc_id, test.comment));
                         }
                     }
                 }
             }
         }
     }
-    assert!(seen > 5 && contradictions.is_empty(), "{seen}, and not acceptable: {}", contradictions.join("\n"));
+    assert!(
+        seen > 5 && contradictions.is_empty(),
+        "{seen}, and not acceptable: {}",
+        contradictions.join("\n")
+    );
 }
 
 #[test]
 fn row_has_fact_builds_and_text() {
     for row in TABLE {
         let number = row.fact.strip_prefix("F-").or_else(|| row.fact.strip_prefix("P-")).unwrap();
-        assert!(number.parse::<u8>().is_ok() && !row.text.is_empty() && !row.builds.is_empty(), "{row:?}");
+        assert!(
+            number.parse::<u8>().is_ok() && !row.text.is_empty() && !row.builds.is_empty(),
+            "{row:?}"
+        );
     }
 }
 
@@ -151,7 +184,8 @@ fn fact(profile: Profile, command: Command, answer: Answer) -> Option<&'static s
 
 #[test]
 fn native_aot_missing_commands_are_known_by_fact() {
-    let (lacks, unknown) = (Answer::Error(HResult::NOT_SUPPORTED), Answer::Error(HResult::UNKNOWN_COMMAND));
+    let (lacks, unknown) =
+        (Answer::Error(HResult::NOT_SUPPORTED), Answer::Error(HResult::UNKNOWN_COMMAND));
     for (command, known) in [
         (Command::ATTACH_PROFILER, Some("F-91")),
         (Command::STARTUP_PROFILER, Some("F-91")),
@@ -167,8 +201,11 @@ fn native_aot_missing_commands_are_known_by_fact() {
             // It says so by no other error.
             assert_eq!(fact(profile, command, unknown), None, "{profile}: {command}");
         }
-        // Source code of Mono that was read excuses nothing, and what was never observed has no row.
-        for profile in [Profile::STRICT, Profile::CORECLR_10, Profile::MONO, Profile::native_aot(10)] {
+        // Source code of Mono that was read excuses nothing, and what was never observed has no
+        // row.
+        for profile in
+            [Profile::STRICT, Profile::CORECLR_10, Profile::MONO, Profile::native_aot(10)]
+        {
             assert_eq!(fact(profile, command, lacks), None, "{profile}: {command}");
         }
     }
@@ -194,10 +231,21 @@ fn native_aot_faults_are_known_and_still_fail() {
         Request::of(Command::SET_ENVIRONMENT_VARIABLE, &[head, payload].concat())
     };
     let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
-    let refused = |code| Seen { answer: Answer::Error(HResult(code)), died: false, left_open: false, wrong: false };
-    let known = |profile, request: &Request, seen| explain(profile, request, &seen).map(|row| (row.fact, row.fault));
-    let (delete, set_a, empty, equals) =
-        (set(&[0x41], None), set(&[0x41], Some(&[0x42])), set(&[], Some(&[0x42])), set(&[0x41, 0x3d], Some(&[0x42])));
+    let refused = |code| Seen {
+        answer: Answer::Error(HResult(code)),
+        died: false,
+        left_open: false,
+        wrong: false,
+    };
+    let known = |profile, request: &Request, seen| {
+        explain(profile, request, &seen).map(|row| (row.fact, row.fault))
+    };
+    let (delete, set_a, empty, equals) = (
+        set(&[0x41], None),
+        set(&[0x41], Some(&[0x42])),
+        set(&[], Some(&[0x42])),
+        set(&[0x41, 0x3d], Some(&[0x42])),
+    );
     for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
         assert_eq!(known(profile, &delete, died), Some(("F-95", true)));
         assert_eq!(known(profile, &set_a, died), None);
@@ -218,16 +266,29 @@ fn native_aot_faults_are_known_and_still_fail() {
 fn platform_row_replaces_server_row() {
     let request = Request {
         has_payload: false,
-        ..Request::refused(Command::ATTACH_PROFILER, RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER })
+        ..Request::refused(
+            Command::ATTACH_PROFILER,
+            RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER },
+        )
     };
-    let left_open = Seen { answer: Answer::Error(HResult::UNKNOWN_COMMAND), died: false, left_open: true, wrong: false };
+    let left_open = Seen {
+        answer: Answer::Error(HResult::UNKNOWN_COMMAND),
+        died: false,
+        left_open: true,
+        wrong: false,
+    };
     let fact = |profile| explain(profile, &request, &left_open).map(|row| row.fact);
     assert_eq!((fact(Profile::CORECLR_9), fact(Profile::NATIVE_AOT_9)), (Some("F-74"), None));
-    let session =
-        Request::refused(Command::COLLECT_TRACING2, RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 20 });
+    let session = Request::refused(
+        Command::COLLECT_TRACING2,
+        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 20 },
+    );
     let left_open = Seen { answer: Answer::Error(HResult::BAD_ENCODING), ..left_open };
     let fact = |profile| explain(profile, &session, &left_open).map(|row| row.fact);
-    assert_eq!([Profile::CORECLR_9, Profile::NATIVE_AOT_9, Profile::NATIVE_AOT_8].map(fact), [Some("F-74"), Some("F-74"), None]);
+    assert_eq!(
+        [Profile::CORECLR_9, Profile::NATIVE_AOT_9, Profile::NATIVE_AOT_8].map(fact),
+        [Some("F-74"), Some("F-74"), None]
+    );
 }
 
 #[test]
@@ -235,28 +296,56 @@ fn pipe_rows_apply_only_on_windows() {
     let there = |known: &'static str| cfg!(windows).then_some(known);
     let absent = |profile| {
         let reason = RefusalReason::OverLimit { kind: LimitKind::AbsentName, offset: 20 };
-        let seen = Seen { answer: Answer::Error(HResult::ENVVAR_NOT_FOUND), died: false, left_open: false, wrong: false };
-        explain(profile, &Request::refused(Command::SET_ENVIRONMENT_VARIABLE, reason), &seen).map(|row| row.fact)
+        let seen = Seen {
+            answer: Answer::Error(HResult::ENVVAR_NOT_FOUND),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
+        explain(profile, &Request::refused(Command::SET_ENVIRONMENT_VARIABLE, reason), &seen)
+            .map(|row| row.fact)
     };
     assert_eq!((absent(Profile::CORECLR_10), absent(Profile::STRICT)), (there("P-41"), None));
     let lacks = |command| fact(Profile::CORECLR_10, command, Answer::Error(HResult::NOT_SUPPORTED));
-    assert_eq!((lacks(Command::ENABLE_PERF_MAP), lacks(Command::RESUME_RUNTIME)), (there("F-126"), None));
+    assert_eq!(
+        (lacks(Command::ENABLE_PERF_MAP), lacks(Command::RESUME_RUNTIME)),
+        (there("F-126"), None)
+    );
     let in_pieces = |profile| {
         let request = Request { in_pieces: true, ..Request::right(Command::RESUME_RUNTIME) };
-        let seen = Seen { answer: Answer::Error(HResult::BAD_ENCODING), died: false, left_open: false, wrong: false };
+        let seen = Seen {
+            answer: Answer::Error(HResult::BAD_ENCODING),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
         explain(profile, &request, &seen).map(|row| row.fact)
     };
     assert_eq!((in_pieces(Profile::CORECLR_10), in_pieces(Profile::MONO)), (there("P-39"), None));
     // An ASCII name is in every code page.
     let dump = |build: &str, wire: &[u8]| {
-        let seen = Seen { answer: Answer::Error(HResult::OK), died: false, left_open: false, wrong: false };
+        let seen = Seen {
+            answer: Answer::Error(HResult::OK),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
         let profile = build.parse().unwrap();
-        explain(profile, &Request::of(Command::GENERATE_CORE_DUMP, wire), &seen).map(|row| (row.fact, row.fault))
+        explain(profile, &Request::of(Command::GENERATE_CORE_DUMP, wire), &seen)
+            .map(|row| (row.fact, row.fault))
     };
     let named = |unit: &[u8; 2]| {
-        [b"DOTNET_IPC_V1\0\x24\0\x01\x01\0\0\x02\0\0\0", unit.as_slice(), &[0, 0, 4, 0, 0, 0, 0, 0, 0, 0]].concat()
+        [
+            b"DOTNET_IPC_V1\0\x24\0\x01\x01\0\0\x02\0\0\0",
+            unit.as_slice(),
+            &[0, 0, 4, 0, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat()
     };
-    assert_eq!(dump("coreclr-6.0.13", &named(&[0x34, 0x04])), cfg!(windows).then_some(("F-127", true)));
+    assert_eq!(
+        dump("coreclr-6.0.13", &named(&[0x34, 0x04])),
+        cfg!(windows).then_some(("F-127", true))
+    );
     assert_eq!(dump("coreclr-6.0.13", &named(b"d\0")), None);
     assert_eq!(dump("coreclr-8.0.31", &named(&[0x34, 0x04])), None);
     // 3.1 does this on every system.
@@ -280,21 +369,45 @@ fn deaths_depend_on_version() {
         Profile::STRICT,
     ];
     for (reason, command, of) in [
-        (over(LimitKind::ZeroBuffer), Command::COLLECT_TRACING2, [false, true, true, false, false, false, false]),
-        (over(LimitKind::TooManyProviders(1001)), Command::COLLECT_TRACING2, [false, true, true, false, false, false, false]),
-        (over(LimitKind::DuplicateEventId(7)), Command::COLLECT_TRACING5, [false, false, false, true, false, false, false]),
-        (over(LimitKind::AbsentName), Command::GENERATE_CORE_DUMP, [true, true, true, true, false, false, false]),
+        (
+            over(LimitKind::ZeroBuffer),
+            Command::COLLECT_TRACING2,
+            [false, true, true, false, false, false, false],
+        ),
+        (
+            over(LimitKind::TooManyProviders(1001)),
+            Command::COLLECT_TRACING2,
+            [false, true, true, false, false, false, false],
+        ),
+        (
+            over(LimitKind::DuplicateEventId(7)),
+            Command::COLLECT_TRACING5,
+            [false, false, false, true, false, false, false],
+        ),
+        (
+            over(LimitKind::AbsentName),
+            Command::GENERATE_CORE_DUMP,
+            [true, true, true, true, false, false, false],
+        ),
         (over(LimitKind::AbsentName), Command::SET_ENVIRONMENT_VARIABLE, [false; 7]),
     ] {
-        assert_eq!(profiles.map(|profile| dies(profile, command, reason, true)), of, "{command} {reason}");
+        assert_eq!(
+            profiles.map(|profile| dies(profile, command, reason, true)),
+            of,
+            "{command} {reason}"
+        );
     }
 }
 
-/// P-2, P-6 and P-30 depend on how a program was published: any may behave like this, and the reference runtime imitates its model.
+/// P-2, P-6 and P-30 depend on how a program was published: any may behave like this, and the
+/// reference runtime imitates its model.
 #[test]
 fn program_facts_are_imitated_only_by_their_builds() {
     let builds = ["net8.0.30", "net9.0.5", "net9.0.7", "net10.0.9", "net10.0.12"];
-    let done = |fact: &'static str| builds.map(|build| TABLE.iter().any(|row| row.fact == fact && row.is_done_by(profile(build))));
+    let done = |fact: &'static str| {
+        builds
+            .map(|build| TABLE.iter().any(|row| row.fact == fact && row.is_done_by(profile(build))))
+    };
     assert_eq!(done("P-30"), [true, false, true, false, false]);
     assert_eq!(done("P-2"), [true, true, false, false, true]);
     assert_eq!(done("P-6"), [false, true, false, false, false]);

@@ -29,7 +29,9 @@ impl Background {
     ) -> io::Result<Self> {
         let state = Arc::new((Mutex::new(Drained::default()), Condvar::new()));
         let shared = state.clone();
-        let thread = thread::Builder::new().name("drain".to_owned()).spawn(move || read_to_the_end(read, &shared))?;
+        let thread = thread::Builder::new()
+            .name("drain".to_owned())
+            .spawn(move || read_to_the_end(read, &shared))?;
         Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
     }
 

@@ -44,17 +44,26 @@ pub(super) fn of_reply(
     came: &[u8],
     captures: &Captures,
 ) -> Vec<FieldDifference> {
-    let mut sent = transcript.0.iter().filter(|one| one.connection == on && one.direction == TurnDirection::Sent);
+    let mut sent = transcript
+        .0
+        .iter()
+        .filter(|one| one.connection == on && one.direction == TurnDirection::Sent);
     let Some(request) = sent.next() else { return Vec::new() };
     let command = Message::decode_prefix(&request.bytes).ok().map(|(message, _)| message.command);
     differences(command, &pattern.filled_from(came, captures), came)
 }
 
-/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either is not a message.
+/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either
+/// is not a message.
 fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
     let (Some(expected), Some(found)) = (kind(wanted), kind(came)) else { return Vec::new() };
-    if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_))) {
-        return Vec::from([FieldDifference { field: "the reply".into(), found: found.text(), expected: expected.text() }]);
+    if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_)))
+    {
+        return Vec::from([FieldDifference {
+            field: "the reply".into(),
+            found: found.text(),
+            expected: expected.text(),
+        }]);
     }
     let subject = Subject { kind: Type::Reply, command, from_server: true };
     let (expected, found) = (subject.annotate(wanted), subject.annotate(came));
@@ -67,7 +76,11 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
             continue;
         }
         let [found_text, expected_text] = [text(came, found), text(wanted, expected)];
-        differences.push(FieldDifference { field: found.field.clone(), found: found_text, expected: expected_text });
+        differences.push(FieldDifference {
+            field: found.field.clone(),
+            found: found_text,
+            expected: expected_text,
+        });
         if expected.len != found.len {
             // It shifts everything that follows.
             break;
@@ -127,19 +140,44 @@ mod tests {
     use alloc::string::ToString;
 
     fn told(command: Command, wanted: &str, came: &str) -> Vec<String> {
-        let bytes = |text: &str| [b"DOTNET_IPC_V1\0".to_vec(), hex::decode(text.replace(' ', "")).unwrap()].concat();
-        differences(Some(command), &bytes(wanted), &bytes(came)).iter().map(ToString::to_string).collect()
+        let bytes = |text: &str| {
+            [b"DOTNET_IPC_V1\0".to_vec(), hex::decode(text.replace(' ', "")).unwrap()].concat()
+        };
+        differences(Some(command), &bytes(wanted), &bytes(came))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn difference_in_code_or_id_names_field() {
-        let refused = told(Command::PROCESS_INFO, "1800 ffff 0000 84131380", "1800 ffff 0000 85131380");
-        assert_eq!(refused, ["hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING"]);
-        let stopped = told(Command::STOP_TRACING, "1c00 ff00 0000 0700000000000000", "1c00 ff00 0000 0100000000000000");
+        let refused =
+            told(Command::PROCESS_INFO, "1800 ffff 0000 84131380", "1800 ffff 0000 85131380");
+        assert_eq!(
+            refused,
+            [
+                "hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING"
+            ]
+        );
+        let stopped = told(
+            Command::STOP_TRACING,
+            "1c00 ff00 0000 0700000000000000",
+            "1c00 ff00 0000 0100000000000000",
+        );
         assert_eq!(stopped, ["sessionId is 1, expected 7"]);
-        assert_eq!(told(Command::STOP_TRACING, "1c00 ff00 0000", "1e00 ff00 0000"), ["size is 30, expected 28"]);
-        let other = told(Command::STOP_TRACING, "1c00 ff00 0000 0700000000000000", "1800 ffff 0000 84131380");
-        assert_eq!(other, ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"]);
+        assert_eq!(
+            told(Command::STOP_TRACING, "1c00 ff00 0000", "1e00 ff00 0000"),
+            ["size is 30, expected 28"]
+        );
+        let other = told(
+            Command::STOP_TRACING,
+            "1c00 ff00 0000 0700000000000000",
+            "1800 ffff 0000 84131380",
+        );
+        assert_eq!(
+            other,
+            ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"]
+        );
     }
 
     #[test]

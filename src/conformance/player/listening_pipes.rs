@@ -25,7 +25,10 @@ impl Listening {
     }
 
     /// The next connection; `None` on a timeout.
-    pub(super) fn accept(&mut self, until: &Until<'_>) -> Result<Option<PipeTransport>, PlayerError> {
+    pub(super) fn accept(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<PipeTransport>, PlayerError> {
         if let Some(called) = self.called.take() {
             return Ok(Some(called));
         }
@@ -74,7 +77,9 @@ impl Ports {
         // The previous one is closed first: two with one name cannot be new.
         *now = None;
         if listening {
-            *now = Some(Listening::bind(pipe).map_err(|error| PlayerError::differs(error.to_string()))?);
+            *now = Some(
+                Listening::bind(pipe).map_err(|error| PlayerError::differs(error.to_string()))?,
+            );
         }
         Ok(())
     }

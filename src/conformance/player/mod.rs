@@ -1,7 +1,7 @@
 //! Play the steps of an exchange script against the side under test.
 //!
-//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on Windows, `PipeNetwork` have real
-//! ones.
+//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on
+//! Windows, `PipeNetwork` have real ones.
 
 //! # Example
 //!
@@ -67,8 +67,8 @@ use core::{fmt, time::Duration};
 
 use crate::exchange::End;
 use crate::vectors::script::{
-    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
-    Step,
+    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind,
+    Life, Pattern, Presence, Send, Step,
 };
 
 /// How long the player waits after a piece of a size given by the script.
@@ -153,7 +153,9 @@ impl core::error::Error for Failure {}
 
 impl fmt::Debug for Player<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Player").field("connections", &self.connections.keys()).finish_non_exhaustive()
+        f.debug_struct("Player")
+            .field("connections", &self.connections.keys())
+            .finish_non_exhaustive()
     }
 }
 
@@ -161,16 +163,31 @@ impl<'n> Player<'n> {
     /// `within` is the default time limit of a step.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
         let (captures, connections, quiet) = (Captures::new(), BTreeMap::new(), BTreeMap::new());
-        Self { network, within, captures, connections, transcript: Transcript::default(), quiet, closed: BTreeSet::new() }
+        Self {
+            network,
+            within,
+            captures,
+            connections,
+            transcript: Transcript::default(),
+            quiet,
+            closed: BTreeSet::new(),
+        }
     }
 
     /// Plays all of `steps`. Connections stay open until [`Player::close_all`].
     ///
     /// # Errors
-    /// The first failed step. If the network does not support a step ([`Network::lacks`]), it is that step with
-    /// [`PlayerError::Unavailable`], and nothing was played.
-    pub fn play<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>) -> Result<(), Failure> {
-        let failure = |step: usize, text: &Step, trouble: PlayerError| Failure { step, text: text.in_words(), trouble };
+    /// The first failed step. If the network does not support a step ([`Network::lacks`]), it is
+    /// that step with [`PlayerError::Unavailable`], and nothing was played.
+    pub fn play<'s>(
+        &mut self,
+        steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>,
+    ) -> Result<(), Failure> {
+        let failure = |step: usize, text: &Step, trouble: PlayerError| Failure {
+            step,
+            text: text.in_words(),
+            trouble,
+        };
         let steps = steps.into_iter().enumerate();
         for (nth, step) in steps.clone() {
             if let Some(why) = self.network.lacks(step) {
@@ -186,7 +203,8 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Reads available bytes on the connections that are not read in the background: they may explain a failed step.
+    /// Reads available bytes on the connections that are not read in the background: they may
+    /// explain a failed step.
     fn hear_out(&mut self) {
         let open = self.connections.iter().filter(|(_, connection)| !connection.is_drained);
         let names: Vec<_> = open.map(|(name, _)| name.clone()).collect();
@@ -250,7 +268,13 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub fn send(&mut self, on: &str, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
+    pub fn send(
+        &mut self,
+        on: &str,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError> {
         let sent = self.network.send(self.link(on)?, bytes, fd, until)?;
         if sent == Sent::All {
             self.transcript.push(on, TurnDirection::Sent, bytes, usize::from(fd.is_some()));
@@ -288,10 +312,17 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub fn receive(&mut self, on: &str, most: usize, until: Duration) -> Result<Received, PlayerError> {
+    pub fn receive(
+        &mut self,
+        on: &str,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
         let received = self.network.receive(self.link(on)?, most, until)?;
         match &received {
-            Received::Bytes(bytes, fds) => self.transcript.push(on, TurnDirection::Received, bytes, *fds),
+            Received::Bytes(bytes, fds) => {
+                self.transcript.push(on, TurnDirection::Received, bytes, *fds);
+            }
             Received::End(_) => _ = self.quiet.insert(on.to_owned(), Quiet::Ended),
             Received::Nothing => _ = self.quiet.insert(on.to_owned(), Quiet::Silence),
         }
@@ -344,17 +375,21 @@ impl<'n> Player<'n> {
                 let until = self.in_a(ms(step.wait));
                 self.network.wait(until)
             }
-            Step::ExpectTarget(step) => match (step.expect_target, self.network.life(step.expect_target, until)?) {
-                (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
-                (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
-                _ => Ok(()),
-            },
+            Step::ExpectTarget(step) => {
+                match (step.expect_target, self.network.life(step.expect_target, until)?) {
+                    (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
+                    (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
+                    _ => Ok(()),
+                }
+            }
             Step::Signal(step) => self.network.signal(step.signal),
-            Step::ExpectSocket(step) => match (step.expect_socket, self.network.socket(step.expect_socket, until)?) {
-                (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
-                (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
-                _ => Ok(()),
-            },
+            Step::ExpectSocket(step) => {
+                match (step.expect_socket, self.network.socket(step.expect_socket, until)?) {
+                    (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
+                    (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
+                    _ => Ok(()),
+                }
+            }
             Step::ExpectFile(step) => self.expect_file(step, until),
         }
     }
@@ -381,11 +416,17 @@ impl<'n> Player<'n> {
             };
             match step.begins.compare(&bytes, &self.captures) {
                 Comparison::Matched(_) => return Ok(None),
-                Comparison::NeedMore(more) if bytes.len() == most => most = most.saturating_add(more),
+                Comparison::NeedMore(more) if bytes.len() == most => {
+                    most = most.saturating_add(more);
+                }
                 Comparison::NeedMore(_) => return Ok(Some(Difference::FileCut(bytes.len()))),
                 Comparison::Differs { offset, expected, found } => {
                     let mismatches = [Mismatch { offset, expected, found }].into();
-                    return Ok(Some(Difference::Bytes { mismatches, came: bytes, fields: Vec::new() }));
+                    return Ok(Some(Difference::Bytes {
+                        mismatches,
+                        came: bytes,
+                        fields: Vec::new(),
+                    }));
                 }
             }
         }
@@ -405,13 +446,19 @@ impl<'n> Player<'n> {
     fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();
         for part in &step.send {
-            bytes.extend(part.bytes(&self.captures).map_err(|error| PlayerError::differs(error.to_string()))?);
+            bytes.extend(
+                part.bytes(&self.captures)
+                    .map_err(|error| PlayerError::differs(error.to_string()))?,
+            );
         }
         let whole = [bytes.len()];
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
         if sum != Some(bytes.len()) {
-            return Err(PlayerError::differs(format!("the script's chunks do not add up to {} bytes", bytes.len())));
+            return Err(PlayerError::differs(format!(
+                "the script's chunks do not add up to {} bytes",
+                bytes.len()
+            )));
         }
         let mut fd = step.with_fd;
         let mut rest = bytes.as_slice();
@@ -439,7 +486,13 @@ impl<'n> Player<'n> {
     }
 
     /// Reads with one of `patterns`. Its captures are stored.
-    fn receive_one_of(&mut self, on: &str, patterns: &[&Pattern], with_fd: bool, until: Duration) -> Result<(), PlayerError> {
+    fn receive_one_of(
+        &mut self,
+        on: &str,
+        patterns: &[&Pattern],
+        with_fd: bool,
+        until: Duration,
+    ) -> Result<(), PlayerError> {
         let (mut so_far, mut fds) = (Vec::new(), 0_usize);
         let captured = loop {
             let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
@@ -462,9 +515,14 @@ impl<'n> Player<'n> {
                 if let Ok(Received::Bytes(bytes, _)) = self.receive(on, Transcript::KEPT, until) {
                     so_far.extend(bytes);
                 }
-                let most_like = patterns.iter().zip(&mismatches).rev().max_by_key(|(_, mismatch)| mismatch.offset);
-                let fields = most_like
-                    .map_or_else(Vec::new, |(pattern, _)| fields::of_reply(&self.transcript, on, pattern, &so_far, &self.captures));
+                let most_like = patterns
+                    .iter()
+                    .zip(&mismatches)
+                    .rev()
+                    .max_by_key(|(_, mismatch)| mismatch.offset);
+                let fields = most_like.map_or_else(Vec::new, |(pattern, _)| {
+                    fields::of_reply(&self.transcript, on, pattern, &so_far, &self.captures)
+                });
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
             match self.receive(on, most, until)? {
@@ -492,13 +550,21 @@ impl<'n> Player<'n> {
         self.receive_one_of(&step.on, &patterns, false, until)
     }
 
-    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory grows.
-    fn receive_while_memory_grows(&mut self, step: &ExpectEnd, mut until: Duration) -> Result<Received, PlayerError> {
+    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory
+    /// grows.
+    fn receive_while_memory_grows(
+        &mut self,
+        step: &ExpectEnd,
+        mut until: Duration,
+    ) -> Result<Received, PlayerError> {
         let within = until.saturating_sub(self.network.now());
         let mut most = self.network.memory();
         loop {
             let received = self.receive(&step.on, 64, until)?;
-            let now = self.network.memory().filter(|_| step.while_memory_grows && received == Received::Nothing);
+            let now = self
+                .network
+                .memory()
+                .filter(|_| step.while_memory_grows && received == Received::Nothing);
             if now.is_none() || now <= most {
                 return Ok(received);
             }
@@ -508,12 +574,17 @@ impl<'n> Player<'n> {
     }
 
     fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
-        let is_drained = self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
+        let is_drained =
+            self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
         let end = if is_drained {
             let drained = self.network.drained(self.link(&step.on)?, until)?;
-            let is_one_of = || step.last_any_of.is_empty() || step.last_any_of.iter().any(|last| drained.last.ends_with(last));
+            let is_one_of = || {
+                step.last_any_of.is_empty()
+                    || step.last_any_of.iter().any(|last| drained.last.ends_with(last))
+            };
             if drained.end.is_some() && !(drained.last.ends_with(&step.last) && is_one_of()) {
-                let longest = step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
+                let longest =
+                    step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
                 let came = drained.last.get(from..).unwrap_or_default().to_vec();
                 return Err(Difference::LastBytes { of: drained.bytes, came }.into());
@@ -528,7 +599,9 @@ impl<'n> Player<'n> {
         };
         match (step.expect_end, end) {
             (_, None) => Err(Difference::NoEnd.into()),
-            (ExpectedEnd::Any, _) | (ExpectedEnd::Closed, Some(End::Closed)) | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
+            (ExpectedEnd::Any, _)
+            | (ExpectedEnd::Closed, Some(End::Closed))
+            | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
             (_, Some(end)) => Err(Difference::End(end).into()),
         }
     }

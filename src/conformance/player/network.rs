@@ -35,7 +35,8 @@ pub enum Received {
 }
 
 impl Received {
-    /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. The result instead of the rest.
+    /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. The
+    /// result instead of the rest.
     pub(in crate::conformance) fn fill(
         bytes: &mut Vec<u8>,
         wanted: usize,
@@ -91,15 +92,16 @@ impl Drained {
     }
 }
 
-/// Connections to the side under test, and a clock. A port has its name in the script; `None` is the default port.
+/// Connections to the side under test, and a clock. A port has its name in the script; `None` is
+/// the default port.
 ///
 /// Times are those of [`Network::now`]. All waits end at `until`.
 pub trait Network {
     /// The time since some beginning.
     fn now(&self) -> Duration;
 
-    /// Why a step cannot be played here as intended, whatever the peer does; `None` if it can. A script with such a step is not
-    /// started.
+    /// Why a step cannot be played here as intended, whatever the peer does; `None` if it can. A
+    /// script with such a step is not started.
     fn lacks(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
@@ -138,13 +140,24 @@ pub trait Network {
     ///
     /// # Errors
     /// [`PlayerError`], also on a timeout.
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError>;
+    fn send(
+        &mut self,
+        link: Link,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError>;
 
     /// Waits for bytes, and reads at most `most`.
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError>;
+    fn receive(
+        &mut self,
+        link: Link,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError>;
 
     /// Reads in the background from now on.
     ///
@@ -170,7 +183,8 @@ pub trait Network {
     /// [`PlayerError`].
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError>;
 
-    /// Whether the target's process exists. Returns at once if it should be alive, and waits for its end if it should be dead.
+    /// Whether the target's process exists. Returns at once if it should be alive, and waits for
+    /// its end if it should be dead.
     ///
     /// # Errors
     /// [`PlayerError`].
@@ -185,7 +199,8 @@ pub trait Network {
         Err(PlayerError::Unavailable(NOT_OURS.to_owned()))
     }
 
-    /// Whether the file of the default port's socket exists. Waits until it is as expected, or until the timeout.
+    /// Whether the file of the default port's socket exists. Waits until it is as expected, or
+    /// until the timeout.
     ///
     /// # Errors
     /// [`PlayerError`], also if there is no such file.
@@ -194,7 +209,8 @@ pub trait Network {
         Err(PlayerError::Unavailable("the default port has no file here".to_owned()))
     }
 
-    /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it does not exist.
+    /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it
+    /// does not exist.
     ///
     /// # Errors
     /// [`PlayerError`], also if the target has no directory of its own.

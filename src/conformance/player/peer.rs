@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::advertise::Advertise;
 
-/// The process at the other end of a network's open connections. A copy is updated with the network.
+/// The process at the other end of a network's open connections. A copy is updated with the
+/// network.
 #[derive(Clone, Debug, Default)]
 pub(in crate::conformance) struct Peer(Arc<Mutex<State>>);
 
@@ -17,8 +18,8 @@ struct State {
 }
 
 impl Peer {
-    /// The process id in this system: the process that called `listen`, or that connected to a port. `None` if the system does not
-    /// report it, or it has no id here.
+    /// The process id in this system: the process that called `listen`, or that connected to a
+    /// port. `None` if the system does not report it, or it has no id here.
     pub(in crate::conformance) fn process_id(&self) -> Option<u32> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
     }

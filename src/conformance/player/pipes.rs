@@ -19,7 +19,8 @@ use crate::exchange::End;
 use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
 use crate::vectors::script::{
-    Accept, EndStep, Ending, ExpectEnd, ExpectNoConnection, ExpectedEnd, FdKind, Life, Listen, Open, Step,
+    Accept, EndStep, Ending, ExpectEnd, ExpectNoConnection, ExpectedEnd, FdKind, Life, Listen,
+    Open, Step,
 };
 
 /// The interval of polling.
@@ -28,8 +29,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long there may be no pipe between two clients of a live server.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// The time between two connections. .NET creates a pipe for the next client when one has connected, and misses a client that opens
-/// it before it waits for one: it then serves neither that one nor any later one (seen on 10.0.9 under wine).
+/// The time between two connections. .NET creates a pipe for the next client when one has
+/// connected, and misses a client that opens it before it waits for one: it then serves neither
+/// that one nor any later one (seen on 10.0.9 under wine).
 const UNTIL_THE_NEXT: Duration = Duration::from_millis(20);
 /// The most that is read at once.
 const PIECE: usize = 65_536;
@@ -64,8 +66,8 @@ type Lives = Box<dyn FnMut() -> bool + Send>;
 
 /// A Windows pipe on this machine.
 ///
-/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no signals. [`Network::lacks`] returns
-/// this for the steps that need them.
+/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no
+/// signals. [`Network::lacks`] returns this for the steps that need them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -109,8 +111,8 @@ impl PipeNetwork {
         Self::new(DefaultPort::Pipe(name.into()))
     }
 
-    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next connection there, after the
-    /// advertise, counts as a connection to its default port.
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next
+    /// connection there, after the advertise, counts as a connection to its default port.
     pub fn at_port(listener: PipeListener) -> Self {
         Self::at_shared_port(Arc::new(Mutex::new(listener)))
     }
@@ -224,23 +226,31 @@ impl PipeNetwork {
             _ => PlayerError::differs(format!("{error:#}")),
         })?;
         let mut bytes = Vec::new();
-        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| received(&mut pipe, missing, until))? {
+        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| {
+            received(&mut pipe, missing, until)
+        })? {
             None => {}
-            Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
+            Some(Received::End(end)) => {
+                return Err(PlayerError::differs(format!("{end} inside the advertise")));
+            }
             Some(_) => return Err(PlayerError::differs("no complete advertise was received")),
         }
-        Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
+        Advertise::decode(&bytes)
+            .map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
         Ok(pipe)
     }
 
-    /// Whether the pipe exists, which disappears with its process. A connection without data would be one too many (F-75).
+    /// Whether the pipe exists, which disappears with its process. A connection without data would
+    /// be one too many (F-75).
     fn is_there(&self) -> Result<bool, PlayerError> {
         let DefaultPort::Pipe(name) = &self.default else {
             return unavailable("the target's process is unknown");
         };
         let began = Instant::now();
         loop {
-            if PipeTransport::is_there(name).map_err(|error| PlayerError::differs(format!("{error:#}")))? {
+            if PipeTransport::is_there(name)
+                .map_err(|error| PlayerError::differs(format!("{error:#}")))?
+            {
                 return Ok(true);
             }
             if began.elapsed() >= BETWEEN {
@@ -286,7 +296,11 @@ fn in_background(pipe: &PipeTransport) -> io::Result<Background> {
 }
 
 /// The bytes that arrive in time, at most this many.
-fn received(pipe: &mut PipeTransport, most: usize, until: &Until<'_>) -> Result<Received, PlayerError> {
+fn received(
+    pipe: &mut PipeTransport,
+    most: usize,
+    until: &Until<'_>,
+) -> Result<Received, PlayerError> {
     let mut buffer = vec![0; most.min(PIECE)];
     match pipe.receive(&mut buffer, until) {
         Ok(0) => Ok(Received::End(End::Closed)),
@@ -310,7 +324,9 @@ fn unavailable<T>(why: &str) -> Result<T, PlayerError> {
 /// Whether the system reports that the peer has closed its end.
 fn is_gone(error: &io::Error) -> bool {
     let code = error.raw_os_error().and_then(|raw| u32::try_from(raw).ok());
-    code.is_some_and(|code| [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED].contains(&code))
+    code.is_some_and(|code| {
+        [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED].contains(&code)
+    })
 }
 
 impl Network for PipeNetwork {
@@ -335,7 +351,9 @@ impl Network for PipeNetwork {
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
         let canceller = self.canceller.clone();
         let until = self.until(until, canceller.as_ref());
-        let opened = |opened: Result<PipeTransport, Error>| opened.map_err(|error| PlayerError::differs(format!("{error:#}")));
+        let opened = |opened: Result<PipeTransport, Error>| {
+            opened.map_err(|error| PlayerError::differs(format!("{error:#}")))
+        };
         let pipe = match (port, &self.default) {
             (Some(name), _) => opened(Self::connect(self.ports.pipe(name)?, &until))?,
             (None, DefaultPort::Pipe(name)) => {
@@ -344,7 +362,9 @@ impl Network for PipeNetwork {
                 pipe
             }
             (None, DefaultPort::Reversed(port)) => Self::accept_runtime(port, &until)?,
-            (None, DefaultPort::Ours(_)) => return Err(PlayerError::differs("the player itself listens there")),
+            (None, DefaultPort::Ours(_)) => {
+                return Err(PlayerError::differs("the player itself listens there"));
+            }
         };
         Ok(self.keep(pipe))
     }
@@ -366,7 +386,13 @@ impl Network for PipeNetwork {
         self.ports.listen(name, listening)
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
+    fn send(
+        &mut self,
+        link: Link,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError> {
         if fd.is_some() {
             return unavailable(NO_DESCRIPTORS);
         }
@@ -393,7 +419,12 @@ impl Network for PipeNetwork {
         Ok(Sent::All)
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
+    fn receive(
+        &mut self,
+        link: Link,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
         let canceller = self.canceller.clone();
         let until = self.until(until, canceller.as_ref());
         received(&mut self.connection(link)?.pipe, most, &until)
@@ -401,7 +432,8 @@ impl Network for PipeNetwork {
 
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
-        connection.background = Some(in_background(&connection.pipe).map_err(failed("reading in the background"))?);
+        connection.background =
+            Some(in_background(&connection.pipe).map_err(failed("reading in the background"))?);
         Ok(())
     }
 

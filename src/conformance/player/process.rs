@@ -18,18 +18,20 @@ pub(in crate::conformance) fn send(id: u32, signal: SignalKind) -> io::Result<()
     Ok(process::kill_process(pid, signal)?)
 }
 
-/// Whether a process with this id exists and has not ended. A zombie has ended: its parent has not waited for it yet.
+/// Whether a process with this id exists and has not ended. A zombie has ended: its parent has not
+/// waited for it yet.
 pub(in crate::conformance) fn lives(id: u32) -> bool {
     let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return false };
     match fs::read(std::format!("/proc/{id}/stat")) {
         Ok(stat) => !has_ended(&stat),
-        // A system without `/proc`, or one that hides the processes of others (`hidepid`). A process of another user counts too.
+        // A system without `/proc`, or one that hides the processes of others (`hidepid`). A
+        // process of another user counts too.
         Err(_) => !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
     }
 }
 
-/// Whether a `/proc/PID/stat` is that of a zombie, or of a process that is about to disappear. The letter follows the name, which
-/// may contain parentheses.
+/// Whether a `/proc/PID/stat` is that of a zombie, or of a process that is about to disappear. The
+/// letter follows the name, which may contain parentheses.
 fn has_ended(stat: &[u8]) -> bool {
     let close = stat.iter().rposition(|byte| *byte == b')');
     let state = close.and_then(|close| stat.get(close..)).and_then(|rest| rest.get(2));
@@ -48,7 +50,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn zombie_is_dead_before_it_is_waited_for() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let id = child.id();
         assert!(lives(id));
         drop(child.stdin.take());

@@ -41,7 +41,8 @@ const SLICE: Duration = Duration::from_millis(50);
 const PIECE: usize = 65_536;
 
 /// Its path in tracefs.
-const USER_EVENTS_DATA: [&str; 2] = ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+const USER_EVENTS_DATA: [&str; 2] =
+    ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
 /// A pair of packet sockets.
 #[cfg(not(target_vendor = "apple"))]
@@ -128,8 +129,8 @@ impl SocketNetwork {
         Self::new(DefaultPort::Socket(path.into()))
     }
 
-    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next connection there, after the
-    /// advertise, counts as a connection to its default port.
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next
+    /// connection there, after the advertise, counts as a connection to its default port.
     pub fn at_port(listener: UnixListener) -> Self {
         Self::new(DefaultPort::Reversed(listener))
     }
@@ -182,7 +183,8 @@ impl SocketNetwork {
         self
     }
 
-    /// The target is the process with this id in our pid namespace. An ended process that was not waited for is dead.
+    /// The target is the process with this id in our pid namespace. An ended process that was not
+    /// waited for is dead.
     #[must_use]
     pub fn with_process_id(self, id: u32) -> Self {
         self.with_process(move || process::lives(id))
@@ -190,14 +192,20 @@ impl SocketNetwork {
 
     /// `signals` sends a signal to the target's process.
     #[must_use]
-    pub fn with_signals(mut self, signals: impl FnMut(SignalKind) -> io::Result<()> + Send + 'static) -> Self {
+    pub fn with_signals(
+        mut self,
+        signals: impl FnMut(SignalKind) -> io::Result<()> + Send + 'static,
+    ) -> Self {
         self.target.signals = Some(Box::new(signals));
         self
     }
 
     /// `finds` returns whether the target has a socket, if its path is not known yet.
     #[must_use]
-    pub(in crate::conformance) fn with_socket_found_by(mut self, finds: impl FnMut() -> bool + Send + 'static) -> Self {
+    pub(in crate::conformance) fn with_socket_found_by(
+        mut self,
+        finds: impl FnMut() -> bool + Send + 'static,
+    ) -> Self {
         self.target.finds_socket = Some(Box::new(finds));
         self
     }
@@ -218,7 +226,10 @@ impl SocketNetwork {
 
     /// `open` opens the replacement for `user_events_data`.
     #[must_use]
-    pub fn with_user_events(mut self, open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
+    pub fn with_user_events(
+        mut self,
+        open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static,
+    ) -> Self {
         self.user_events = Some(Box::new(open));
         self
     }
@@ -238,7 +249,8 @@ impl SocketNetwork {
     #[must_use]
     pub fn with_kernels_user_events(self) -> Self {
         self.with_user_events(|| {
-            let opened = USER_EVENTS_DATA.map(|path| File::options().read(true).write(true).open(path));
+            let opened =
+                USER_EVENTS_DATA.map(|path| File::options().read(true).write(true).open(path));
             let [first, second] = opened;
             first.or(second).map(OwnedFd::from)
         })
@@ -274,7 +286,9 @@ impl SocketNetwork {
     /// The player's listener of a port.
     fn listener(&self, port: Option<&str>) -> Result<&UnixListener, PlayerError> {
         let listening = match (port, &self.default) {
-            (Some(name), _) => self.port(name)?.listening.as_ref().map(|listening| &listening.listener),
+            (Some(name), _) => {
+                self.port(name)?.listening.as_ref().map(|listening| &listening.listener)
+            }
             (None, DefaultPort::Ours(listening)) => Some(&listening.listener),
             (None, DefaultPort::Reversed(listener)) => Some(listener),
             (None, DefaultPort::Socket(_)) => None,
@@ -288,17 +302,26 @@ impl SocketNetwork {
 
     /// A descriptor of that kind.
     fn descriptor(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
-        let unavailable = |error: io::Error| PlayerError::Unavailable(format!("no descriptor to pass: {error}"));
+        let unavailable =
+            |error: io::Error| PlayerError::Unavailable(format!("no descriptor to pass: {error}"));
         match kind {
-            FdKind::Null => File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from).map_err(unavailable),
+            FdKind::Null => File::options()
+                .read(true)
+                .write(true)
+                .open("/dev/null")
+                .map(OwnedFd::from)
+                .map_err(unavailable),
             FdKind::Pipe => {
-                let (reader, writer) = rustix::pipe::pipe().map_err(|errno| unavailable(errno.into()))?;
+                let (reader, writer) =
+                    rustix::pipe::pipe().map_err(|errno| unavailable(errno.into()))?;
                 self.kept.push(reader);
                 Ok(writer)
             }
             FdKind::UserEventsData => match &mut self.user_events {
                 Some(open) => open().map_err(unavailable),
-                None => Err(PlayerError::Unavailable("there is no user_events_data here".to_owned())),
+                None => {
+                    Err(PlayerError::Unavailable("there is no user_events_data here".to_owned()))
+                }
             },
         }
     }
@@ -326,7 +349,10 @@ fn is_missing(kind: &ErrorKind) -> bool {
 
 /// Whether the system reports that the peer has disconnected.
 fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected
+    )
 }
 
 fn cancelled() -> PlayerError {
@@ -370,13 +396,15 @@ impl Network for SocketNetwork {
             (Some(name), _) => self.port(name)?.path.clone(),
             (None, DefaultPort::Socket(path)) => path.clone(),
             (None, DefaultPort::Reversed(listener)) => {
-                let stream =
-                    accepted(listener, &until_then)?.ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
+                let stream = accepted(listener, &until_then)?
+                    .ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
                 let link = self.keep(stream);
                 self.take_advertise(link, until)?;
                 return Ok(link);
             }
-            (None, DefaultPort::Ours(_)) => return Err(PlayerError::differs("the player itself listens there")),
+            (None, DefaultPort::Ours(_)) => {
+                return Err(PlayerError::differs("the player itself listens there"));
+            }
         };
         let mut missing = None;
         loop {
@@ -412,13 +440,22 @@ impl Network for SocketNetwork {
 
     fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
         let path = self.port(name)?.path.clone();
-        let new =
-            if listening { Some(self::listen(&path).map_err(|error| PlayerError::differs(error.to_string()))?) } else { None };
+        let new = if listening {
+            Some(self::listen(&path).map_err(|error| PlayerError::differs(error.to_string()))?)
+        } else {
+            None
+        };
         self.ports.insert(name.to_owned(), Port { path, listening: new });
         Ok(())
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, until: Duration) -> Result<Sent, PlayerError> {
+    fn send(
+        &mut self,
+        link: Link,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError> {
         let canceller = self.canceller.clone();
         let until = Until { deadline: self.instant(until), canceller: canceller.as_ref() };
         let mut fd = fd.map(|kind| self.descriptor(kind)).transpose()?;
@@ -427,7 +464,9 @@ impl Network for SocketNetwork {
         while !rest.is_empty() {
             let sent = match &fd {
                 Some(fd) => unix_fd::send_with_fd(stream.as_fd(), rest, fd.as_fd()),
-                None => rustix::net::send(stream, rest, unix_fd::send_flags()).map_err(io::Error::from),
+                None => {
+                    rustix::net::send(stream, rest, unix_fd::send_flags()).map_err(io::Error::from)
+                }
             };
             match sent {
                 Ok(n) => {
@@ -449,14 +488,21 @@ impl Network for SocketNetwork {
                         }
                     }
                 }
-                Err(error) if is_gone(&error) => return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}"))),
+                Err(error) if is_gone(&error) => {
+                    return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}")));
+                }
                 Err(error) => return Err(failed("sending")(error)),
             }
         }
         Ok(Sent::All)
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
+    fn receive(
+        &mut self,
+        link: Link,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
         let canceller = self.canceller.clone();
         let until = Until { deadline: self.instant(until), canceller: canceller.as_ref() };
         let stream = &self.connection(link)?.stream;
@@ -485,7 +531,8 @@ impl Network for SocketNetwork {
 
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
-        connection.background = Some(in_background(&connection.stream).map_err(failed("reading in the background"))?);
+        connection.background =
+            Some(in_background(&connection.stream).map_err(failed("reading in the background"))?);
         Ok(())
     }
 
@@ -525,7 +572,10 @@ impl Network for SocketNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        match unix::pause_until(&Until { deadline: self.instant(until), canceller: self.canceller.as_ref() }) {
+        match unix::pause_until(&Until {
+            deadline: self.instant(until),
+            canceller: self.canceller.as_ref(),
+        }) {
             Ok(()) | Err(Stopped::TimedOut) => Ok(()),
             Err(Stopped::Cancelled) => Err(cancelled()),
             Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
@@ -559,12 +609,17 @@ impl SocketNetwork {
     /// Reads the advertise first.
     fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();
-        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| self.receive(link, missing, until))? {
+        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| {
+            self.receive(link, missing, until)
+        })? {
             None => {}
-            Some(Received::End(end)) => return Err(PlayerError::differs(format!("{end} inside the advertise"))),
+            Some(Received::End(end)) => {
+                return Err(PlayerError::differs(format!("{end} inside the advertise")));
+            }
             Some(_) => return Err(PlayerError::differs("no complete advertise was received")),
         }
-        let advertise = Advertise::decode(&bytes).map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
+        let advertise = Advertise::decode(&bytes)
+            .map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
         self.peer.says(advertise);
         Ok(())
     }

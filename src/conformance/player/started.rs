@@ -30,7 +30,11 @@ pub(super) struct StartedTarget {
 
 impl StartedTarget {
     /// Waits until it is so, or `is_over`.
-    pub(super) fn life(&mut self, expected: Life, is_over: impl Fn() -> Result<bool, PlayerError>) -> Result<Life, PlayerError> {
+    pub(super) fn life(
+        &mut self,
+        expected: Life,
+        is_over: impl Fn() -> Result<bool, PlayerError>,
+    ) -> Result<Life, PlayerError> {
         loop {
             let over = is_over()?;
             let Some(lives) = &mut self.lives else {
@@ -62,7 +66,11 @@ impl StartedTarget {
             let is_there = match (&mut self.finds_socket, path) {
                 (Some(finds), _) => finds(),
                 (None, Some(path)) => path.exists(),
-                (None, None) => return Err(PlayerError::Unavailable("the default port has no file here".to_owned())),
+                (None, None) => {
+                    return Err(PlayerError::Unavailable(
+                        "the default port has no file here".to_owned(),
+                    ));
+                }
             };
             let presence = if is_there { Presence::There } else { Presence::Gone };
             if presence == expected || over {

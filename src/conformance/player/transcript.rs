@@ -39,11 +39,20 @@ impl Transcript {
 
     /// Appends bytes.
     pub fn push(&mut self, connection: &str, direction: TurnDirection, bytes: &[u8], fds: usize) {
-        let last = self.0.last_mut().filter(|last| last.connection == connection && last.direction == direction);
+        let last = self
+            .0
+            .last_mut()
+            .filter(|last| last.connection == connection && last.direction == direction);
         if let Some(last) = last {
             last.push(bytes, fds);
         } else {
-            let mut passage = Passage { connection: connection.to_owned(), direction, bytes: Vec::new(), more: 0, fds: 0 };
+            let mut passage = Passage {
+                connection: connection.to_owned(),
+                direction,
+                bytes: Vec::new(),
+                more: 0,
+                fds: 0,
+            };
             passage.push(bytes, fds);
             self.0.push(passage);
         }

@@ -88,7 +88,8 @@ pub enum Difference {
     NoFile(String),
     /// A file has this many bytes, and more are expected.
     FileCut(usize),
-    /// Anything else, in words: a connection that cannot be opened, a script that contradicts itself.
+    /// Anything else, in words: a connection that cannot be opened, a script that contradicts
+    /// itself.
     Other(String),
 }
 
@@ -146,10 +147,14 @@ impl fmt::Display for Difference {
             }
             Self::Unexpected(bytes) => write!(f, "unexpected bytes {}", hex::encode(bytes)),
             Self::Ended { end, after } => write!(f, "{end} after {}", Excerpt(after)),
-            Self::Nothing { after } => write!(f, "nothing more was received after {}", Excerpt(after)),
+            Self::Nothing { after } => {
+                write!(f, "nothing more was received after {}", Excerpt(after))
+            }
             Self::Descriptors(n) => write!(f, "descriptors received: {n}"),
             Self::PeerGone { why, before: None } => f.write_str(why),
-            Self::PeerGone { why, before: Some(bytes) } => write!(f, "{why}; received {}", Excerpt(bytes)),
+            Self::PeerGone { why, before: Some(bytes) } => {
+                write!(f, "{why}; received {}", Excerpt(bytes))
+            }
             Self::NoEnd => f.write_str("the connection did not end"),
             Self::End(end) => write!(f, "the connection ended: {}", end.name()),
             Self::UnexpectedEnd(end) => write!(f, "unexpected end: {end}"),
@@ -171,7 +176,8 @@ struct Excerpt<'b>(&'b [u8]);
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shown, rest) = self.0.split_at_checked(64).unwrap_or((self.0, &[]));
-        let (colon, dots) = (if shown.is_empty() { "" } else { ": " }, if rest.is_empty() { "" } else { "…" });
+        let (colon, dots) =
+            (if shown.is_empty() { "" } else { ": " }, if rest.is_empty() { "" } else { "…" });
         write!(f, "{}{colon}{}{dots}", ByteCount(self.0.len()), hex::encode(shown))
     }
 }

@@ -34,8 +34,9 @@ const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 
 /// A client, and the proxy that replaces its runtime: two command lines.
 ///
-/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's, `{pid}` is the process of the
-/// proxy, and `{socket}` its socket. A separate process plays the runtime, since clients check who listens.
+/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
+/// `{pid}` is the process of the proxy, and `{socket}` its socket. A separate process plays the
+/// runtime, since clients check who listens.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::conformance::record::RecordedClient;
@@ -65,16 +66,17 @@ pub struct ClientRun {
     pub proxy: Option<ExitStatus>,
     /// The client; `None` if unknown, or if it was not started because the proxy has no socket.
     pub client: Option<ExitStatus>,
-    /// Whether the client was cancelled, or the cancellation came first, or a signal ended the client and cancelled as well.
+    /// Whether the client was cancelled, or the cancellation came first, or a signal ended the
+    /// client and cancelled as well.
     pub is_interrupted: bool,
 }
 
 impl RecordedClient {
-    /// Runs both until the client has ended. On cancellation the client is signalled, and killed if it does not end; the proxy gets
-    /// the time to write the messages so far.
+    /// Runs both until the client has ended. On cancellation the client is signalled, and killed if
+    /// it does not end; the proxy gets the time to write the messages so far.
     ///
-    /// At a terminal the client is in the group of this process, and may read the input. Otherwise it has its own group, of which
-    /// nothing is left.
+    /// At a terminal the client is in the group of this process, and may read the input. Otherwise
+    /// it has its own group, of which nothing is left.
     ///
     /// # Errors
     /// If one of them cannot be started.
@@ -89,18 +91,27 @@ impl RecordedClient {
         };
         // It ends with its input, and so with this process.
         let mut proxy = command(&self.proxy, &[("{tmpdir}", &tmpdir)]);
-        let mut proxy = Started::start_that_ends(proxy.stdin(Stdio::piped()).stdout(Stdio::piped())).map_err(named(&self.proxy))?;
+        let mut proxy =
+            Started::start_that_ends(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
+                .map_err(named(&self.proxy))?;
         let input = proxy.take_input();
-        let socket = proxy.take_output().0.map_or(Ok(None), |stdout| first_line(stdout, canceller))?;
-        let mut run = ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
+        let socket =
+            proxy.take_output().0.map_or(Ok(None), |stdout| first_line(stdout, canceller))?;
+        let mut run =
+            ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
         if let Some(socket) = socket.filter(|_| !run.is_interrupted) {
             let pid = proxy.id().to_string();
-            let mut client = command(&self.client, &[("{pid}", &pid), ("{socket}", &socket), ("{tmpdir}", &tmpdir)]);
+            let mut client = command(
+                &self.client,
+                &[("{pid}", &pid), ("{socket}", &socket), ("{tmpdir}", &tmpdir)],
+            );
             let is_at_a_terminal = io::stdin().is_terminal();
             let start = if is_at_a_terminal { Started::start_in_our_group } else { Started::start };
             let mut client = start(&mut client).map_err(named(&self.client))?;
             run.is_interrupted = !wait(&client, None, Some(canceller));
-            if run.is_interrupted && !(is_at_a_terminal && wait(&client, Some(ENDS_AT_A_TERMINAL), None)) {
+            if run.is_interrupted
+                && !(is_at_a_terminal && wait(&client, Some(ENDS_AT_A_TERMINAL), None))
+            {
                 client.ask_to_end();
                 wait(&client, Some(ENDS), None);
             }
@@ -114,10 +125,12 @@ impl RecordedClient {
     }
 }
 
-/// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is noticed here.
+/// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is
+/// noticed here.
 fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
-    let is_one = client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
+    let is_one =
+        client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
     let until = Until { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
     is_one && matches!(unix::pause_until(&until), Err(Stopped::Cancelled))
 }
@@ -162,7 +175,9 @@ fn wait(process: &Started, most: Option<Duration>, canceller: Option<&Canceller>
         if process.death().is_some() {
             return true;
         }
-        if most.is_some_and(|most| began.elapsed() >= most) || canceller.is_some_and(Canceller::is_cancelled) {
+        if most.is_some_and(|most| began.elapsed() >= most)
+            || canceller.is_some_and(Canceller::is_cancelled)
+        {
             return false;
         }
         thread::sleep(PAUSE);

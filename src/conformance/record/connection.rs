@@ -58,7 +58,8 @@ pub struct RecordedConnection {
     pub client: Vec<u8>,
     /// The runtime's bytes, as far as kept.
     pub runtime: Vec<u8>,
-    /// How many of the client's bytes are the request, by its size field. All of them if that is truncated, or missing.
+    /// How many of the client's bytes are the request, by its size field. All of them if that is
+    /// truncated, or missing.
     pub request_len: usize,
     /// The command of the request, if there is a header.
     pub command: Option<Command>,
@@ -71,7 +72,8 @@ pub struct RecordedConnection {
 impl RecordedConnection {
     /// Reads the connection of that number.
     pub fn of(recording: &Recording, number: usize) -> Self {
-        let (client, runtime) = (recording.bytes(number, Side::Client), recording.bytes(number, Side::Runtime));
+        let (client, runtime) =
+            (recording.bytes(number, Side::Client), recording.bytes(number, Side::Runtime));
         let end = match recording.ending(number, Side::Runtime) {
             Some(Ending::Reset) => End::Reset,
             Some(_) => End::Closed,
@@ -129,7 +131,9 @@ impl RecordedConnection {
     }
 
     fn read(&mut self, advertises: bool, end: End) {
-        if advertises && Advertise::decode(self.runtime.get(..ADVERTISE_LEN).unwrap_or_default()).is_ok() {
+        if advertises
+            && Advertise::decode(self.runtime.get(..ADVERTISE_LEN).unwrap_or_default()).is_ok()
+        {
             self.push(Kind::Advertise, ADVERTISE_LEN);
         }
         let begin = self.segments.last().map_or(0, |segment| segment.range.end);
@@ -140,18 +144,26 @@ impl RecordedConnection {
                 match then {
                     AfterReply::Stream { .. } => {
                         let begin = begin.saturating_add(size.into());
-                        if self.runtime.get(begin..).is_some_and(|stream| stream.starts_with(NETTRACE)) {
+                        if self
+                            .runtime
+                            .get(begin..)
+                            .is_some_and(|stream| stream.starts_with(NETTRACE))
+                        {
                             self.push(Kind::StreamHead, NETTRACE.len());
                         }
                         self.push(Kind::Stream, usize::MAX);
                     }
                     AfterReply::EnvironmentBlock { n_incoming_bytes } => {
-                        self.push(Kind::Environment, usize::try_from(n_incoming_bytes).unwrap_or(usize::MAX));
+                        self.push(
+                            Kind::Environment,
+                            usize::try_from(n_incoming_bytes).unwrap_or(usize::MAX),
+                        );
                     }
                     // A second reply, if there is one (F-81).
                     AfterReply::AnotherReply => {
                         let second = outcome(self.request(), self.behind_the_reply(), end);
-                        if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = second {
+                        if let Some(Outcome::Ok { size, .. } | Outcome::Error { size, .. }) = second
+                        {
                             self.push(Kind::Reply, size.into());
                         }
                     }

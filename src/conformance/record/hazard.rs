@@ -1,7 +1,7 @@
 //! The effect of a recorded request on a live runtime.
 //!
-//! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard; others have the worst hazard of their
-//! command's valid vectors.
+//! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard;
+//! others have the worst hazard of their command's valid vectors.
 
 use alloc::string::ToString as _;
 
@@ -9,8 +9,9 @@ use super::RecordedConnection;
 use crate::command::Command;
 use crate::vectors::{File, Hazard, Subject, Type, Verdict};
 
-/// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits, are not canonical, or are
-/// truncated, are [`Hazard::Harmful`], unless a vector with the same bytes says otherwise.
+/// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
+/// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
+/// bytes says otherwise.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::record::{RecordedConnection, Log, Side, hazard_of};
@@ -38,16 +39,23 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
     let Some(command) = connection.command else { return Some(Hazard::Harmful) };
     let name = command.to_string();
     let groups = vectors.iter().flat_map(|file| &file.groups);
-    let requests = groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
-    let of_messages = requests.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
+    let requests =
+        groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
+    let of_messages = requests
+        .filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
     let (mut worst, mut is_there) = (None, false);
-    for (group, test) in of_messages.flat_map(|group| group.tests.iter().map(move |test| (group, test))) {
+    for (group, test) in
+        of_messages.flat_map(|group| group.tests.iter().map(move |test| (group, test)))
+    {
         let Some(bytes) = &test.wire else { continue };
         if bytes == wire {
             return test.hazard;
         }
         let is_like = match group.kind {
-            Type::Request => group.command.as_ref() == Some(&name) && session_type(command, bytes) == session_type(command, wire),
+            Type::Request => {
+                group.command.as_ref() == Some(&name)
+                    && session_type(command, bytes) == session_type(command, wire)
+            }
             Type::Unknown => command.name().is_none() && bytes.get(16) == Some(&command.set),
             _ => false,
         };
@@ -55,7 +63,8 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
             (worst, is_there) = (worst.max(test.hazard), true);
         }
     }
-    let decoded = Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+    let decoded =
+        Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
     let is_strict = decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none());
     // An unknown command of a set without vectors counts as one of an unknown set.
     let is_known = is_there || command.name().is_none();

@@ -65,7 +65,8 @@ pub struct Totals {
 
 /// A recorded conversation.
 ///
-/// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first [`Recording::CONNECTIONS`] connections.
+/// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first
+/// [`Recording::CONNECTIONS`] connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// The events in order.
@@ -79,7 +80,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// How many bytes of a side of a connection are kept: a message, and as much of its continuation.
+    /// How many bytes of a side of a connection are kept: a message, and as much of its
+    /// continuation.
     pub const KEPT: usize = 131_072;
     /// How many connections are kept.
     pub const CONNECTIONS: usize = 256;
@@ -135,7 +137,12 @@ impl Log {
     /// Starts now. `runtime_connects`: the runtime opens the connections.
     pub fn new(runtime_connects: bool) -> Self {
         let recording = Recording { runtime_connects, ..Recording::default() };
-        Self { began: Instant::now(), recording: Mutex::new(recording), witness: None, most: Recording::CONNECTIONS }
+        Self {
+            began: Instant::now(),
+            recording: Mutex::new(recording),
+            witness: None,
+            most: Recording::CONNECTIONS,
+        }
     }
 
     /// Passes every event from now on to a witness.
@@ -185,13 +192,19 @@ impl Log {
         let Some(connection) = connection else { return };
         let at = self.began.elapsed();
         if self.witness.is_some() && !bytes.is_empty() {
-            self.tell(&Event { at, connection, seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds: fds.clone() } });
+            self.tell(&Event {
+                at,
+                connection,
+                seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds: fds.clone() },
+            });
         }
         let mut recording = self.locked();
-        let Some(totals) = recording.totals.get_mut(connection).map(|[client, runtime]| match from {
-            Side::Client => client,
-            Side::Runtime => runtime,
-        }) else {
+        let Some(totals) =
+            recording.totals.get_mut(connection).map(|[client, runtime]| match from {
+                Side::Client => client,
+                Side::Runtime => runtime,
+            })
+        else {
             return;
         };
         totals.bytes = totals.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -200,14 +213,19 @@ impl Log {
         totals.kept = totals.kept.saturating_add(room);
         let bytes = bytes.get(..room).unwrap_or_default();
         if !bytes.is_empty() {
-            recording.events.push(Event { at, connection, seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds } });
+            recording.events.push(Event {
+                at,
+                connection,
+                seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds },
+            });
         }
     }
 
     /// A side ended the connection.
     pub fn ended(&self, connection: Option<usize>, by: Side, how: Ending) {
         if let Some(connection) = connection {
-            let event = Event { at: self.began.elapsed(), connection, seen: EventKind::Ended { by, how } };
+            let event =
+                Event { at: self.began.elapsed(), connection, seen: EventKind::Ended { by, how } };
             self.tell(&event);
             let mut recording = self.locked();
             if connection < recording.totals.len() {
@@ -243,9 +261,11 @@ impl Recording {
 
     /// How a side ended a connection, if it did.
     pub fn ending(&self, connection: usize, of: Side) -> Option<Ending> {
-        self.events.iter().filter(|event| event.connection == connection).find_map(|event| match event.seen {
-            EventKind::Ended { by, how } if by == of => Some(how),
-            _ => None,
+        self.events.iter().filter(|event| event.connection == connection).find_map(|event| {
+            match event.seen {
+                EventKind::Ended { by, how } if by == of => Some(how),
+                _ => None,
+            }
         })
     }
 }

@@ -16,7 +16,13 @@ pub(super) fn literal(bytes: &[u8]) -> Part {
 
 /// Bytes of any value.
 pub(super) fn any(len: usize, name: Option<String>) -> Part {
-    Part::Any(Any { any: Length::Fixed(len), name, not: Vec::new(), has: Vec::new(), lacks: Vec::new() })
+    Part::Any(Any {
+        any: Length::Fixed(len),
+        name,
+        not: Vec::new(),
+        has: Vec::new(),
+        lacks: Vec::new(),
+    })
 }
 
 /// As many bytes as a captured number.
@@ -43,14 +49,22 @@ pub(super) fn advertise(bytes: &[u8]) -> Pattern {
 }
 
 /// A reply to `command` on the connection called `name`.
-pub(super) fn reply(bytes: &[u8], command: Option<Command>, name: &str, sessions: &mut Sessions) -> Pattern {
+pub(super) fn reply(
+    bytes: &[u8],
+    command: Option<Command>,
+    name: &str,
+    sessions: &mut Sessions,
+) -> Pattern {
     let notes = Subject { kind: Type::Reply, command, from_server: true }.annotate(bytes);
     let (mut parts, mut at) = (Vec::new(), 0_usize);
-    let has_command_line = notes.list().iter().filter(|note| note.field == "commandLine").count() == 2;
+    let has_command_line =
+        notes.list().iter().filter(|note| note.field == "commandLine").count() == 2;
     let mut counted = false;
     for note in notes.list() {
         let end = note.offset.saturating_add(note.len);
-        let Some(there) = bytes.get(note.offset..end).filter(|there| !there.is_empty()) else { continue };
+        let Some(there) = bytes.get(note.offset..end).filter(|there| !there.is_empty()) else {
+            continue;
+        };
         let mask = match note.field.as_str() {
             // This depends on how it was started, not on the runtime.
             "size" if has_command_line => any(2, Some("size".to_owned())),
@@ -93,7 +107,9 @@ pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
     let is_stop = bytes.get(16..18) == Some(&[Command::STOP_TRACING.set, Command::STOP_TRACING.id]);
     let split = bytes.split_at_checked(20).filter(|_| is_stop && bytes.len() == 28);
     match split.and_then(|(header, id)| Some((header, sessions.get(id)?))) {
-        Some((header, name)) => Vec::from([Literal::Bytes(header.to_owned()), Literal::Same(name.clone())]),
+        Some((header, name)) => {
+            Vec::from([Literal::Bytes(header.to_owned()), Literal::Same(name.clone())])
+        }
         None => Vec::from([Literal::Bytes(bytes.to_owned())]),
     }
 }

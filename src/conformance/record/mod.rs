@@ -1,7 +1,7 @@
 //! Record live conversations as exchange scripts.
 //!
-//! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`]. [`script_file`] makes two scripts of a
-//! [`Recording`]: one that plays the client, for a runtime, and one that plays the runtime, for a client. A `RecordedClient` is a
+//! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`].
+//! [`script_file`] makes two scripts of a [`Recording`]: one that plays the client, for a runtime, and one that plays the runtime, for a client. A `RecordedClient` is a
 //! client that is run for a recording.
 
 //! # Example

@@ -17,8 +17,8 @@ use crate::command::Command;
 use crate::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent};
 use crate::exchange::{AfterReply, End, Outcome};
 use crate::vectors::script::{
-    Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop,
-    ScriptStream, ScriptStreamEnd,
+    Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault,
+    ScriptOutcome, ScriptStop, ScriptStream, ScriptStreamEnd,
 };
 use crate::vectors::{Subject, Type, Value, ValueForm as _};
 use crate::wire::DecodeErrorKind;
@@ -35,36 +35,64 @@ pub(super) struct Told {
 }
 
 /// `streamed` is how many bytes of each connection's stream the script sends.
-pub(super) fn ask_and_outcome(recording: &Recording, connections: &[RecordedConnection], streamed: &[u64]) -> Told {
+pub(super) fn ask_and_outcome(
+    recording: &Recording,
+    connections: &[RecordedConnection],
+    streamed: &[u64],
+) -> Told {
     let mut notes = Vec::new();
     // Of a port's connections, only the used ones.
-    let spoken: Vec<usize> =
-        connections.iter().enumerate().filter(|(_, connection)| !connection.client.is_empty()).map(|(nth, _)| nth).collect();
+    let spoken: Vec<usize> = connections
+        .iter()
+        .enumerate()
+        .filter(|(_, connection)| !connection.client.is_empty())
+        .map(|(nth, _)| nth)
+        .collect();
     let asked = asked(connections, &spoken);
     let first = asked.first().and_then(|nth| connections.get(*nth));
     let last = asked.last().copied();
     let stop = spoken.iter().copied().find(|nth| {
-        Some(*nth) > last && connections.get(*nth).is_some_and(|connection| connection.command == Some(Command::STOP_TRACING))
+        Some(*nth) > last
+            && connections
+                .get(*nth)
+                .is_some_and(|connection| connection.command == Some(Command::STOP_TRACING))
     });
-    let others = spoken.len().saturating_sub(asked.len()).saturating_sub(usize::from(stop.is_some()));
+    let others =
+        spoken.len().saturating_sub(asked.len()).saturating_sub(usize::from(stop.is_some()));
     if others > 0 {
-        notes.push(format!("`ask` and `outcome` describe only the first request; {others} more were sent"));
+        notes.push(format!(
+            "`ask` and `outcome` describe only the first request; {others} more were sent"
+        ));
     }
-    let (command, value) = match first.map(|connection| (connection.command, request_value(connection))) {
+    let (command, value) = match first
+        .map(|connection| (connection.command, request_value(connection)))
+    {
         Some((Some(command), Some(value))) => (command.to_string(), value),
         found => {
             notes.push("`ask` cannot express the request".to_owned());
-            let command = found.and_then(|(command, _)| command).filter(|command| command.name().is_some());
+            let command =
+                found.and_then(|(command, _)| command).filter(|command| command.name().is_some());
             (command.map_or("Unknown/Unknown".to_owned(), |command| command.to_string()), json!({}))
         }
     };
     let is_fallback = asked.len() > 1;
-    let names =
-        is_fallback.then(|| asked.iter().filter_map(|nth| Some(connections.get(*nth)?.command?.to_string())).collect::<Vec<_>>());
+    let names = is_fallback.then(|| {
+        asked
+            .iter()
+            .filter_map(|nth| Some(connections.get(*nth)?.command?.to_string()))
+            .collect::<Vec<_>>()
+    });
     let outcome = match last.and_then(|nth| Some((nth, connections.get(nth)?))) {
         Some((nth, connection)) => {
             let stopped = stop.and_then(|stop| Some((stop, connections.get(stop)?)));
-            concluded(recording, nth, connection, streamed.get(nth).copied().unwrap_or(0), stopped, names)
+            concluded(
+                recording,
+                nth,
+                connection,
+                streamed.get(nth).copied().unwrap_or(0),
+                stopped,
+                names,
+            )
         }
         None => ScriptOutcome::NoReply { end: ScriptEnd::Closed },
     };
@@ -95,7 +123,9 @@ fn asked(connections: &[RecordedConnection], spoken: &[usize]) -> Vec<usize> {
     for nth in spoken {
         let Some(connection) = connections.get(*nth) else { break };
         let before = asked.last().and_then(|nth: &usize| connections.get(*nth));
-        if before.is_some_and(|before| !before.is_unknown_command() || !is_older(before.command, connection.command)) {
+        if before.is_some_and(|before| {
+            !before.is_unknown_command() || !is_older(before.command, connection.command)
+        }) {
             break;
         }
         asked.push(*nth);
@@ -105,7 +135,9 @@ fn asked(connections: &[RecordedConnection], spoken: &[usize]) -> Vec<usize> {
 
 /// Whether the second is the first without the number after its name, or with another.
 fn is_older(newer: Option<Command>, older: Option<Command>) -> bool {
-    let family = |command: Command| Some((command.set, command.name()?.trim_end_matches(|c: char| c.is_ascii_digit())));
+    let family = |command: Command| {
+        Some((command.set, command.name()?.trim_end_matches(|c: char| c.is_ascii_digit())))
+    };
     newer.and_then(family).is_some_and(|newer| older.and_then(family) == Some(newer))
 }
 
@@ -117,7 +149,10 @@ fn runtime_bytes(event: &Event) -> usize {
 }
 
 fn stream_begins(connection: &RecordedConnection) -> usize {
-    let stream = connection.segments.iter().find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream));
+    let stream = connection
+        .segments
+        .iter()
+        .find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream));
     stream.map_or(connection.runtime.len(), |segment| segment.range.start)
 }
 
@@ -144,13 +179,16 @@ fn concluded(
         let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
         subject.decode(bytes).ok().map(|decoded| decoded.value)
     });
-    let Some(outcome) = connection.outcome else { return ScriptOutcome::NoReply { end: ScriptEnd::Closed } };
+    let Some(outcome) = connection.outcome else {
+        return ScriptOutcome::NoReply { end: ScriptEnd::Closed };
+    };
     let Outcome::Ok { then, .. } = outcome else {
         let reply = connection.segment(Kind::Reply).unwrap_or_default();
         return refused(connection, outcome, reply, asked, advertise);
     };
     let mut replies = connection.segments.iter().filter(|segment| segment.kind == Kind::Reply);
-    let mut next_reply = || replies.next().and_then(|segment| connection.runtime.get(segment.range.clone()));
+    let mut next_reply =
+        || replies.next().and_then(|segment| connection.runtime.get(segment.range.clone()));
     let mut ok = OkOutcome {
         reply: reply_value(connection, next_reply().unwrap_or_default()),
         then: ScriptAfterReply::Close,
@@ -164,12 +202,21 @@ fn concluded(
     match then {
         AfterReply::AnotherReply => {
             ok.then = ScriptAfterReply::AnotherReply;
-            let second = connection::outcome(connection.request(), connection.behind_the_reply(), end_of(recording, nth));
+            let second = connection::outcome(
+                connection.request(),
+                connection.behind_the_reply(),
+                end_of(recording, nth),
+            );
             let reply = next_reply().unwrap_or_default();
             ok.second = Some(match second {
                 Some(Outcome::Ok { .. }) => {
                     let reply = reply_value(connection, reply);
-                    ScriptOutcome::Ok(Box::new(OkOutcome { reply, asked: None, advertise: None, ..ok.clone() }))
+                    ScriptOutcome::Ok(Box::new(OkOutcome {
+                        reply,
+                        asked: None,
+                        advertise: None,
+                        ..ok.clone()
+                    }))
                 }
                 Some(other) => refused(connection, other, reply, None, None),
                 None => ScriptOutcome::NoReply { end: end_of(recording, nth).into() },
@@ -178,8 +225,13 @@ fn concluded(
         AfterReply::Stream { .. } => {
             ok.then = ScriptAfterReply::Stream;
             let is_over = recording.ending(nth, Side::Runtime) == Some(Ending::Close);
-            let was_stopped = stop.is_some_and(|(_, stop)| matches!(stop.outcome, Some(Outcome::Ok { .. })));
-            let end = if is_over && was_stopped { ScriptStreamEnd::Complete } else { ScriptStreamEnd::Incomplete };
+            let was_stopped =
+                stop.is_some_and(|(_, stop)| matches!(stop.outcome, Some(Outcome::Ok { .. })));
+            let end = if is_over && was_stopped {
+                ScriptStreamEnd::Complete
+            } else {
+                ScriptStreamEnd::Incomplete
+            };
             ok.stream = Some(ScriptStream { bytes: streamed, end });
             ok.stop = Some(stop.map_or(ScriptStop::NotSent, |(_, stop)| stopped(&ok.reply, stop)));
         }
@@ -199,16 +251,22 @@ fn stopped(reply: &Value, stop: &RecordedConnection) -> ScriptStop {
     match stop.outcome {
         Some(Outcome::Ok { .. }) => {
             let echoed = reply_value(stop, stop.segment(Kind::Reply).unwrap_or_default());
-            match (echoed.get("sessionId").and_then(Value::as_str), reply.get("sessionId").and_then(Value::as_str)) {
+            match (
+                echoed.get("sessionId").and_then(Value::as_str),
+                reply.get("sessionId").and_then(Value::as_str),
+            ) {
                 (None, _) => ScriptStop::OkWithoutId,
-                (Some(echoed), Some(id)) if echoed != id => ScriptStop::AnotherSession(echoed.to_owned()),
+                (Some(echoed), Some(id)) if echoed != id => {
+                    ScriptStop::AnotherSession(echoed.to_owned())
+                }
                 _ => ScriptStop::Ok,
             }
         }
         Some(Outcome::Error { hresult, .. }) => ScriptStop::Hresult(format!("0x{:08X}", hresult.0)),
-        Some(Outcome::Malformed { kind, offset }) => {
-            ScriptStop::Malformed(ScriptFault::new(kind, usize::try_from(offset).unwrap_or(usize::MAX)))
-        }
+        Some(Outcome::Malformed { kind, offset }) => ScriptStop::Malformed(ScriptFault::new(
+            kind,
+            usize::try_from(offset).unwrap_or(usize::MAX),
+        )),
         _ => ScriptStop::NoReply,
     }
 }
@@ -231,10 +289,12 @@ fn refused(
                 advertise,
             }
         }
-        Outcome::Malformed { kind, offset } => {
-            ScriptOutcome::Malformed { error: ScriptFault::new(kind, usize::try_from(offset).unwrap_or(usize::MAX)) }
+        Outcome::Malformed { kind, offset } => ScriptOutcome::Malformed {
+            error: ScriptFault::new(kind, usize::try_from(offset).unwrap_or(usize::MAX)),
+        },
+        Outcome::Cut { received, end } => {
+            ScriptOutcome::Cut { received: received.into(), end: end.into() }
         }
-        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: end.into() },
         Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: end.into() },
         // The buffer has room for every message.
         Outcome::BufferTooSmall { size } => ScriptOutcome::BufferTooSmall { size: size.into() },
@@ -245,16 +305,24 @@ fn refused(
 fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvironment {
     let mut entry = alloc::vec![0; ENTRY];
     let mut decoder = EnvironmentDecoder::new(n_incoming_bytes, &mut entry);
-    let mut found = ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };
+    let mut found =
+        ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };
     loop {
         match decoder.decode(&mut block) {
             Ok(Some(EnvironmentEvent::Entry(entry))) => found.entries.push(entry.to_value()),
-            Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => found.entries.push("too_long".into()),
+            Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
+                found.entries.push("too_long".into());
+            }
             Ok(Some(EnvironmentEvent::Count(_))) => {}
             Ok(Some(_)) => return found,
             Ok(None) => {
                 match decoder.finish() {
-                    Err(error) if !matches!(error.kind(), EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. })) => {
+                    Err(error)
+                        if !matches!(
+                            error.kind(),
+                            EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. })
+                        ) =>
+                    {
                         found.error = Some(error.into());
                     }
                     _ => found.cut = Some(end.into()),

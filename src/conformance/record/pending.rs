@@ -18,7 +18,11 @@ pub(super) const PORT: &str = "p";
 
 /// The name of a connection.
 pub(super) fn name_of(connection: usize) -> String {
-    match u8::try_from(connection).ok().and_then(|nth| b'a'.checked_add(nth)).filter(u8::is_ascii_lowercase) {
+    match u8::try_from(connection)
+        .ok()
+        .and_then(|nth| b'a'.checked_add(nth))
+        .filter(u8::is_ascii_lowercase)
+    {
         Some(letter) => char::from(letter).to_string(),
         None => format!("c{connection}"),
     }
@@ -37,7 +41,14 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn new(connection: usize, begin: usize, bytes: &[u8], at: Duration) -> Self {
-        Self { connection, bytes: bytes.to_vec(), begin, may_fail: false, sizes: Vec::from([bytes.len()]), last: at }
+        Self {
+            connection,
+            bytes: bytes.to_vec(),
+            begin,
+            may_fail: false,
+            sizes: Vec::from([bytes.len()]),
+            last: at,
+        }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], at: Duration) {
@@ -51,7 +62,11 @@ impl Pending {
 
     /// The step. `parts` are its bytes.
     pub(super) fn step(self, parts: Vec<Literal>, has_pieces: bool) -> Step {
-        let chunks = if has_pieces && (2..=PIECES).contains(&self.sizes.len()) { self.sizes } else { Vec::new() };
+        let chunks = if has_pieces && (2..=PIECES).contains(&self.sizes.len()) {
+            self.sizes
+        } else {
+            Vec::new()
+        };
         Step::Send(Send {
             on: name_of(self.connection),
             send: parts,

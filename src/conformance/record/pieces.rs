@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, recvmsg, sendmsg,
 };
 
 use crate::io::unix_fd::{closed_on_exec, receive_flags, send_flags};
@@ -29,12 +30,17 @@ pub(super) struct Piece {
 
 /// The available data of a socket, without waiting: no piece is its end.
 ///
-/// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the new bytes, the last of them stays
-/// there, and is read the next time: closing a socket with an unread byte resets it for its peer.
+/// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the
+/// new bytes, the last of them stays there, and is read the next time: closing a socket with an
+/// unread byte resets it for its peer.
 ///
 /// # Errors
 /// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
-pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnOnce(&[u8]) -> bool) -> io::Result<Vec<Piece>> {
+pub(super) fn take(
+    stream: BorrowedFd<'_>,
+    lag: &mut usize,
+    keeps_last: impl FnOnce(&[u8]) -> bool,
+) -> io::Result<Vec<Piece>> {
     let mut buffer = vec![0; MOST];
     let (n, fds) = receive(stream, &mut buffer, RecvFlags::PEEK)?;
     if n == 0 {
@@ -46,7 +52,8 @@ pub(super) fn take(stream: BorrowedFd<'_>, lag: &mut usize, keeps_last: impl FnO
     if fds.is_empty() {
         let kept = usize::from(keeps_last(buffer.get(*lag..n).unwrap_or_default()));
         let taken = n.saturating_sub(kept);
-        let (read, _) = receive(stream, buffer.get_mut(..taken).unwrap_or_default(), RecvFlags::empty())?;
+        let (read, _) =
+            receive(stream, buffer.get_mut(..taken).unwrap_or_default(), RecvFlags::empty())?;
         buffer.truncate(if read == taken { n } else { read });
         let bytes = buffer.get(*lag..).unwrap_or_default().to_vec();
         *lag = kept;
@@ -79,7 +86,11 @@ pub(super) fn discard(stream: BorrowedFd<'_>) {
     while matches!(receive(stream, &mut buffer, RecvFlags::empty()), Ok((1.., _))) {}
 }
 
-fn receive(stream: BorrowedFd<'_>, into: &mut [u8], flags: RecvFlags) -> io::Result<(usize, Vec<OwnedFd>)> {
+fn receive(
+    stream: BorrowedFd<'_>,
+    into: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Vec<OwnedFd>)> {
     if into.is_empty() {
         return Ok((0, Vec::new()));
     }

@@ -26,7 +26,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How often a failing accept is retried.
 const ATTEMPTS: u32 = 100;
 
-/// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and ends.
+/// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and
+/// ends.
 ///
 /// ```no_run
 /// use std::os::unix::net::UnixListener;
@@ -76,7 +77,8 @@ impl Proxy {
         Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
     }
 
-    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at the endpoint.
+    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at
+    /// the endpoint.
     #[must_use]
     pub fn of_a_port(mut self) -> Self {
         self.runtime_connects = true;
@@ -104,7 +106,8 @@ impl Proxy {
         self
     }
 
-    /// Forwards until `connections` have been served, or until `canceller`. `told` is called for each finished connection.
+    /// Forwards until `connections` have been served, or until `canceller`. `told` is called for
+    /// each finished connection.
     ///
     /// # Errors
     /// If accepting fails.
@@ -122,7 +125,8 @@ impl Proxy {
             log = log.without_recording();
         }
         self.listener.set_nonblocking(true)?;
-        let until = Until { deadline: None, canceller: Some(self.closing.as_ref().unwrap_or(canceller)) };
+        let until =
+            Until { deadline: None, canceller: Some(self.closing.as_ref().unwrap_or(canceller)) };
         let accepted: io::Result<()> = thread::scope(|scope| {
             let (mut number, mut failures) = (0_u64, 0);
             while connections.is_none_or(|most| number < most) && !canceller.is_cancelled() {
@@ -157,7 +161,14 @@ impl Proxy {
         accepted.map(|()| log.take())
     }
 
-    fn forward(&self, accepted: UnixStream, number: u64, began: Instant, log: &Log, canceller: &Canceller) -> ConnectionSummary {
+    fn forward(
+        &self,
+        accepted: UnixStream,
+        number: u64,
+        began: Instant,
+        log: &Log,
+        canceller: &Canceller,
+    ) -> ConnectionSummary {
         let connection = if self.records || self.witness.is_some() { log.opened() } else { None };
         let mut summary = ConnectionSummary {
             number,
@@ -170,18 +181,24 @@ impl Proxy {
             trouble: None,
         };
         let relayed = self.other_side(&accepted, canceller).and_then(|other| {
-            let (client, runtime) = if self.runtime_connects { (other, accepted) } else { (accepted, other) };
+            let (client, runtime) =
+                if self.runtime_connects { (other, accepted) } else { (accepted, other) };
             relay(&client, &runtime, log, connection, canceller).map_err(|error| error.to_string())
         });
         match relayed {
             Ok(Relayed { ended, request, client, runtime }) => {
-                let code: Option<[u8; 2]> = request.get(16..18).and_then(|code| code.try_into().ok());
+                let code: Option<[u8; 2]> =
+                    request.get(16..18).and_then(|code| code.try_into().ok());
                 summary.command = code.map(|[set, id]| Command { set, id });
                 (summary.client, summary.runtime, summary.ended) = (client, runtime, ended);
             }
             Err(why) => {
                 // An opened connection is closed silently.
-                log.ended(connection, if self.runtime_connects { Side::Client } else { Side::Runtime }, Ending::Close);
+                log.ended(
+                    connection,
+                    if self.runtime_connects { Side::Client } else { Side::Runtime },
+                    Ending::Close,
+                );
                 summary.trouble = Some(why);
             }
         }
@@ -189,14 +206,28 @@ impl Proxy {
         summary
     }
 
-    fn other_side(&self, accepted: &UnixStream, canceller: &Canceller) -> Result<UnixStream, String> {
+    fn other_side(
+        &self,
+        accepted: &UnixStream,
+        canceller: &Canceller,
+    ) -> Result<UnixStream, String> {
         loop {
-            let until = Until { deadline: Instant::now().checked_add(PATIENCE), canceller: Some(canceller) };
+            let until = Until {
+                deadline: Instant::now().checked_add(PATIENCE),
+                canceller: Some(canceller),
+            };
             let connected = self.to.connect(&until);
             match connected {
-                Ok(transport) => return transport.stream().try_clone().map_err(|error| error.to_string()),
-                // A rejected runtime reconnects immediately and repeatedly (F-77): it is held until the tool listens.
-                Err(_) if self.runtime_connects && !canceller.is_cancelled() && !pieces::has_hung_up(accepted.as_fd()) => {
+                Ok(transport) => {
+                    return transport.stream().try_clone().map_err(|error| error.to_string());
+                }
+                // A rejected runtime reconnects immediately and repeatedly (F-77): it is held until
+                // the tool listens.
+                Err(_)
+                    if self.runtime_connects
+                        && !canceller.is_cancelled()
+                        && !pieces::has_hung_up(accepted.as_fd()) =>
+                {
                     thread::sleep(PAUSE);
                 }
                 Err(error) => return Err(std::format!("{error:#}")),

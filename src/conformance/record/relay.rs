@@ -75,8 +75,8 @@ pub(super) fn relay(
         if canceller.is_cancelled() {
             break false;
         }
-        let progress =
-            there.step(client, runtime, log, connection, &mut first)? | back.step(runtime, client, log, connection, &mut first)?;
+        let progress = there.step(client, runtime, log, connection, &mut first)?
+            | back.step(runtime, client, log, connection, &mut first)?;
         if let Some(how) = [&there, &back].into_iter().find_map(Way::is_closed) {
             break how == Ending::Reset;
         }
@@ -94,7 +94,13 @@ pub(super) fn relay(
     Ok(Relayed { ended: first, request: there.first, client: there.taken, runtime: back.taken })
 }
 
-fn wait(client: &UnixStream, runtime: &UnixStream, there: &Way, back: &Way, canceller: &Canceller) -> io::Result<()> {
+fn wait(
+    client: &UnixStream,
+    runtime: &UnixStream,
+    there: &Way,
+    back: &Way,
+    canceller: &Canceller,
+) -> io::Result<()> {
     let mut fds = Vec::from([PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)]);
     for (stream, incoming, outgoing) in [(client, there, back), (runtime, back, there)] {
         let mut flags = PollFlags::empty();
@@ -104,7 +110,8 @@ fn wait(client: &UnixStream, runtime: &UnixStream, there: &Way, back: &Way, canc
         if !outgoing.pieces.is_empty() {
             flags |= PollFlags::OUT;
         }
-        // A disconnected side is always ready, and would be polled in a loop while the other side is slow.
+        // A disconnected side is always ready, and would be polled in a loop while the other side
+        // is slow.
         let only_waits = flags.is_empty() && !incoming.pieces.is_empty();
         if !only_waits && incoming.lag == 0 || flags.contains(PollFlags::OUT) {
             fds.push(PollFd::from_borrowed_fd(stream.as_fd(), flags));
@@ -138,7 +145,8 @@ impl Way {
 
     /// How the sender has closed, once the other side has all of its bytes.
     fn is_closed(&self) -> Option<Ending> {
-        self.ended.filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
+        self.ended
+            .filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
     }
 
     /// Whether anything was done.
@@ -164,7 +172,8 @@ impl Way {
         Ok(progress)
     }
 
-    /// Whether there is anything left to learn about the sender. After a half-close it may still close.
+    /// Whether there is anything left to learn about the sender. After a half-close it may still
+    /// close.
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
@@ -173,7 +182,13 @@ impl Way {
         }
     }
 
-    fn take(&mut self, from: &UnixStream, log: &Log, connection: Option<usize>, first: &mut Ended) -> bool {
+    fn take(
+        &mut self,
+        from: &UnixStream,
+        log: &Log,
+        connection: Option<usize>,
+        first: &mut Ended,
+    ) -> bool {
         let mut lag = self.lag;
         let taken = pieces::take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
         self.lag = lag;
@@ -181,7 +196,12 @@ impl Way {
             Ok(pieces) if !pieces.is_empty() => {
                 for piece in pieces {
                     self.note(&piece.bytes);
-                    log.piece(connection, self.from, &piece.bytes, piece.fds.iter().map(pieces::kind_of).collect());
+                    log.piece(
+                        connection,
+                        self.from,
+                        &piece.bytes,
+                        piece.fds.iter().map(pieces::kind_of).collect(),
+                    );
                     self.pieces.push_back(piece);
                 }
                 return true;
@@ -215,11 +235,13 @@ impl Way {
         self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
 
-    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset (F-70), and ours must be too.
+    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset
+    /// (F-70), and ours must be too.
     fn is_surplus(&self, new: &[u8]) -> bool {
         let size: Vec<u8> = self.first.iter().chain(new).skip(14).take(2).copied().collect();
         let size = size.try_into().map(u16::from_le_bytes);
-        self.from == Side::Client && size.is_ok_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
+        self.from == Side::Client
+            && size.is_ok_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
     }
 
     fn give(&mut self, to: &UnixStream) -> io::Result<bool> {
@@ -234,7 +256,12 @@ impl Way {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) =>
+                {
                     // Its own end follows; what it does not accept is lost, as without the proxy.
                     self.refused = true;
                     self.sent = piece.bytes.len();

@@ -1,5 +1,5 @@
-//! The client's task and expected result in the scripts of a recording, and the runtime's behaviour. The recordings are written
-//! down here.
+//! The client's task and expected result in the scripts of a recording, and the runtime's
+//! behaviour. The recordings are written down here.
 
 use alloc::{string::ToString as _, vec, vec::Vec};
 use serde_json::json;
@@ -35,8 +35,14 @@ fn string(text: &str) -> Vec<u8> {
 /// `CollectTracing2`, or with another id a later one that begins the same way.
 fn collect(id: u8) -> Vec<u8> {
     let wants: &[u8] = if id == 2 { &[] } else { &[0] };
-    let front =
-        [&4u32.to_le_bytes()[..], &1u32.to_le_bytes(), wants, &1u32.to_le_bytes(), &1u64.to_le_bytes(), &4u32.to_le_bytes()];
+    let front = [
+        &4u32.to_le_bytes()[..],
+        &1u32.to_le_bytes(),
+        wants,
+        &1u32.to_le_bytes(),
+        &1u64.to_le_bytes(),
+        &4u32.to_le_bytes(),
+    ];
     message(2, id, &[&front.concat()[..], &string("Provider"), &0u32.to_le_bytes()].concat())
 }
 
@@ -44,7 +50,8 @@ fn stop(session: u64) -> Vec<u8> {
     message(2, 1, &session.to_le_bytes())
 }
 
-/// Connections one after another: the client's bytes, the runtime's bytes, and the end of the connection.
+/// Connections one after another: the client's bytes, the runtime's bytes, and the end of the
+/// connection.
 fn recording(conversations: &[(Vec<u8>, Vec<u8>, Option<Ending>)]) -> Recording {
     let log = Log::new(false);
     for (request, answer, end) in conversations {
@@ -89,12 +96,18 @@ fn outcome_follows_recorded_answer_and_end() {
     let of = |answer: Vec<u8>, end| outcome(&[(resume(), answer, end)]);
     assert_eq!(of(error(FAIL), CLOSE), json!({ "outcome": "error", "hresult": "0x80004005" }));
     assert_eq!(of(Vec::new(), CLOSE), json!({ "outcome": "no_reply", "end": "closed" }));
-    assert_eq!(of(Vec::new(), Some(Ending::Reset)), json!({ "outcome": "no_reply", "end": "reset" }));
+    assert_eq!(
+        of(Vec::new(), Some(Ending::Reset)),
+        json!({ "outcome": "no_reply", "end": "reset" })
+    );
     // The client gave up.
     assert_eq!(of(Vec::new(), None), json!({ "outcome": "no_reply", "end": "timed_out" }));
     let cut = |len: usize| ok(&[0; 4])[..len].to_vec();
     assert_eq!(of(cut(23), CLOSE), json!({ "outcome": "cut", "received": 23, "end": "closed" }));
-    assert_eq!(of(cut(1), Some(Ending::Reset)), json!({ "outcome": "cut", "received": 1, "end": "reset" }));
+    assert_eq!(
+        of(cut(1), Some(Ending::Reset)),
+        json!({ "outcome": "cut", "received": 1, "end": "reset" })
+    );
     let other = message(4, 1, &[0; 4]);
     let bad = json!({ "outcome": "malformed", "error": { "layer": "reply", "kind": "not_a_reply", "offset": 16 } });
     assert_eq!(of(other, CLOSE), bad);
@@ -109,16 +122,22 @@ fn outcome_follows_recorded_answer_and_end() {
 #[test]
 fn older_command_is_asked_after_refusal() {
     let refused = (collect(3), error(UNKNOWN_COMMAND), CLOSE);
-    let told = |second: (Vec<u8>, Vec<u8>, Option<Ending>), first: &(Vec<u8>, Vec<u8>, Option<Ending>)| {
+    let told = |second: (Vec<u8>, Vec<u8>, Option<Ending>),
+                first: &(Vec<u8>, Vec<u8>, Option<Ending>)| {
         told(&recording(&[first.clone(), second]))
     };
     let said = told((collect(2), error(FAIL), CLOSE), &refused);
     let asked = ["EventPipe/CollectTracing2", "EventPipe/CollectTracing"];
-    assert_eq!(json_of(&said), json!({ "outcome": "error", "hresult": "0x80004005", "asked": asked }));
+    assert_eq!(
+        json_of(&said),
+        json!({ "outcome": "error", "hresult": "0x80004005", "asked": asked })
+    );
     assert!(said.ask.fallback && said.notes.is_empty(), "{:?}", said.notes);
 
     // Another command is not an older one, and neither is one after an answer.
-    for (first, second) in [(refused, message(4, 1, &[])), ((collect(3), error(FAIL), CLOSE), collect(2))] {
+    for (first, second) in
+        [(refused, message(4, 1, &[])), ((collect(3), error(FAIL), CLOSE), collect(2))]
+    {
         let said = told((second, error(FAIL), CLOSE), &first);
         assert!(!said.ask.fallback);
         let [note] = &said.notes[..] else { panic!("{:?}", said.notes) };
@@ -139,10 +158,16 @@ fn second_reply_is_classified() {
     assert_eq!(second(&[], CLOSE), json!({ "outcome": "no_reply", "end": "closed" }));
     assert_eq!(second(&error(FAIL), CLOSE), json!({ "outcome": "error", "hresult": "0x80004005" }));
     assert_eq!(second(&[], Some(Ending::Reset)), json!({ "outcome": "no_reply", "end": "reset" }));
-    assert_eq!(second(&ok(&[0; 4])[..23], CLOSE), json!({ "outcome": "cut", "received": 23, "end": "closed" }));
+    assert_eq!(
+        second(&ok(&[0; 4])[..23], CLOSE),
+        json!({ "outcome": "cut", "received": 23, "end": "closed" })
+    );
     assert_eq!(second(b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0", CLOSE)["outcome"], "malformed");
     let told = message(0xff, 0xff, &[&FAIL[..], &string("no room")].concat());
-    assert_eq!(second(&told, CLOSE), json!({ "outcome": "error", "hresult": "0x80004005", "message": "no room" }));
+    assert_eq!(
+        second(&told, CLOSE),
+        json!({ "outcome": "error", "hresult": "0x80004005", "message": "no room" })
+    );
     let again = second(&ok(&[0; 4]), CLOSE);
     assert_eq!((&again["outcome"], &again["then"]), (&json!("ok"), &json!("another_reply")));
 }
@@ -153,7 +178,9 @@ fn second_reply_is_reported_separately() {
     let dump = |id| message(1, id, &[&string("/tmp/core")[..], &[1, 0, 0, 0, 0, 0, 0, 0]].concat());
     let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &[57, 0x30, 0, 0, 0, 0, 0, 0], &[0; 2]].concat();
     let log = Log::new(true);
-    for (request, answer) in [(dump(3), error(UNKNOWN_COMMAND)), (dump(2), [ok(&[0; 4]), ok(&[1, 0, 0, 0])].concat())] {
+    for (request, answer) in
+        [(dump(3), error(UNKNOWN_COMMAND)), (dump(2), [ok(&[0; 4]), ok(&[1, 0, 0, 0])].concat())]
+    {
         let connection = log.opened();
         log.piece(connection, Side::Runtime, &[&advertise[..], &answer].concat(), Vec::new());
         log.piece(connection, Side::Client, &request, Vec::new());
@@ -186,13 +213,19 @@ fn stop_reply_is_classified() {
     let incomplete = |stop: Value| (stop, json!("incomplete"));
     assert_eq!(stopped(ok(&101u64.to_le_bytes()), CLOSE), complete(json!("ok")));
     assert_eq!(stopped(ok(&[]), CLOSE), complete(json!("ok_without_id")));
-    assert_eq!(stopped(ok(&102u64.to_le_bytes()), CLOSE), complete(json!({ "another_session": "102" })));
+    assert_eq!(
+        stopped(ok(&102u64.to_le_bytes()), CLOSE),
+        complete(json!({ "another_session": "102" }))
+    );
     assert_eq!(stopped(error(FAIL), CLOSE), incomplete(json!({ "hresult": "0x80004005" })));
     assert_eq!(stopped(Vec::new(), CLOSE), incomplete(json!("no_reply")));
     let fault = json!({ "malformed": { "layer": "header", "kind": "bad_magic", "offset": 0 } });
     assert_eq!(stopped(vec![7; 20], CLOSE), incomplete(fault));
     let said = outcome(&[(collect(3), streams, CLOSE)]);
-    assert_eq!((&said["stop"], &said["stream"]), (&json!("not_sent"), &json!({ "bytes": 19, "end": "incomplete" })));
+    assert_eq!(
+        (&said["stop"], &said["stream"]),
+        (&json!("not_sent"), &json!({ "bytes": 19, "end": "incomplete" }))
+    );
 }
 
 #[test]
@@ -208,10 +241,19 @@ fn environment_entries_are_reported_up_to_the_error() {
     };
     assert_eq!(environment(block.len(), &block, CLOSE), json!({ "entries": entries }));
     // 4 bytes of count and 12 of the first entry; the rest is missing.
-    assert_eq!(environment(block.len(), &block[..20], CLOSE), json!({ "entries": [entries[0]], "cut": "closed" }));
-    assert_eq!(environment(block.len(), &block[..2], Some(Ending::Reset)), json!({ "entries": [], "cut": "reset" }));
+    assert_eq!(
+        environment(block.len(), &block[..20], CLOSE),
+        json!({ "entries": [entries[0]], "cut": "closed" })
+    );
+    assert_eq!(
+        environment(block.len(), &block[..2], Some(Ending::Reset)),
+        json!({ "entries": [], "cut": "reset" })
+    );
     // The client has enough before the end.
-    assert_eq!(environment(block.len(), &block[..20], None), json!({ "entries": [entries[0]], "cut": "timed_out" }));
+    assert_eq!(
+        environment(block.len(), &block[..20], None),
+        json!({ "entries": [entries[0]], "cut": "timed_out" })
+    );
     // An error message in place of the second entry (F-43).
     let broken = [&block[..16], &error(FAIL)].concat();
     let said = environment(block.len() + 100, &broken, CLOSE);
@@ -242,16 +284,27 @@ fn user_events_and_unknown_command_are_classified_by_what_follows() {
     ];
     let log = Log::new(false);
     let connection = log.opened();
-    log.piece(connection, Side::Client, &message(2, 6, &session_to_user_events.concat()), Vec::new());
+    log.piece(
+        connection,
+        Side::Client,
+        &message(2, 6, &session_to_user_events.concat()),
+        Vec::new(),
+    );
     log.piece(connection, Side::Client, &[0], vec![FdKind::UserEventsData]);
     log.piece(connection, Side::Runtime, &ok(&7u64.to_le_bytes()), Vec::new());
     log.ended(connection, Side::Client, Ending::Close);
     let recording = log.recording();
-    assert!(matches!(RecordedConnection::of(&recording, 0).then(), Some(AfterReply::UserEvents { session_id: Some(7) })));
+    assert!(matches!(
+        RecordedConnection::of(&recording, 0).then(),
+        Some(AfterReply::UserEvents { session_id: Some(7) })
+    ));
     let said = json_of(&told(&recording));
     assert_eq!((&said["then"], &said["reply"]["sessionId"]), (&json!("user_events"), &json!("7")));
     let steps = client_steps(&recording);
-    assert!(matches!(&steps[2], Step::Send(send) if send.with_fd == Some(FdKind::UserEventsData)), "{steps:?}");
+    assert!(
+        matches!(&steps[2], Step::Send(send) if send.with_fd == Some(FdKind::UserEventsData)),
+        "{steps:?}"
+    );
 
     let nobody_knows = recording_of_one(message(4, 0x77, &[]), ok(&[]));
     assert_eq!(RecordedConnection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
@@ -266,13 +319,19 @@ fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {
     recording(&[(request, answer, CLOSE)])
 }
 
-/// Less of it is kept than was received: it is compared by its length, or by the received length if it was cut.
+/// Less of it is kept than was received: it is compared by its length, or by the received length if
+/// it was cut.
 #[test]
 fn long_environment_is_compared_by_length() {
     let reply = |announced: u32| ok(&[&announced.to_le_bytes()[..], &[0, 0]].concat());
     let cut = json!([{ "any": 65535 }, { "any": 65511 }]);
-    for (announced, expected) in [(140_000, json!([{ "any": { "of": "block_a" } }])), (150_000, cut)] {
-        let steps = client_steps(&recording_of_one(message(4, 2, &[]), [reply(announced), vec![0; 140_000]].concat()));
+    for (announced, expected) in
+        [(140_000, json!([{ "any": { "of": "block_a" } }])), (150_000, cut)]
+    {
+        let steps = client_steps(&recording_of_one(
+            message(4, 2, &[]),
+            [reply(announced), vec![0; 140_000]].concat(),
+        ));
         assert_eq!(serde_json::to_value(&steps[3]).unwrap()["expect"], expected, "{announced}");
     }
 }

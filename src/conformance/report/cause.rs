@@ -57,7 +57,8 @@ pub struct Cause {
     pub cases: usize,
     /// The name of the first case that does.
     pub example: String,
-    /// The last message of the target in the example, byte by byte: one line for each field. Added when printing the report.
+    /// The last message of the target in the example, byte by byte: one line for each field. Added
+    /// when printing the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dump: Vec<String>,
 }

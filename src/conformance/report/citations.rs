@@ -22,7 +22,11 @@ impl Citations {
     /// From the files as of the build.
     pub fn embedded() -> Self {
         let facts = ERRATA.lines().filter_map(fact);
-        Self(facts.chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement))).collect())
+        Self(
+            facts
+                .chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement)))
+                .collect(),
+        )
     }
 
     /// The text of `id` (`F-19`, `R-EVP-010`).
@@ -33,7 +37,10 @@ impl Citations {
 
 /// A row of a table of facts: its number, severity, printed and shipped behaviour, and more.
 fn fact(row: &str) -> Option<(String, String)> {
-    let mut cells = row.strip_prefix("| ")?.split(" | ").map(|cell| cell.trim().replace('`', "").replace("**", ""));
+    let mut cells = row
+        .strip_prefix("| ")?
+        .split(" | ")
+        .map(|cell| cell.trim().replace('`', "").replace("**", ""));
     let id = cells.next().filter(|id| id.starts_with("F-") || id.starts_with("P-"))?;
     let (printed, shipped) = (cells.nth(1)?, cells.next()?);
     Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))

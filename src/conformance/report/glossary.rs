@@ -44,7 +44,11 @@ impl Glossary {
 
 /// The rows of the table below a heading.
 fn section(heading: &str) -> Vec<(String, String)> {
-    let rows = VECTORS.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with('#'));
+    let rows = VECTORS
+        .lines()
+        .skip_while(|line| *line != heading)
+        .skip(1)
+        .take_while(|line| !line.starts_with('#'));
     // The table begins after its two header rows.
     rows.filter(|line| line.starts_with('|')).skip(2).filter_map(row).collect()
 }

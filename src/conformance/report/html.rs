@@ -17,30 +17,41 @@ use crate::conformance::NamedFault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
-/// A self-contained page: no network and no fonts; readable without scripts, a few lines of JavaScript filter the rows.
+/// A self-contained page: no network and no fonts; readable without scripts, a few lines of
+/// JavaScript filter the rows.
 ///
-/// Columns are the reports, rows the cases of all of them, by suite and section. The contents of reports are escaped.
+/// Columns are the reports, rows the cases of all of them, by suite and section. The contents of
+/// reports are escaped.
 ///
 /// # Errors
 /// Errors of the template library.
 pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment
-        .set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(|error| error.to_string())?);
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .map_err(|error| error.to_string())?,
+    );
     let sections = in_reading_order(sections(reports));
     let numbers = numbers(&sections);
-    let columns: Vec<Column<'_>> = reports.iter().map(|report| Column::new(report, &numbers)).collect();
+    let columns: Vec<Column<'_>> =
+        reports.iter().map(|report| Column::new(report, &numbers)).collect();
     let failures: usize = reports.iter().map(|report| report.counts.fail).sum();
     let passes = if failures == 0 { passes(&sections) } else { Vec::new() };
     let glossary = Glossary::embedded();
     let words = glossary.words();
-    let cited: BTreeSet<&str> = reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
-    let mut facts: Vec<(&str, &str)> = cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
+    let cited: BTreeSet<&str> =
+        reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
+    let mut facts: Vec<(&str, &str)> =
+        cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
     let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
-    let page = Page { columns, sections, failures, passes, words, facts, known, kinds: KINDS, cases };
+    let page =
+        Page { columns, sections, failures, passes, words, facts, known, kinds: KINDS, cases };
     environment.render_str(TEMPLATE, Serde(page)).map_err(|error| error.to_string())
 }
 
@@ -58,7 +69,8 @@ struct Page<'r> {
     cases: usize,
 }
 
-/// The values of a cell: grades, and their variants. A sign and a word besides the colour, for readers who cannot see it.
+/// The values of a cell: grades, and their variants. A sign and a word besides the colour, for
+/// readers who cannot see it.
 const KINDS: [Kind; 8] = [
     Kind { name: "pass", sign: "✓", word: "pass" },
     Kind { name: "pass-lenient", sign: "≈", word: "lenient" },
@@ -79,7 +91,8 @@ struct Kind {
 
 impl Kind {
     fn of(case: Option<&Case>, report: Option<&Report>) -> Self {
-        // For an unknown runtime, no deviations are known: it differs where the document leaves it open.
+        // For an unknown runtime, no deviations are known: it differs where the document leaves it
+        // open.
         let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
         let name = match case {
             None => "not-run",
@@ -92,7 +105,11 @@ impl Kind {
             }
             Some(case) => case.grade.name(),
         };
-        KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(Kind { name, sign: "?", word: name })
+        KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(Kind {
+            name,
+            sign: "?",
+            word: name,
+        })
     }
 }
 
@@ -140,14 +157,17 @@ struct Failure<'r> {
 type Numbers<'r> = HashMap<(&'r str, &'r str), usize>;
 
 fn numbers<'r>(sections: &[Section<'r>]) -> Numbers<'r> {
-    let rows = sections.iter().flat_map(|section| section.rows.iter().map(|row| ((section.suite, row.name), row.number)));
+    let rows = sections
+        .iter()
+        .flat_map(|section| section.rows.iter().map(|row| ((section.suite, row.name), row.number)));
     rows.collect()
 }
 
 impl<'r> Column<'r> {
     fn new(report: &'r Report, numbers: &Numbers<'_>) -> Self {
         let failure = |case: &'r Case, text: Option<&'r str>| {
-            let row = numbers.get(&(report.suite.as_str(), case.name.as_str())).copied().unwrap_or(0);
+            let row =
+                numbers.get(&(report.suite.as_str(), case.name.as_str())).copied().unwrap_or(0);
             Failure { row, name: &case.name, text }
         };
         let causes = report.causes.iter().map(|cause| {
@@ -156,11 +176,24 @@ impl<'r> Column<'r> {
                 Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
             };
             let mend = NamedFault::of_cause(report, cause).map(|fault| fault.mend);
-            Cause { name: &cause.name, text: &cause.text, mend, failures: report.failures().filter_map(of).collect() }
+            Cause {
+                name: &cause.name,
+                text: &cause.text,
+                mend,
+                failures: report.failures().filter_map(of).collect(),
+            }
         });
         let unnamed = report.failures().filter(|case| case.faults.is_empty());
-        let found = |case: &'r Case| case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str);
-        let of = |name| report.cases.iter().filter(|case| Kind::of(Some(case), Some(report)).name == name).count();
+        let found = |case: &'r Case| {
+            case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str)
+        };
+        let of = |name| {
+            report
+                .cases
+                .iter()
+                .filter(|case| Kind::of(Some(case), Some(report)).name == name)
+                .count()
+        };
         Self {
             suite: &report.suite,
             target: &report.target,
@@ -171,8 +204,13 @@ impl<'r> Column<'r> {
             deviations: of("deviation"),
             habits: of("habit"),
             others: of("informational"),
-            lost: report.lost.as_ref().map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
-            interrupted: report.interrupted.map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
+            lost: report
+                .lost
+                .as_ref()
+                .map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
+            interrupted: report
+                .interrupted
+                .map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
             too_few_judged: report.too_few_judged.map(|few| few.to_string()),
             notes: &report.notes,
             made: report.made.as_ref(),
@@ -224,8 +262,16 @@ struct Shown<'r> {
 
 impl<'r> From<&'r Detail> for Shown<'r> {
     fn from(detail: &'r Detail) -> Self {
-        let (sent, seen) = (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
-        Self { turns: detail.turns(), sent, seen, expected: &detail.expected, found: &detail.found, about: &detail.about }
+        let (sent, seen) =
+            (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
+        Self {
+            turns: detail.turns(),
+            sent,
+            seen,
+            expected: &detail.expected,
+            found: &detail.found,
+            about: &detail.about,
+        }
     }
 }
 
@@ -238,7 +284,10 @@ impl<'r> Cell<'r> {
             deviation: deviation.map(|deviation| deviation.text.as_str()),
             faults: case.map_or(&[], |case| &case.faults),
             // A pass needs no explanation, and there are hundreds.
-            detail: case.filter(|case| case.grade != Grade::Pass).and_then(|case| case.detail.as_ref()).map(Shown::from),
+            detail: case
+                .filter(|case| case.grade != Grade::Pass)
+                .and_then(|case| case.detail.as_ref())
+                .map(Shown::from),
         }
     }
 }
@@ -252,7 +301,11 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
     for (column, report) in reports.iter().enumerate() {
         for case in &report.cases {
             let section = *section_of.entry((&report.suite, &case.section)).or_insert_with(|| {
-                sections.push(Section { suite: &report.suite, name: &case.section, rows: Vec::new() });
+                sections.push(Section {
+                    suite: &report.suite,
+                    name: &case.section,
+                    rows: Vec::new(),
+                });
                 sections.len().saturating_sub(1)
             });
             let key = (report.suite.as_str(), case.name.as_str());
@@ -288,13 +341,23 @@ impl<'r> Row<'r> {
             crate::vectors::Hazard::SideEffect => "side-effect",
             crate::vectors::Hazard::Harmful => "harmful",
         });
-        Self { number, name: &case.name, title: &case.title, spec: &case.spec, hazard, kinds: String::new(), cells }
+        Self {
+            number,
+            name: &case.name,
+            title: &case.title,
+            spec: &case.spec,
+            hazard,
+            kinds: String::new(),
+            cells,
+        }
     }
 }
 
 /// Results come before unsupported parts: rows, and sections.
 fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
-    let says_nothing = |row: &Row<'_>| row.cells.iter().all(|cell| ["unimplemented", "not-run"].contains(&cell.kind.name));
+    let says_nothing = |row: &Row<'_>| {
+        row.cells.iter().all(|cell| ["unimplemented", "not-run"].contains(&cell.kind.name))
+    };
     for section in &mut sections {
         section.rows.sort_by_key(says_nothing);
     }
@@ -304,8 +367,13 @@ fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
 
 /// The passes of each section, of reports without a failure.
 fn passes<'r>(sections: &[Section<'r>]) -> Vec<Passes<'r>> {
-    let passed = |row: &&Row<'_>| row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name));
-    let of = |section: &Section<'r>| Passes { name: section.name, count: section.rows.iter().filter(passed).count() };
+    let passed = |row: &&Row<'_>| {
+        row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name))
+    };
+    let of = |section: &Section<'r>| Passes {
+        name: section.name,
+        count: section.rows.iter().filter(passed).count(),
+    };
     sections.iter().map(of).filter(|passes| passes.count > 0).collect()
 }
 

@@ -12,8 +12,9 @@ use super::{Case, Citations, Grade, Report};
 
 /// The XML of `report`: a test suite for each section, a test case for each case.
 ///
-/// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the reason. A lost target is an error
-/// of a separate case, `lost`; a run that was ended early is one of a case `interrupted`.
+/// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the
+/// reason. A lost target is an error of a separate case, `lost`; a run that was ended early is one
+/// of a case `interrupted`.
 ///
 /// # Errors
 /// Errors of the XML library.
@@ -30,14 +31,18 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
     }
     if let Some(lost) = &report.lost {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type("lost").set_message(format!("{}; {} cases were not run", lost.reason, lost.not_run));
+        status
+            .set_type("lost")
+            .set_message(format!("{}; {} cases were not run", lost.reason, lost.not_run));
         let mut suite = TestSuite::new(format!("{}.lost", report.suite));
         suite.add_test_case(TestCase::new("lost", status));
         xml.add_test_suite(suite);
     }
     if let Some(interrupted) = &report.interrupted {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type("interrupted").set_message(format!("{} cases were not run", interrupted.not_run));
+        status
+            .set_type("interrupted")
+            .set_message(format!("{} cases were not run", interrupted.not_run));
         let mut suite = TestSuite::new(format!("{}.interrupted", report.suite));
         suite.add_test_case(TestCase::new("interrupted", status));
         xml.add_test_suite(suite);
@@ -55,13 +60,23 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
 }
 
 fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
-    let found = case.detail.as_ref().map(|detail| detail.found.join("; ")).filter(|found| !found.is_empty());
+    let found = case
+        .detail
+        .as_ref()
+        .map(|detail| detail.found.join("; "))
+        .filter(|found| !found.is_empty());
     match case.grade {
         Grade::Pass | Grade::PassLenient => TestCaseStatus::success(),
         Grade::Unimplemented | Grade::Informational => {
             let reason = match &case.deviation {
-                Some(deviation) => format!("known deviation {}: {}", deviation.fact, deviation.text),
-                None => format!("{}: {}", case.grade.name(), found.unwrap_or_else(|| case.title.clone())),
+                Some(deviation) => {
+                    format!("known deviation {}: {}", deviation.fact, deviation.text)
+                }
+                None => format!(
+                    "{}: {}",
+                    case.grade.name(),
+                    found.unwrap_or_else(|| case.title.clone())
+                ),
             };
             let mut status = TestCaseStatus::skipped();
             status.set_message(reason);
@@ -83,13 +98,20 @@ fn description(case: &Case, citations: &Citations) -> String {
     if let Some(detail) = &case.detail {
         match detail.turns() {
             Some(turns) => lines.extend(turns.iter().map(super::Turn::to_string)),
-            None => lines.extend([format!("sent      {}", detail.sent), format!("seen      {}", detail.seen)]),
+            None => lines.extend([
+                format!("sent      {}", detail.sent),
+                format!("seen      {}", detail.seen),
+            ]),
         }
         lines.push(format!("expected  {}", detail.expected));
         lines.extend(detail.found.iter().map(|found| format!("FAILED    {found}")));
         lines.extend(detail.about.iter().map(|about| format!("about     {about}")));
     }
-    lines.extend(case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)));
-    lines.extend(case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("unknown"))));
+    lines.extend(
+        case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)),
+    );
+    lines.extend(
+        case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("unknown"))),
+    );
     lines.join("\n")
 }

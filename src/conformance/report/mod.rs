@@ -1,6 +1,7 @@
 //! Read and write the results of a run: plain data, the same for every suite.
 //!
-//! As JSON it is format 1 of `vectors/schema/report.schema.json`, documented in `vectors/schema/REPORTS.md`.
+//! As JSON it is format 1 of `vectors/schema/report.schema.json`, documented in
+//! `vectors/schema/REPORTS.md`.
 
 //! # Example
 //!
@@ -68,7 +69,8 @@ pub enum Grade {
 
 impl Grade {
     /// All of them, from the best.
-    pub const ALL: [Self; 5] = [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
+    pub const ALL: [Self; 5] =
+        [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
 
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
@@ -144,10 +146,12 @@ pub struct Case {
     pub grade: Grade,
     /// Its facts (`F-19`) and requirements.
     pub spec: Vec<String>,
-    /// It behaved as this runtime is known to, not as required. The grade is [`Grade::Informational`].
+    /// It behaved as this runtime is known to, not as required. The grade is
+    /// [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// A server's behaviour, in words that do not depend on its known deviations: `0x80131384 left-open`, `as-written`.
+    /// A server's behaviour, in words that do not depend on its known deviations: `0x80131384
+    /// left-open`, `as-written`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
@@ -181,7 +185,11 @@ impl Case {
 
     /// What it cites: [`Case::spec`], and the fact of its deviation.
     pub fn cited(&self) -> impl Iterator<Item = &str> {
-        let fact = self.deviation.iter().map(|deviation| &deviation.fact).filter(|fact| !self.spec.contains(fact));
+        let fact = self
+            .deviation
+            .iter()
+            .map(|deviation| &deviation.fact)
+            .filter(|fact| !self.spec.contains(fact));
         self.spec.iter().chain(fact).map(String::as_str)
     }
 }
@@ -198,8 +206,9 @@ pub struct KnownDeviation {
 
 /// The details of a case.
 ///
-/// A codec gets one question, and gives one answer: `sent` and `seen` are these, as JSON. In a conversation they are lists of
-/// [`Turn`]s: what was sent, and what was received ([`Detail::conversation`] makes them).
+/// A codec gets one question, and gives one answer: `sent` and `seen` are these, as JSON. In a
+/// conversation they are lists of [`Turn`]s: what was sent, and what was received
+/// ([`Detail::conversation`] makes them).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Detail {
@@ -218,7 +227,11 @@ pub struct Detail {
 
 impl Detail {
     /// The detail of a conversation, with its turns in order.
-    pub fn conversation(turns: impl IntoIterator<Item = Turn>, expected: &str, found: Vec<String>) -> Self {
+    pub fn conversation(
+        turns: impl IntoIterator<Item = Turn>,
+        expected: &str,
+        found: Vec<String>,
+    ) -> Self {
         let (sent, seen) = turn::split(turns);
         Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
@@ -398,7 +411,9 @@ impl Report {
         }
         self.notes.extend(other.notes.into_iter().map(|note| format!("{}: {note}", other.suite)));
         if let Some(Lost { reason, not_run }) = other.lost {
-            let lost = self.lost.get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
+            let lost = self
+                .lost
+                .get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
             lost.not_run = lost.not_run.saturating_add(not_run);
         }
         if let Some(Interrupted { not_run }) = other.interrupted {
@@ -427,7 +442,8 @@ impl Report {
     fn count(&mut self, case: &Case) {
         self.counts.add(case.grade);
         cause::count(&mut self.causes, case);
-        if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section) {
+        if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section)
+        {
             section.counts.add(case.grade);
         } else {
             let mut counts = Counts::default();

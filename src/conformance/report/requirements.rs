@@ -43,7 +43,8 @@ struct File {
 impl Requirement {
     /// From the file as of the build, in its order.
     pub fn embedded() -> Vec<Self> {
-        // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none is missing.
+        // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
+        // is missing.
         toml::from_str::<File>(FILE).map_or_else(|_| Vec::new(), |file| file.requirement)
     }
 }

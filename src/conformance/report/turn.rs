@@ -39,17 +39,30 @@ const fn is_zero(number: &usize) -> bool {
 }
 
 impl Turn {
-    /// The bytes of a turn, of which at most 4,096 are kept. [`Detail::conversation`](super::Detail::conversation) counts the
-    /// turns.
+    /// The bytes of a turn, of which at most 4,096 are kept.
+    /// [`Detail::conversation`](super::Detail::conversation) counts the turns.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         Self::cut(connection, direction, bytes, 0, 0)
     }
 
-    fn cut(connection: &str, direction: TurnDirection, bytes: &[u8], more: u64, fds: usize) -> Self {
+    fn cut(
+        connection: &str,
+        direction: TurnDirection,
+        bytes: &[u8],
+        more: u64,
+        fds: usize,
+    ) -> Self {
         let kept = bytes.get(..KEPT).unwrap_or(bytes);
         let all = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(more);
         let length = (u64::try_from(kept.len()) != Ok(all)).then_some(all);
-        Self { turn: 0, connection: connection.to_owned(), direction, hex: hex::encode(kept), length, fds }
+        Self {
+            turn: 0,
+            connection: connection.to_owned(),
+            direction,
+            hex: hex::encode(kept),
+            length,
+            fds,
+        }
     }
 }
 
@@ -67,7 +80,11 @@ impl fmt::Display for Turn {
             TurnDirection::Received => "received",
         };
         let Self { connection, hex, .. } = self;
-        write!(f, "{direction:<8}  {connection}: {}", if hex.is_empty() { "nothing" } else { hex })?;
+        write!(
+            f,
+            "{direction:<8}  {connection}: {}",
+            if hex.is_empty() { "nothing" } else { hex }
+        )?;
         self.length.map_or(Ok(()), |length| write!(f, "… ({length} bytes)"))?;
         if self.fds == 0 { Ok(()) } else { write!(f, ", with {} descriptors", self.fds) }
     }
@@ -75,8 +92,12 @@ impl fmt::Display for Turn {
 
 /// What was sent, and what was received, counted from 1 on.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Value, Value) {
-    let counted = turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index.saturating_add(1), ..turn });
-    let (sent, received): (Vec<Turn>, Vec<Turn>) = counted.partition(|turn| turn.direction == TurnDirection::Sent);
+    let counted = turns
+        .into_iter()
+        .enumerate()
+        .map(|(index, turn)| Turn { turn: index.saturating_add(1), ..turn });
+    let (sent, received): (Vec<Turn>, Vec<Turn>) =
+        counted.partition(|turn| turn.direction == TurnDirection::Sent);
     (json!(sent), json!(received))
 }
 

@@ -1,4 +1,5 @@
-//! How far the reference runtime behaves like a recorded build: the requests of the vectors, and their results.
+//! How far the reference runtime behaves like a recorded build: the requests of the vectors, and
+//! their results.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,9 +16,12 @@ use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::{Death, ServerCaseKind, cases, judge, request};
 use crate::vectors::{Group, Test, Verdict};
 
-/// How long it may take to reply and to close: at first, and again if it differed from the recording.
-const PATIENCE: [(Duration, Duration); 2] =
-    [(Duration::from_millis(300), Duration::from_millis(30)), (Duration::from_secs(5), Duration::from_millis(500))];
+/// How long it may take to reply and to close: at first, and again if it differed from the
+/// recording.
+const PATIENCE: [(Duration, Duration); 2] = [
+    (Duration::from_millis(300), Duration::from_millis(30)),
+    (Duration::from_secs(5), Duration::from_millis(500)),
+];
 
 /// How far the reference runtime behaves like a recorded build.
 #[derive(Clone, Debug)]
@@ -88,8 +92,8 @@ impl fmt::Display for Difference {
 }
 
 impl Agreement {
-    /// Sends a reference runtime of the recorded build all requests of the vectors in the recording. `evidence` is the text of a
-    /// file of `evidence/`.
+    /// Sends a reference runtime of the recorded build all requests of the vectors in the
+    /// recording. `evidence` is the text of a file of `evidence/`.
     ///
     /// # Errors
     /// Why it could not be run.
@@ -106,18 +110,30 @@ impl Agreement {
         let Recording { build, profile, outcomes } = Recording::parse(evidence)?;
         let subject = Subject::start(profile)?;
         let vectors = codec::embedded().map_err(|error| error.to_string())?;
-        let mut agreement = Self { build, well_formed: Share::default(), malformed: Share::default(), differences: Vec::new() };
+        let mut agreement = Self {
+            build,
+            well_formed: Share::default(),
+            malformed: Share::default(),
+            differences: Vec::new(),
+        };
         for case in cases(&[], &vectors) {
             let ServerCaseKind::Request { group, test } = case.kind else { continue };
             let name = case.name();
             let Some(Outcome::Answered(recorded)) = outcomes.get(&name) else { continue };
-            let does = subject.answer(profile, group, test, recorded).map_err(|trouble| format!("{name}: {trouble}"))?;
+            let does = subject
+                .answer(profile, group, test, recorded)
+                .map_err(|trouble| format!("{name}: {trouble}"))?;
             let is_same = does.is_some_and(|does| is_same(&does, recorded));
             let is_right = Expectation::of_vector(group, test).verdict == Verdict::Valid;
-            if is_right { &mut agreement.well_formed } else { &mut agreement.malformed }.add(is_same);
+            if is_right { &mut agreement.well_formed } else { &mut agreement.malformed }
+                .add(is_same);
             if !is_same {
                 let does = does.map_or_else(String::new, |does| does.to_string());
-                agreement.differences.push(Difference { case: name, recorded: recorded.to_string(), does });
+                agreement.differences.push(Difference {
+                    case: name,
+                    recorded: recorded.to_string(),
+                    does,
+                });
             }
         }
         Ok(agreement)
@@ -139,12 +155,20 @@ impl Subject {
     fn start(profile: Profile) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
         let config = Config { profile, ..Config::new(directory.path().join("socket")) };
-        let runtime = ReferenceRuntime::start_as(config, Conduct::observed()).map_err(|error| error.to_string())?;
+        let runtime = ReferenceRuntime::start_as(config, Conduct::observed())
+            .map_err(|error| error.to_string())?;
         Ok(Self { runtime, _directory: directory })
     }
 
-    /// The result of a request. If it differs from the recording, it is repeated with more time: the machine may be slow.
-    fn answer(&self, profile: Profile, group: &Group, test: &Test, recorded: &Seen) -> Result<Option<Seen>, PlayerError> {
+    /// The result of a request. If it differs from the recording, it is repeated with more time:
+    /// the machine may be slow.
+    fn answer(
+        &self,
+        profile: Profile,
+        group: &Group,
+        test: &Test,
+        recorded: &Seen,
+    ) -> Result<Option<Seen>, PlayerError> {
         let mut does = None;
         for (reply, close) in PATIENCE {
             let mut network = SocketNetwork::to_socket(self.runtime.socket());
@@ -152,7 +176,8 @@ impl Subject {
             let answered = request::play(&mut player, group, test, reply, close)?;
             player.close_all()?;
             let death = self.runtime.has_died().then_some(Death::Unknown);
-            does = judge::judge(profile, &Expectation::of_vector(group, test), &answered, death).seen;
+            does =
+                judge::judge(profile, &Expectation::of_vector(group, test), &answered, death).seen;
             if does.is_some_and(|does| is_same(&does, recorded)) {
                 break;
             }

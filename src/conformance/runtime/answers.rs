@@ -25,14 +25,16 @@ use crate::conformance::known::{Request, is_told};
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::io::server::{Entries, Handler, Refusal, StreamSession};
-use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use crate::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply, StopTracing, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply,
+    StopTracing, StreamingSession, StreamingSession6,
 };
 use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
-    SetEnvironmentVariable, Tail,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
+    ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable, Tail,
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
@@ -44,12 +46,12 @@ use crate::{io::server::HeldSession, message::eventpipe::UserEventsSession};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
-/// The time between the reply to a resume and the death of a runtime because of a startup hook (P-27).
+/// The time between the reply to a resume and the death of a runtime because of a startup hook
+/// (P-27).
 const DIES_AFTER: Duration = Duration::from_millis(100);
 
 /// The message of a createdump about a crash report of a single file (P-56).
-const NO_CRASH_REPORT: &str =
-    "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
+const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
 
 /// The head of a core file: ELF, 64 bits, little-endian, version 1, for any system; `ET_CORE`.
 const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
@@ -72,7 +74,14 @@ pub(super) struct Answers {
 impl Answers {
     pub(super) const fn new(application: Arc<Application>, port: PortId) -> Self {
         let (stays_open, has_surplus) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { application, port, environment: OnceLock::new(), early: Mutex::new(None), stays_open, has_surplus }
+        Self {
+            application,
+            port,
+            environment: OnceLock::new(),
+            early: Mutex::new(None),
+            stays_open,
+            has_surplus,
+        }
     }
 
     /// Whether the connection stays open although the runtime has nothing more to send (F-5, F-74).
@@ -87,11 +96,12 @@ impl Answers {
     /// Checks a whole request.
     pub(super) fn look(&self, message: &Message<'_>) {
         let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
-        self.has_surplus.store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
+        self.has_surplus
+            .store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
     }
 
-    /// The result for a profiler with this path. There is none to load, and none can be loaded before the start (P-5). A path that
-    /// begins with NUL counts as none (P-43).
+    /// The result for a profiler with this path. There is none to load, and none can be loaded
+    /// before the start (P-5). A path that begins with NUL counts as none (P-43).
     fn attach(&self, path: IpcString<'_>) -> HResult {
         let application = &self.application;
         // Before the payload is checked.
@@ -133,7 +143,12 @@ impl Answers {
     }
 
     /// The messages about a dump are those of the recorded single files.
-    fn dump(&self, dump_type: DumpType, flags: DumpFlags, name: IpcString<'_>) -> Result<ResultReply, Refusal> {
+    fn dump(
+        &self,
+        dump_type: DumpType,
+        flags: DumpFlags,
+        name: IpcString<'_>,
+    ) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
         if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
@@ -147,13 +162,21 @@ impl Answers {
         let wants_crash_report = flags.0 & DumpFlags::CRASH_REPORT.0 != 0;
         let plain = Request { is_partial_dump, ..Request::right(Command::GENERATE_CORE_DUMP) };
         let reported = Request { wants_crash_report, ..plain };
-        let written = Request { is_unwritable_dump: !is_writable(application.dumps.as_deref(), name), ..plain };
+        let written = Request {
+            is_unwritable_dump: !is_writable(application.dumps.as_deref(), name),
+            ..plain
+        };
         match (profile.dumps(plain), profile.dumps(reported), profile.dumps(written)) {
-            (Fate::Refused(hresult), ..) => Err(Refusal { hresult, message: recorded.dump_error.clone() }),
-            (_, Fate::Refused(hresult), _) => Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) }),
-            (.., Fate::Refused(hresult)) => {
-                Err(Refusal { hresult, message: Some(not_written(name, application.conduct.dump_takes)) })
+            (Fate::Refused(hresult), ..) => {
+                Err(Refusal { hresult, message: recorded.dump_error.clone() })
             }
+            (_, Fate::Refused(hresult), _) => {
+                Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) })
+            }
+            (.., Fate::Refused(hresult)) => Err(Refusal {
+                hresult,
+                message: Some(not_written(name, application.conduct.dump_takes)),
+            }),
             (Fate::RefusedNotClosed(hresult), ..) => {
                 self.stay_open(true);
                 Err(hresult.into())
@@ -177,12 +200,18 @@ impl Handler for Answers {
         let command = request.command();
         // After the code comes a text, which is empty (F-98).
         let message = (command == Command::GENERATE_CORE_DUMP3).then(String::new);
-        self.application.profile.lacks(command).map_or(Ok(()), |hresult| Err(Refusal { hresult, message }))
+        self.application
+            .profile
+            .lacks(command)
+            .map_or(Ok(()), |hresult| Err(Refusal { hresult, message }))
     }
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
-        if let Some(path) = request.filter(|message| profile.takes(message, reason)).and_then(|message| profiler_path(&message)) {
+        if let Some(path) = request
+            .filter(|message| profile.takes(message, reason))
+            .and_then(|message| profiler_path(&message))
+        {
             // F-54.
             return self.attach(path).into();
         }
@@ -190,18 +219,22 @@ impl Handler for Answers {
         self.die_if(kills);
         // A deadly request needs no imitation.
         self.stay_open(!kills && profile.stays_open(command, reason));
-        let is_dump_type = matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
+        let is_dump_type =
+            matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
-        let message = (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
+        let message =
+            (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
         Refusal { hresult: profile.refusal(command, reason), message }
     }
 
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type, DumpFlags::NONE, request.dump_name).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, DumpFlags::NONE, request.dump_name)
+            .map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
-        self.dump(request.dump_type, request.flags, request.dump_name).map_err(|refusal| refusal.hresult)
+        self.dump(request.dump_type, request.flags, request.dump_name)
+            .map_err(|refusal| refusal.hresult)
     }
 
     fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
@@ -213,7 +246,9 @@ impl Handler for Answers {
         application.stop_session(id);
         // The stream is written to its end first, which needs a reader (F-75).
         application.wait(None, |state| state.is_over(id).then_some(()));
-        Ok(SessionReply { session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))) })
+        Ok(SessionReply {
+            session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))),
+        })
     }
 
     fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
@@ -232,18 +267,28 @@ impl Handler for Answers {
         self.stream(request.format, request.rundown_keyword != 0)
     }
 
-    fn collect_tracing5(&self, request: StreamingSession<'_>) -> Result<StreamSession<'_>, HResult> {
+    fn collect_tracing5(
+        &self,
+        request: StreamingSession<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
         self.stream(request.format, request.rundown_keyword != 0)
     }
 
-    fn collect_tracing6(&self, request: StreamingSession6<'_>) -> Result<StreamSession<'_>, HResult> {
+    fn collect_tracing6(
+        &self,
+        request: StreamingSession6<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
         self.stream(request.format, request.rundown_keyword != 0)
     }
 
     #[cfg(unix)]
-    fn collect_user_events(&self, request: UserEventsSession<'_>, fd: OwnedFd) -> Result<HeldSession<'_>, HResult> {
-        // The file of user events is a regular one, and its replacement in tests a socket. The kernel registers nothing at any
-        // other.
+    fn collect_user_events(
+        &self,
+        request: UserEventsSession<'_>,
+        fd: OwnedFd,
+    ) -> Result<HeldSession<'_>, HResult> {
+        // The file of user events is a regular one, and its replacement in tests a socket. The
+        // kernel registers nothing at any other.
         let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
         if !matches!(kind, Ok(FileType::RegularFile | FileType::Socket)) || !registers(&request) {
             return Err(HResult::FAIL);
@@ -261,7 +306,8 @@ impl Handler for Answers {
     }
 
     fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
-        let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } = self.process_info3()?;
+        let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } =
+            self.process_info3()?;
         Ok(ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch })
     }
 
@@ -287,7 +333,10 @@ impl Handler for Answers {
         Ok(entries.iter().map(String::as_str).collect())
     }
 
-    fn set_environment_variable(&self, request: SetEnvironmentVariable<'_>) -> Result<ResultReply, HResult> {
+    fn set_environment_variable(
+        &self,
+        request: SetEnvironmentVariable<'_>,
+    ) -> Result<ResultReply, HResult> {
         let profile = self.application.profile;
         self.die_if(profile.dies_of_variable(&request));
         profile.refuses_variable(&request).map_or(Ok(()), Err)?;
@@ -309,7 +358,9 @@ impl Handler for Answers {
 
     fn enable_perf_map(&self, _: EnablePerfMap) -> Result<ResultReply, HResult> {
         let is_suspended = !self.application.state().is_started();
-        self.die_if(is_suspended && self.application.profile.dies_suspended(Command::ENABLE_PERF_MAP));
+        self.die_if(
+            is_suspended && self.application.profile.dies_suspended(Command::ENABLE_PERF_MAP),
+        );
         Ok(DONE)
     }
 
@@ -357,13 +408,14 @@ impl Handler for Answers {
 
 /// The path in an `AttachProfiler`, whatever follows it.
 fn profiler_path<'a>(message: &Message<'a>) -> Option<IpcString<'a>> {
-    let behind_guid = message.payload.get(20..).filter(|_| message.command == Command::ATTACH_PROFILER)?;
+    let behind_guid =
+        message.payload.get(20..).filter(|_| message.command == Command::ATTACH_PROFILER)?;
     IpcString::decode(&mut Reader::new(behind_guid)).ok()
 }
 
-/// Whether a dump of that name could be written: its directory exists, and the name is not that of a directory (P-46). A relative
-/// name is looked up in the directory of dumps; without one, any file can be written that is in no other directory. For an empty
-/// name the runtime chooses a file.
+/// Whether a dump of that name could be written: its directory exists, and the name is not that of
+/// a directory (P-46). A relative name is looked up in the directory of dumps; without one, any
+/// file can be written that is in no other directory. For an empty name the runtime chooses a file.
 fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
     let name = name.to_string();
     let path = Path::new(name.split('\0').next().unwrap_or_default());
@@ -375,7 +427,8 @@ fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
     name.is_empty() || (path.parent().is_none_or(Path::is_dir) && !path.is_dir())
 }
 
-/// Writes the beginning of a 64-bit core file, for a name without a directory, and never over an existing file.
+/// Writes the beginning of a 64-bit core file, for a name without a directory, and never over an
+/// existing file.
 fn write_dump(directory: &Path, name: IpcString<'_>) {
     let name = name.to_string();
     let mut parts = Path::new(name.split('\0').next().unwrap_or_default()).components();
@@ -395,8 +448,8 @@ fn not_written(name: IpcString<'_>, took: Duration) -> String {
 }
 
 #[cfg(unix)]
-/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name (P-7, P-43). The limits have
-/// refused other invalid ones.
+/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name
+/// (P-7, P-43). The limits have refused other invalid ones.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;

@@ -1,4 +1,5 @@
-//! The application of the reference runtime: an environment, sessions, and a start that ports may suspend.
+//! The application of the reference runtime: an environment, sessions, and a start that ports may
+//! suspend.
 
 use std::borrow::ToOwned as _;
 use std::collections::BTreeMap;
@@ -72,7 +73,8 @@ enum OnDeath {
 }
 
 impl Conduct {
-    pub(super) const LIVING: Self = Self { death: OnDeath::Lives, dump_takes: Duration::from_millis(400) };
+    pub(super) const LIVING: Self =
+        Self { death: OnDeath::Lives, dump_takes: Duration::from_millis(400) };
     pub(super) const DYING: Self = Self { death: OnDeath::Aborts, ..Self::LIVING };
 
     /// It does not die, but records that it would have, without delays.
@@ -153,17 +155,24 @@ impl Application {
     }
 
     /// Waits until `found` returns something; `None` at the runtime's end, or on a timeout.
-    pub(super) fn wait<T>(&self, most: Option<Duration>, mut found: impl FnMut(&State) -> Option<T>) -> Option<T> {
+    pub(super) fn wait<T>(
+        &self,
+        most: Option<Duration>,
+        mut found: impl FnMut(&State) -> Option<T>,
+    ) -> Option<T> {
         let deadline = most.and_then(|most| Instant::now().checked_add(most));
         let mut state = self.state();
         loop {
             if let Some(found) = found(&state) {
                 return Some(found);
             }
-            if self.stop.is_cancelled() || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if self.stop.is_cancelled()
+                || deadline.is_some_and(|deadline| deadline <= Instant::now())
+            {
                 return None;
             }
-            state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state =
+                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -217,7 +226,9 @@ impl Application {
 
     /// F-80.
     pub(super) fn set_variable(&self, request: &SetEnvironmentVariable<'_>) -> Result<(), HResult> {
-        let text = |string: IpcString<'_>| string.to_string().split('\0').next().unwrap_or_default().to_owned();
+        let text = |string: IpcString<'_>| {
+            string.to_string().split('\0').next().unwrap_or_default().to_owned()
+        };
         let prefix = format!("{}=", text(request.name));
         if prefix == "=" {
             return Ok(());

@@ -10,7 +10,9 @@ use std::vec::Vec;
 use super::Misbehaviour;
 use crate::conformance::known::{Profile, is_told};
 use crate::endpoint::SUN_PATH_LINUX;
-use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError};
+use crate::port::{
+    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError,
+};
 use crate::vectors::script::Target;
 
 /// How a reference runtime is started.
@@ -25,24 +27,26 @@ use crate::vectors::script::Target;
 pub struct Config {
     /// The runtime to imitate.
     pub profile: Profile,
-    /// The socket of its default port. Its directory must be ours, as for `bind_private`. On Windows the name of its pipe, with or
-    /// without `\\.\pipe\`.
+    /// The socket of its default port. Its directory must be ours, as for `bind_private`. On
+    /// Windows the name of its pipe, with or without `\\.\pipe\`.
     pub socket: PathBuf,
     /// The ports that it connects to, as in `DOTNET_DiagnosticPorts`. `None`: from `environment`.
     pub ports: Option<String>,
     /// Whether the default port suspends it. If false, `environment` may still say so.
     pub suspended: bool,
-    /// Entries of its environment, after the recorded ones: `NAME=VALUE`, or any other text (F-79).
+    /// Entries of its environment, after the recorded ones: `NAME=VALUE`, or any other text
+    /// (F-79).
     pub environment: Vec<String>,
     /// Entries of its environment that are not UTF-8.
     pub environment_bytes: Vec<Vec<u8>>,
-    /// The directory where it writes dumps: files that begin like a core, for names without a directory, and never over an existing
-    /// file. `None`: it answers OK without writing one.
+    /// The directory where it writes dumps: files that begin like a core, for names without a
+    /// directory, and never over an existing file. `None`: it answers OK without writing one.
     pub dumps: Option<PathBuf>,
     /// Its faults.
     pub misbehaviours: Vec<Misbehaviour>,
-    /// Whether it dies of the requests that kill the imitated runtime (F-72), and reads on after payloads that end too early (F-7,
-    /// F-71), where it finds zeros. The whole process then aborts: run it in a separate one.
+    /// Whether it dies of the requests that kill the imitated runtime (F-72), and reads on after
+    /// payloads that end too early (F-7, F-71), where it finds zeros. The whole process then
+    /// aborts: run it in a separate one.
     pub dies: bool,
 }
 
@@ -62,7 +66,8 @@ impl Config {
         }
     }
 
-    /// As required for the target of an exchange script. `address` returns the addresses of the ports, by name.
+    /// As required for the target of an exchange script. `address` returns the addresses of the
+    /// ports, by name.
     #[must_use]
     pub fn for_target(mut self, target: &Target, address: impl Fn(&str) -> String) -> Self {
         self.suspended = target.suspended;
@@ -71,7 +76,10 @@ impl Config {
         }
         if !target.ports.is_empty() {
             let mode = |suspend| if suspend { "suspend" } else { "nosuspend" };
-            let ports = target.ports.iter().map(|port| format!("{},{}", address(&port.id), mode(port.suspend)));
+            let ports = target
+                .ports
+                .iter()
+                .map(|port| format!("{},{}", address(&port.id), mode(port.suspend)));
             self.ports = Some(ports.collect::<Vec<_>>().join(";"));
         }
         self
@@ -89,22 +97,36 @@ impl Config {
     fn variable(&self, name: &str) -> Option<String> {
         let name = name.strip_prefix("DOTNET_").unwrap_or(name);
         let text = |prefix: &str| {
-            let value = |entry: &String| entry.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix('=').map(String::from);
+            let value = |entry: &String| {
+                entry.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix('=').map(String::from)
+            };
             self.environment.iter().find_map(value)
         };
         text("DOTNET_").or_else(|| text("COMPlus_"))
     }
 
-    /// Whether the environment disables the server (F-107, P-51): no port, no connection, no suspension.
+    /// Whether the environment disables the server (F-107, P-51): no port, no connection, no
+    /// suspension.
     pub(super) fn is_switched_off(&self) -> bool {
         if is_told(self.profile, "F-107") {
             // Only one name, and only digits.
-            let mut values = self.environment.iter().filter_map(|entry| entry.strip_prefix("DOTNET_EnableDiagnostics="));
+            let mut values = self
+                .environment
+                .iter()
+                .filter_map(|entry| entry.strip_prefix("DOTNET_EnableDiagnostics="));
             return values.next().is_some_and(|text| is_digits(text) && digits(text) == 0);
         }
-        let is_zero = |text: String| matches!(DefaultPortSuspend::parse(&text), DefaultPortSuspend::Number { magnitude: 0, .. });
+        let is_zero = |text: String| {
+            matches!(
+                DefaultPortSuspend::parse(&text),
+                DefaultPortSuspend::Number { magnitude: 0, .. }
+            )
+        };
         let is_read = self.profile.version().is_none_or(|version| version.major > 3);
-        is_read && ["EnableDiagnostics", "EnableDiagnostics_IPC"].iter().any(|name| self.variable(name).is_some_and(is_zero))
+        is_read
+            && ["EnableDiagnostics", "EnableDiagnostics_IPC"]
+                .iter()
+                .any(|name| self.variable(name).is_some_and(is_zero))
     }
 
     pub(super) fn ports_text(&self) -> String {
@@ -123,7 +145,8 @@ impl Config {
         self.suspended || variable.is_some_and(suspends)
     }
 
-    /// Whether a port can be the address of a socket. In some builds, one that cannot be still suspends the start (P-13).
+    /// Whether a port can be the address of a socket. In some builds, one that cannot be still
+    /// suspends the start (P-13).
     pub(super) fn counts(&self, address: &str) -> bool {
         cfg!(windows) || address.len() <= SUN_PATH_LINUX || is_told(self.profile, "P-13")
     }
@@ -161,7 +184,9 @@ impl fmt::Display for StartError {
             Self::Socket(error) => error.fmt(f),
             Self::Ports(error) => error.fmt(f),
             Self::System(error) => error.fmt(f),
-            Self::Unavailable(what) => write!(f, "the misbehaviour {what} cannot be shown over pipes"),
+            Self::Unavailable(what) => {
+                write!(f, "the misbehaviour {what} cannot be shown over pipes")
+            }
             Self::Vectors => f.write_str("the vectors have no recorded values of such a runtime"),
         }
     }

@@ -152,15 +152,22 @@ impl Misbehaviour {
     /// If there is no such name, it takes no number, or N is invalid.
     pub fn parse(text: &str) -> Result<Self, MisbehaviourError> {
         let error = |why| MisbehaviourError { text: text.to_owned(), why };
-        let (name, number) = text.split_once('=').map_or((text, None), |(name, number)| (name, Some(number)));
-        let kind = MisbehaviourKind::ALL.iter().find(|kind| kind.name() == name).ok_or_else(|| error(Why::Unknown))?;
+        let (name, number) =
+            text.split_once('=').map_or((text, None), |(name, number)| (name, Some(number)));
+        let kind = MisbehaviourKind::ALL
+            .iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| error(Why::Unknown))?;
         let mut one = Self::new(*kind);
         if let Some(number) = number {
             if one.number.is_none() {
                 return Err(error(Why::TakesNoNumber));
             }
-            let hexadecimal = number.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
-            one.number = Some(hexadecimal.unwrap_or_else(|| number.parse()).map_err(|_| error(Why::NoNumber))?);
+            let hexadecimal =
+                number.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+            one.number = Some(
+                hexadecimal.unwrap_or_else(|| number.parse()).map_err(|_| error(Why::NoNumber))?,
+            );
         }
         Ok(one)
     }
@@ -251,15 +258,23 @@ mod tests {
             let one = Misbehaviour::new(*kind);
             assert_eq!(Misbehaviour::parse(&one.to_string()), Ok(one));
             assert_eq!(Misbehaviour::parse(kind.name()), Ok(one));
-            assert!(MisbehaviourKind::ALL.iter().skip(nth + 1).all(|other| other.name() != kind.name()));
+            assert!(
+                MisbehaviourKind::ALL.iter().skip(nth + 1).all(|other| other.name() != kind.name())
+            );
             assert!(kind.text().ends_with('.'), "{}", kind.text());
         }
     }
 
     #[test]
     fn last_of_a_kind_wins() {
-        let all = Misbehaviours(std::vec![Misbehaviour::parse("truncate=1").unwrap(), Misbehaviour::parse("truncate=2").unwrap()]);
-        assert_eq!((all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)), (Some(2), false));
+        let all = Misbehaviours(std::vec![
+            Misbehaviour::parse("truncate=1").unwrap(),
+            Misbehaviour::parse("truncate=2").unwrap()
+        ]);
+        assert_eq!(
+            (all.number(MisbehaviourKind::Truncate), all.has(MisbehaviourKind::Magic)),
+            (Some(2), false)
+        );
     }
 
     #[test]
@@ -271,16 +286,26 @@ mod tests {
         );
         let refused = |text: &str| Misbehaviour::parse(text).unwrap_err().to_string();
         assert_eq!(refused("magic=1"), "magic=1: it takes no number");
-        assert_eq!(refused("truncate=4294967296"), "truncate=4294967296: the number is not a 32-bit number");
+        assert_eq!(
+            refused("truncate=4294967296"),
+            "truncate=4294967296: the number is not a 32-bit number"
+        );
         assert_eq!(refused("sleeps"), "sleeps: no misbehaviour has this name");
     }
 
     /// Its text in the errata.
     #[test]
     fn each_cites_a_fact_or_nothing() {
-        let is_fact =
-            |text: &str| text.split_once('-').is_some_and(|(kind, n)| ["F", "P"].contains(&kind) && n.parse::<u8>().is_ok());
-        assert!(MisbehaviourKind::ALL.iter().all(|kind| kind.spec().is_empty() || is_fact(kind.spec())));
-        assert_eq!((MisbehaviourKind::StopAnother.spec(), MisbehaviourKind::Magic.spec()), ("F-31", ""));
+        let is_fact = |text: &str| {
+            text.split_once('-')
+                .is_some_and(|(kind, n)| ["F", "P"].contains(&kind) && n.parse::<u8>().is_ok())
+        };
+        assert!(
+            MisbehaviourKind::ALL.iter().all(|kind| kind.spec().is_empty() || is_fact(kind.spec()))
+        );
+        assert_eq!(
+            (MisbehaviourKind::StopAnother.spec(), MisbehaviourKind::Magic.spec()),
+            ("F-31", "")
+        );
     }
 }

@@ -1,9 +1,11 @@
 //! Test a client against the reference runtime: a runtime's side of the protocol over real sockets
 //! and pipes.
 //!
-//! It combines this crate's [`server`](crate::io::server) and [`ConnectPort`](crate::exchange::ConnectPort), one connection after
-//! another (F-75), with an application that runs nothing. A [`Profile`](super::known::Profile) selects the runtime to imitate: its
-//! behaviour then follows the exchange scripts; in harmless cases byte for byte. A [`Misbehaviour`] adds a fault.
+//! It combines this crate's [`server`](crate::io::server) and
+//! [`ConnectPort`](crate::exchange::ConnectPort), one connection after another (F-75), with an
+//! application that runs nothing. A [`Profile`](super::known::Profile) selects the runtime to
+//! imitate: its behaviour then follows the exchange scripts; in harmless cases byte for byte. A
+//! [`Misbehaviour`] adds a fault.
 //!
 //! | real runtimes | this one |
 //! |---|---|
@@ -132,11 +134,14 @@ impl ReferenceRuntime {
     fn start_as(config: Config, conduct: Conduct) -> Result<Self, StartError> {
         let recorded = Recorded::of(config.profile)?;
         let ports = config.ports_text();
-        let counting: alloc::vec::Vec<_> = Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
-        let suspension = Suspension::new(config.suspends(), counting.iter().copied()).map_err(StartError::Ports)?;
+        let counting: alloc::vec::Vec<_> =
+            Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
+        let suspension = Suspension::new(config.suspends(), counting.iter().copied())
+            .map_err(StartError::Ports)?;
         let is_switched_off = config.is_switched_off();
         let recorded_entries = recorded.environment.iter().cloned();
-        let mut environment: alloc::vec::Vec<_> = recorded_entries.chain(config.environment.iter().cloned()).collect();
+        let mut environment: alloc::vec::Vec<_> =
+            recorded_entries.chain(config.environment.iter().cloned()).collect();
         let mut kills_by_its_environment = false;
         for entry in &config.environment_bytes {
             match config.profile.reads_entry(entry) {
@@ -144,10 +149,15 @@ impl ReferenceRuntime {
                 None => kills_by_its_environment = true,
             }
         }
-        if let Some(lacking) = config.misbehaviours.iter().find(|one| LACKING.contains(&one.kind())) {
+        if let Some(lacking) = config.misbehaviours.iter().find(|one| LACKING.contains(&one.kind()))
+        {
             return Err(StartError::Unavailable(*lacking));
         }
-        let bound = if is_switched_off { None } else { Some(Listening::bind(&config.socket).map_err(StartError::Socket)?) };
+        let bound = if is_switched_off {
+            None
+        } else {
+            Some(Listening::bind(&config.socket).map_err(StartError::Socket)?)
+        };
         let application = Arc::new(Application {
             profile: config.profile,
             recorded,
@@ -165,10 +175,16 @@ impl ReferenceRuntime {
         let Some((listening, guard)) = bound else {
             return Ok(Self { application: Shared(application), guard: None, server: None });
         };
-        let ports = counting.into_iter().map(|port| Port::new(port.address, &application)).collect();
+        let ports =
+            counting.into_iter().map(|port| Port::new(port.address, &application)).collect();
         let server = Server { application: Arc::clone(&application), listening, ports };
-        let server = thread::Builder::new().name("diagnostic server".into()).spawn(move || server.run());
-        Ok(Self { application: Shared(application), guard: Some(guard), server: Some(server.map_err(StartError::System)?) })
+        let server =
+            thread::Builder::new().name("diagnostic server".into()).spawn(move || server.run());
+        Ok(Self {
+            application: Shared(application),
+            guard: Some(guard),
+            server: Some(server.map_err(StartError::System)?),
+        })
     }
 
     /// The socket of its default port; on Windows the path of its pipe.
@@ -181,11 +197,12 @@ impl ReferenceRuntime {
         self.guard.is_some()
     }
 
-    /// The imitated runtime's reaction to a signal that its program does not handle. Without [`Config::dies`] it ends cleanly on
-    /// each.
+    /// The imitated runtime's reaction to a signal that its program does not handle. Without
+    /// [`Config::dies`] it ends cleanly on each.
     pub fn reacts_to(&self, signal: SignalKind) -> SignalReaction {
         let application = &self.application.0;
-        let (is_term, is_told) = (signal == SignalKind::Term, |fact| is_told(application.profile, fact));
+        let (is_term, is_told) =
+            (signal == SignalKind::Term, |fact| is_told(application.profile, fact));
         if !application.conduct.harms_itself() {
             SignalReaction::Ends
         } else if is_term && is_told("P-50") && !self.is_started() {

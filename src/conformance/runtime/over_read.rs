@@ -1,4 +1,5 @@
-//! How a runtime reads a payload that ends too early: it reads beyond the end (F-7, F-8). Here it finds zeros there.
+//! How a runtime reads a payload that ends too early: it reads beyond the end (F-7, F-8). Here it
+//! finds zeros there.
 
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
@@ -62,7 +63,11 @@ impl OverReading {
     /// Receives a message, as far as it arrives.
     fn read(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
         loop {
-            let size = self.message.get(SIZE).and_then(|bytes| bytes.first_chunk().copied()).map_or(0, u16::from_le_bytes);
+            let size = self
+                .message
+                .get(SIZE)
+                .and_then(|bytes| bytes.first_chunk().copied())
+                .map_or(0, u16::from_le_bytes);
             let wanted = if self.message.len() < HEADER_LEN { HEADER_LEN } else { size.into() };
             let missing = wanted.saturating_sub(self.message.len());
             if missing == 0 {
@@ -77,7 +82,8 @@ impl OverReading {
         }
         let application = Arc::clone(&self.peer.answers().application);
         if application.conduct.harms_itself() {
-            self.message = taken_for(application.profile, &self.message).unwrap_or_else(|| core::mem::take(&mut self.message));
+            self.message = taken_for(application.profile, &self.message)
+                .unwrap_or_else(|| core::mem::take(&mut self.message));
         }
         Ok(())
     }
@@ -106,7 +112,10 @@ impl Transport for OverReading {
 
 impl ServerTransport for OverReading {
     #[cfg(unix)]
-    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         self.peer.receive_fd(until)
     }
 
@@ -115,7 +124,8 @@ impl ServerTransport for OverReading {
     }
 }
 
-/// The message as read by the runtime if its payload ends too early; `None` if that is refused, or kills it.
+/// The message as read by the runtime if its payload ends too early; `None` if that is refused, or
+/// kills it.
 fn taken_for(profile: Profile, message: &[u8]) -> Option<Vec<u8>> {
     let mut wire = message.to_vec();
     let mut refused_at = None;
@@ -136,7 +146,10 @@ fn taken_for(profile: Profile, message: &[u8]) -> Option<Vec<u8>> {
                 }
                 match Found::of(&error)? {
                     Found::Zeros(missing) => {
-                        let len = wire.len().checked_add(missing).filter(|len| u16::try_from(*len).is_ok())?;
+                        let len = wire
+                            .len()
+                            .checked_add(missing)
+                            .filter(|len| u16::try_from(*len).is_ok())?;
                         wire.resize(len, 0);
                     }
                     Found::Count(count) => {
@@ -145,7 +158,9 @@ fn taken_for(profile: Profile, message: &[u8]) -> Option<Vec<u8>> {
                     Found::TooManyProviders => {
                         wire.truncate(error.offset());
                         wire.extend(TOO_MANY_PROVIDERS.to_le_bytes());
-                        let len = wire.len().checked_add(TOO_MANY_PROVIDERS.saturating_mul(PROVIDER_LEN) as usize)?;
+                        let len = wire
+                            .len()
+                            .checked_add(TOO_MANY_PROVIDERS.saturating_mul(PROVIDER_LEN) as usize)?;
                         wire.resize(len, 0);
                     }
                     Found::Wrong => {
@@ -181,13 +196,21 @@ impl Found {
             return None;
         }
         match error.kind() {
-            DecodeErrorKind::UnexpectedEnd { needed, remaining } => Some(Self::Zeros(needed.saturating_sub(remaining) as usize)),
+            DecodeErrorKind::UnexpectedEnd { needed, remaining } => {
+                Some(Self::Zeros(needed.saturating_sub(remaining) as usize))
+            }
             DecodeErrorKind::MissingTerminator { .. } => Some(Self::Wrong),
             DecodeErrorKind::CountTooLarge { count, remaining } => {
-                let missing = |item: u32| Self::Zeros(count.saturating_mul(item).saturating_sub(remaining) as usize);
+                let missing = |item: u32| {
+                    Self::Zeros(count.saturating_mul(item).saturating_sub(remaining) as usize)
+                };
                 Some(if STRINGS.into_iter().any(is_in) {
                     let units = count & MOST_UNITS;
-                    if units < count && units <= remaining.div_euclid(2) { Self::Count(units) } else { Self::Wrong }
+                    if units < count && units <= remaining.div_euclid(2) {
+                        Self::Count(units)
+                    } else {
+                        Self::Wrong
+                    }
                 } else if is_in(Field::EventIds) {
                     missing(4)
                 } else if is_in(Field::Tracepoints) {

@@ -28,8 +28,12 @@ const LOOK: Duration = Duration::from_millis(2);
 const FAIL: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
 /// The commands without payload.
-const TAKE_NONE: [Command; 4] =
-    [Command::PROCESS_INFO, Command::PROCESS_INFO2, Command::PROCESS_INFO3, Command::PROCESS_ENVIRONMENT];
+const TAKE_NONE: [Command; 4] = [
+    Command::PROCESS_INFO,
+    Command::PROCESS_INFO2,
+    Command::PROCESS_INFO3,
+    Command::PROCESS_ENVIRONMENT,
+];
 
 pub(super) struct Peer {
     transport: Link,
@@ -77,16 +81,23 @@ impl Peer {
     /// Sends a reply, with or without a fault.
     fn reply(&mut self, mut reply: Vec<u8>, until: &Until<'_>) -> Result<(), Stopped> {
         let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
-        if self.wrong().has(Kind::StopUnanswered) && self.command == Command::STOP_TRACING && !is_error(&reply) {
+        if self.wrong().has(Kind::StopUnanswered)
+            && self.command == Command::STOP_TRACING
+            && !is_error(&reply)
+        {
             return Err(ended());
         }
         if let Some(late) = self.wrong().number(Kind::Late) {
             pause(Duration::from_millis(late.into()), until)?;
         }
         self.room = if self.command == Command::PROCESS_ENVIRONMENT {
-            let announced = reply.get(HEADER_LEN..).and_then(|payload| payload.first_chunk()).copied();
+            let announced =
+                reply.get(HEADER_LEN..).and_then(|payload| payload.first_chunk()).copied();
             let announced = announced.map_or(0, u32::from_le_bytes) as usize;
-            let room = self.wrong().bytes(Kind::EnvironmentCut).or_else(|| self.wrong().bytes(Kind::EnvironmentError));
+            let room = self
+                .wrong()
+                .bytes(Kind::EnvironmentCut)
+                .or_else(|| self.wrong().bytes(Kind::EnvironmentError));
             room.map(|room| room.min(announced))
         } else {
             self.wrong().bytes(Kind::StreamCut)
@@ -96,7 +107,9 @@ impl Peer {
         if self.wrong().has(Kind::NoHeader) {
             reply.drain(..reply.len().min(HEADER_LEN));
         }
-        if self.wrong().has(Kind::SecondReply) && [0x0101, 0x0102, 0x0103].contains(&self.command.code()) {
+        if self.wrong().has(Kind::SecondReply)
+            && [0x0101, 0x0102, 0x0103].contains(&self.command.code())
+        {
             reply.extend(FAIL);
         }
         for (kind, stays_open) in [(Kind::SilentAfter, true), (Kind::Truncate, false)] {
@@ -112,8 +125,10 @@ impl Peer {
         } else {
             self.send_all(&reply, until)?;
         }
-        let stays_open = self.wrong().has(Kind::NeverCloses) || (is_error && self.wrong().has(Kind::ErrorWithoutClose));
-        let follows = !is_error && self.command.continuation().is_some_and(|then| then != Continuation::Close);
+        let stays_open = self.wrong().has(Kind::NeverCloses)
+            || (is_error && self.wrong().has(Kind::ErrorWithoutClose));
+        let follows = !is_error
+            && self.command.continuation().is_some_and(|then| then != Continuation::Close);
         if stays_open && !follows {
             self.answers.stay_open(true);
         }
@@ -125,7 +140,12 @@ impl Peer {
         let is_block = self.command == Command::PROCESS_ENVIRONMENT;
         let mut bytes = bytes.to_vec();
         if is_block && !std::mem::replace(&mut self.is_block_begun, true) {
-            change_number(&mut bytes, self.wrong(), Kind::EnvironmentCountLess, Kind::EnvironmentCountMore);
+            change_number(
+                &mut bytes,
+                self.wrong(),
+                Kind::EnvironmentCountLess,
+                Kind::EnvironmentCountMore,
+            );
         }
         let Some(room) = self.room else { return self.send_all(&bytes, until) };
         self.room = Some(room.saturating_sub(bytes.len()));
@@ -202,8 +222,8 @@ impl Transport for Peer {
             self.answers.stay_open(true);
             return Err(ended());
         }
-        let echoes =
-            self.wrong().has(Kind::EchoPayload) || (application.conduct.harms_itself() && application.profile.echoes(command));
+        let echoes = self.wrong().has(Kind::EchoPayload)
+            || (application.conduct.harms_itself() && application.profile.echoes(command));
         if echoes && TAKE_NONE.contains(&command) && !payload.is_empty() {
             let mut echo = [payload, &[0; HEADER_LEN]].concat();
             if command == Command::PROCESS_ENVIRONMENT {
@@ -218,7 +238,10 @@ impl Transport for Peer {
 
 impl ServerTransport for Peer {
     #[cfg(unix)]
-    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         if self.wrong().has(Kind::ReplyBeforeDescriptor) && !self.has_replied {
             let reply = SessionReply { session_id: self.answers.begin_early() };
             let reply = message::encode_to_vec(Command::OK, &reply).unwrap_or_default();
@@ -282,7 +305,8 @@ fn distort(wrong: &Misbehaviours, command: Command, reply: &mut Vec<u8>) {
     if let Some(size) = wrong.bytes(Kind::Size) {
         set_size(reply, size);
     }
-    let mut set = |at: usize, byte: u8| reply.get_mut(at).into_iter().for_each(|place| *place = byte);
+    let mut set =
+        |at: usize, byte: u8| reply.get_mut(at).into_iter().for_each(|place| *place = byte);
     if wrong.has(Kind::Magic) {
         set(12, b'2');
     }

@@ -23,7 +23,11 @@ pub(super) struct Port {
 
 impl Port {
     pub(super) fn new(address: &str, application: &Application) -> Self {
-        let advertise = Advertise { runtime_cookie: application.cookie, process_id: application.process_id.into(), future: 0 };
+        let advertise = Advertise {
+            runtime_cookie: application.cookie,
+            process_id: application.process_id.into(),
+            future: 0,
+        };
         Self {
             path: PathBuf::from(address.to_owned()),
             exchange: ConnectPort::new(advertise, RetryPolicy::AsShipped),
@@ -52,7 +56,8 @@ impl Port {
                     let deadline = Instant::now().checked_add(ConnectPort::ADVERTISE_TIMEOUT);
                     let until = Until { deadline, canceller: Some(&application.stop) };
                     let cut = application.wrong.bytes(Kind::AdvertiseCut).unwrap_or(usize::MAX);
-                    let bytes = self.buffer.get(range.start..range.end.min(cut)).unwrap_or_default();
+                    let bytes =
+                        self.buffer.get(range.start..range.end.min(cut)).unwrap_or_default();
                     let sent = match &mut self.transport {
                         Some(transport) if !bytes.is_empty() => transport.send(bytes, &until).ok(),
                         _ => None,
@@ -66,7 +71,9 @@ impl Port {
                 }
                 ConnectPortAction::Wait(delay) => {
                     let now = Instant::now();
-                    let until = *self.waits_until.get_or_insert_with(|| now.checked_add(delay).unwrap_or(now));
+                    let until = *self
+                        .waits_until
+                        .get_or_insert_with(|| now.checked_add(delay).unwrap_or(now));
                     if now < until {
                         return Ok(());
                     }

@@ -1,4 +1,5 @@
-//! How the reference runtime imitates the runtime of its profile: looks up each request in the table.
+//! How the reference runtime imitates the runtime of its profile: looks up each request in the
+//! table.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -33,10 +34,12 @@ impl Profile {
     pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
         let known = match (reason, command) {
             // Checked before the payload.
-            (RefusalReason::UnknownCommand { command }, _) => refusal_of(rows(self, Request::refused(command, reason))),
+            (RefusalReason::UnknownCommand { command }, _) => {
+                refusal_of(rows(self, Request::refused(command, reason)))
+            }
             (RefusalReason::OverLimit { .. } | RefusalReason::Malformed { .. }, Some(command)) => {
-                let of_platform =
-                    rows(self, Request::refused(command, reason)).filter(|row| matches!(row.layer, Layer::Platform(_)));
+                let of_platform = rows(self, Request::refused(command, reason))
+                    .filter(|row| matches!(row.layer, Layer::Platform(_)));
                 refusal_of(of_platform)
             }
             _ => None,
@@ -52,20 +55,26 @@ impl Profile {
         };
         let leaves_open = Does::LeavesOpen(reason.hresult());
         command.is_some_and(|command| {
-            rows(self, Request::refused(command, reason)).any(|row| row.layer == Layer::Server && row.does == leaves_open)
+            rows(self, Request::refused(command, reason))
+                .any(|row| row.layer == Layer::Server && row.does == leaves_open)
         })
     }
 
     /// Whether it dies of a request that the exchange refuses for `reason`.
     pub(super) fn dies_of(self, message: &Message<'_>, reason: RefusalReason) -> bool {
         let path = message.request().err().map(|error| error.path());
-        let request = Request { path, has_payload: !message.payload.is_empty(), ..Request::refused(message.command, reason) };
+        let request = Request {
+            path,
+            has_payload: !message.payload.is_empty(),
+            ..Request::refused(message.command, reason)
+        };
         rows(self, request).any(|row| row.does == Does::Dies)
     }
 
     /// Whether it dies of a valid request while suspended.
     pub(super) fn dies_suspended(self, command: Command) -> bool {
-        rows(self, Request { is_suspended: true, ..Request::right(command) }).any(|row| row.does == Does::Dies)
+        rows(self, Request { is_suspended: true, ..Request::right(command) })
+            .any(|row| row.does == Does::Dies)
     }
 
     /// Whether it dies of a valid request about a variable (F-95).
@@ -78,8 +87,9 @@ impl Profile {
         refusal_of(rows(self, of_variable(request)))
     }
 
-    /// An entry of the environment that is not UTF-8, as it reports it: an unreadable byte is U+FFFD (F-79). `None`: it dies of it;
-    /// but a truncated character at the very end is dropped (F-97).
+    /// An entry of the environment that is not UTF-8, as it reports it: an unreadable byte is
+    /// U+FFFD (F-79). `None`: it dies of it; but a truncated character at the very end is
+    /// dropped (F-97).
     pub(super) fn reads_entry(self, entry: &[u8]) -> Option<String> {
         let request = Request { is_harmful: true, ..Request::right(Command::PROCESS_ENVIRONMENT) };
         if !rows(self, request).any(|row| row.does == Does::Dies) {
@@ -101,26 +111,37 @@ impl Profile {
     /// Whether it accepts a request that the exchange refuses for `reason`.
     pub(super) fn takes(self, message: &Message<'_>, reason: RefusalReason) -> bool {
         let path = message.request().err().map(|error| error.path());
-        rows(self, Request { path, ..Request::refused(message.command, reason) }).any(|row| row.does == Does::Takes)
+        rows(self, Request { path, ..Request::refused(message.command, reason) })
+            .any(|row| row.does == Does::Takes)
     }
 
     /// Whether it reads beyond a payload that the exchange refuses for `reason`.
     pub(super) fn reads_on(self, message: &Message<'_>, reason: RefusalReason) -> bool {
         let path = message.request().err().map(|error| error.path());
-        let request = Request { path, has_payload: !message.payload.is_empty(), ..Request::refused(message.command, reason) };
-        let is_settled = rows(self, request).any(|row| matches!(row.does, Does::Dies | Does::Refuses(_)));
-        request.has_payload && !is_settled && rows(self, Request { is_harmful: true, ..request }).any(|row| row.does == Does::Takes)
+        let request = Request {
+            path,
+            has_payload: !message.payload.is_empty(),
+            ..Request::refused(message.command, reason)
+        };
+        let is_settled =
+            rows(self, request).any(|row| matches!(row.does, Does::Dies | Does::Refuses(_)));
+        request.has_payload
+            && !is_settled
+            && rows(self, Request { is_harmful: true, ..request })
+                .any(|row| row.does == Does::Takes)
     }
 
-    /// Whether it answers a request that should have no payload, but has one, with bytes without a header (F-71).
+    /// Whether it answers a request that should have no payload, but has one, with bytes without a
+    /// header (F-71).
     pub(super) fn echoes(self, command: Command) -> bool {
         rows(self, Request::right(command)).any(|row| row.does == Does::NoHeader)
     }
 
-    /// The error for a request whose payload continues after its last field, if that is not ignored.
+    /// The error for a request whose payload continues after its last field, if that is not
+    /// ignored.
     pub(super) fn refuses_surplus(self, command: Command) -> Option<HResult> {
-        let mut of_server =
-            rows(self, Request { has_surplus: true, ..Request::right(command) }).filter(|row| row.layer == Layer::Server);
+        let mut of_server = rows(self, Request { has_surplus: true, ..Request::right(command) })
+            .filter(|row| row.layer == Layer::Server);
         refusal_of(&mut of_server)
     }
 
@@ -131,7 +152,10 @@ impl Profile {
 
     /// The error of its platform for the command, even if the request is valid.
     pub(super) fn lacks(self, command: Command) -> Option<HResult> {
-        refusal_of(rows(self, Request::right(command)).filter(|row| matches!(row.layer, Layer::Platform(_))))
+        refusal_of(
+            rows(self, Request::right(command))
+                .filter(|row| matches!(row.layer, Layer::Platform(_))),
+        )
     }
 
     /// The result of a dump.
@@ -141,7 +165,11 @@ impl Profile {
 
     /// The result of a startup hook that cannot be loaded: immediately, or after the resume.
     pub(super) fn misses_hook(self, is_suspended: bool) -> Fate {
-        self.fate(Request { has_missing_hook: true, is_suspended, ..Request::right(Command::APPLY_STARTUP_HOOK) })
+        self.fate(Request {
+            has_missing_hook: true,
+            is_suspended,
+            ..Request::right(Command::APPLY_STARTUP_HOOK)
+        })
     }
 
     fn fate(self, request: Request) -> Fate {

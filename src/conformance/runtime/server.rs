@@ -38,7 +38,8 @@ impl Server {
             send: None,
             stream: None,
             most_at_once: 1,
-            // The application counts them: a stopped one does not count, though its connection lasts.
+            // The application counts them: a stopped one does not count, though its connection
+            // lasts.
             most_sessions: usize::MAX,
         };
         let done = serve_each(self, OverReading::answers, &options, &application.stop);
@@ -78,7 +79,11 @@ impl Server {
 
     /// The ports except this one.
     fn others(&mut self, but: Option<usize>) -> impl Iterator<Item = &mut Port> {
-        self.ports.iter_mut().enumerate().filter(move |(nth, _)| Some(*nth) != but).map(|(_, port)| port)
+        self.ports
+            .iter_mut()
+            .enumerate()
+            .filter(move |(nth, _)| Some(*nth) != but)
+            .map(|(_, port)| port)
     }
 
     /// Waits for the next event.
@@ -86,8 +91,16 @@ impl Server {
         let accepts = !self.application.wrong.has(Kind::NeverAccepts);
         let delays = self.ports.iter().filter_map(|port| port.waits_until);
         let now = Instant::now();
-        let left = delays.map(|until| until.saturating_duration_since(now)).chain([LOOK]).min().unwrap_or(LOOK);
-        let waiting = self.ports.iter_mut().enumerate().filter_map(|(nth, port)| Some((nth, port.transport.as_mut()?)));
+        let left = delays
+            .map(|until| until.saturating_duration_since(now))
+            .chain([LOOK])
+            .min()
+            .unwrap_or(LOOK);
+        let waiting = self
+            .ports
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(nth, port)| Some((nth, port.transport.as_mut()?)));
         self.listening.wait(waiting, accepts, &self.application.stop, left)
     }
 }

@@ -33,14 +33,23 @@ impl Session {
         self.id
     }
 
-    pub(super) fn stream(self, stream: &mut StreamWriter<'_>, format: Format, rundown: bool) -> io::Result<()> {
+    pub(super) fn stream(
+        self,
+        stream: &mut StreamWriter<'_>,
+        format: Format,
+        rundown: bool,
+    ) -> io::Result<()> {
         // A suspended runtime writes nothing, not even at the stop (P-29).
-        self.wait(|time| stream.pause(time), |state| state.is_started() || state.is_stopped(self.id));
+        self.wait(
+            |time| stream.pause(time),
+            |state| state.is_started() || state.is_stopped(self.id),
+        );
         if !self.application.state().is_started() {
             return Ok(());
         }
         stream.write_all(&stream::start(format, self.application.process_id))?;
-        // A runtime notices a missing reader when it next writes; this one, which has nothing to write, checks.
+        // A runtime notices a missing reader when it next writes; this one, which has nothing to
+        // write, checks.
         let never = self.application.wrong.has(Kind::StreamNeverEnds);
         self.wait(|time| stream.pause(time), |state| !never && state.is_stopped(self.id));
         let mut last = Vec::new();
@@ -61,7 +70,11 @@ impl Session {
     }
 
     /// Waits until it is so, the client has disconnected, or the runtime ends.
-    fn wait(&self, mut has_gone: impl FnMut(Duration) -> io::Result<bool>, is_so: impl Fn(&State) -> bool) {
+    fn wait(
+        &self,
+        mut has_gone: impl FnMut(Duration) -> io::Result<bool>,
+        is_so: impl Fn(&State) -> bool,
+    ) {
         let (every, time) = LOOK;
         while self.application.wait(Some(every), |state| is_so(state).then_some(())).is_none() {
             if !matches!(has_gone(time), Ok(false)) {

@@ -39,8 +39,8 @@ pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
     bytes
 }
 
-/// The rundown at the end of a session, more than a socket holds: stacks without events. After `start` bytes, since blocks are
-/// aligned in the whole stream.
+/// The rundown at the end of a session, more than a socket holds: stacks without events. After
+/// `start` bytes, since blocks are aligned in the whole stream.
 pub(super) fn rundown(start: usize) -> Vec<u8> {
     let mut bytes = std::vec![0; start];
     for _ in 0..STACKS {

@@ -11,7 +11,10 @@ use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
 use super::ready::Ready;
-use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, unix};
+use crate::io::{
+    Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
+    unix,
+};
 
 /// The pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -35,14 +38,17 @@ impl Listening {
     /// Listens; the guard removes the socket file.
     pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
         let (listener, guard) = bind_private(path)?;
-        listener.set_nonblocking(true).map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;
         Ok((Self { listener }, Guard(guard)))
     }
 
     /// The pending connection.
     pub(super) fn accept(&mut self) -> Option<Link> {
         let Ok((stream, _)) = self.listener.accept() else {
-            // A client that has disconnected again is skipped; and a system without descriptors is not polled in a loop.
+            // A client that has disconnected again is skipped; and a system without descriptors is
+            // not polled in a loop.
             std::thread::sleep(PAUSE);
             return None;
         };
@@ -59,7 +65,10 @@ impl Listening {
     ) -> Ready {
         let waiting: Vec<_> = ports.collect();
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = std::vec![PollFd::from_borrowed_fd(stop.wake(), PollFlags::IN), PollFd::new(&self.listener, events)];
+        let mut fds = std::vec![
+            PollFd::from_borrowed_fd(stop.wake(), PollFlags::IN),
+            PollFd::new(&self.listener, events)
+        ];
         fds.extend(waiting.iter().map(|(_, link)| PollFd::new(&**link, PollFlags::IN)));
         // Not before the delay has passed.
         let most = most.saturating_add(Duration::from_micros(50));
@@ -74,9 +83,10 @@ impl Listening {
         let port = waiting.iter().zip(events).find(|(_, events)| !events.is_empty());
         match port {
             // A half-close counts as a request.
-            Some(((nth, link), events)) => {
-                Ready::Port { nth: *nth, is_request: !events.contains(PollFlags::HUP) || has_byte(link) }
-            }
+            Some(((nth, link), events)) => Ready::Port {
+                nth: *nth,
+                is_request: !events.contains(PollFlags::HUP) || has_byte(link),
+            },
             None if default => Ready::Default,
             None => Ready::Nothing,
         }
@@ -95,15 +105,25 @@ impl Guard {
 
 /// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    unix::connect(path, &Until { deadline: None, canceller: Some(stop) }).ok().map(UnixTransport::new)
+    unix::connect(path, &Until { deadline: None, canceller: Some(stop) })
+        .ok()
+        .map(UnixTransport::new)
 }
 
 fn has_byte(link: &Link) -> bool {
-    matches!(recv(link.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 1)))
+    matches!(
+        recv(link.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        Ok((_, 1))
+    )
 }
 
 /// Receives, and leaves the bytes unread, after `left` others.
-pub(super) fn look(link: &mut Link, left: &mut usize, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+pub(super) fn look(
+    link: &mut Link,
+    left: &mut usize,
+    into: &mut [u8],
+    until: &Until<'_>,
+) -> Result<usize, Stopped> {
     let mut all = std::vec![0; left.saturating_add(into.len())];
     loop {
         until.check()?;
@@ -117,7 +137,9 @@ pub(super) fn look(link: &mut Link, left: &mut usize, into: &mut [u8], until: &U
             Ok((_, 0)) => return Ok(0),
             // The end follows the unread bytes.
             Ok(_) if is_half_closed(link) => return Ok(0),
-            Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => std::thread::sleep(LOOK),
+            Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                std::thread::sleep(LOOK);
+            }
             Err(errno) => return Err(Stopped::Io(errno.into())),
         }
     }
@@ -126,7 +148,8 @@ pub(super) fn look(link: &mut Link, left: &mut usize, into: &mut [u8], until: &U
 /// Reads the unread bytes.
 pub(super) fn take(link: &Link, left: usize) -> Result<(), Stopped> {
     if left > 0 {
-        recv(link.as_fd(), &mut *std::vec![0; left], RecvFlags::DONTWAIT).map_err(|errno| Stopped::Io(errno.into()))?;
+        recv(link.as_fd(), &mut *std::vec![0; left], RecvFlags::DONTWAIT)
+            .map_err(|errno| Stopped::Io(errno.into()))?;
     }
     Ok(())
 }

@@ -21,8 +21,11 @@ const GLANCE: Duration = Duration::from_millis(1);
 const BUSY: Duration = Duration::from_millis(50);
 
 /// What pipes cannot show: they have no reset and no removable file, and cannot pass descriptors.
-pub(super) const LACKING: &[MisbehaviourKind] =
-    &[MisbehaviourKind::Reset, MisbehaviourKind::SocketGone, MisbehaviourKind::ReplyBeforeDescriptor];
+pub(super) const LACKING: &[MisbehaviourKind] = &[
+    MisbehaviourKind::Reset,
+    MisbehaviourKind::SocketGone,
+    MisbehaviourKind::ReplyBeforeDescriptor,
+];
 
 /// The connection to a client, or to a tool's port.
 #[derive(Debug)]
@@ -151,15 +154,20 @@ impl Guard {
     }
 }
 
-/// Connects to a tool's port with this name: a prefix becomes part of the name (P-16). A busy one counts as missing, and is retried
-/// later.
+/// Connects to a tool's port with this name: a prefix becomes part of the name (P-16). A busy one
+/// counts as missing, and is retried later.
 pub(super) fn connect(name: &Path, stop: &Canceller) -> Option<Link> {
     let name = std::format!(r"\\.\pipe\{}", name.to_string_lossy());
     PipeTransport::connect(&name, &soon(BUSY, Some(stop))).ok().map(Link::new)
 }
 
 /// Receives: on a pipe bytes cannot be left unread.
-pub(super) fn look(link: &mut Link, _: &mut usize, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+pub(super) fn look(
+    link: &mut Link,
+    _: &mut usize,
+    into: &mut [u8],
+    until: &Until<'_>,
+) -> Result<usize, Stopped> {
     link.receive(into, until)
 }
 

@@ -51,8 +51,15 @@ impl Abilities {
     /// What `case` needs and the target does not support.
     ///
     /// What a profile includes is required, whatever the target reports.
-    pub(super) fn lack(&self, case: &ServerCase<'_>, profile: Profile, claims: &Claims) -> Option<Lack> {
-        for command in case.wanted_commands().into_iter().filter(|command| command.since().is_some()) {
+    pub(super) fn lack(
+        &self,
+        case: &ServerCase<'_>,
+        profile: Profile,
+        claims: &Claims,
+    ) -> Option<Lack> {
+        for command in
+            case.wanted_commands().into_iter().filter(|command| command.since().is_some())
+        {
             let name = command.name().unwrap_or_default();
             match claims.claims(command) {
                 Some(true) => continue,
@@ -63,9 +70,12 @@ impl Abilities {
                 let silent = "no reply to a complete and valid message, so it was not sent";
                 return Some(Lack::Silent(format!("{name}: {silent}")));
             }
-            let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family()) && profile.version().is_some();
+            let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family())
+                && profile.version().is_some();
             let must_have = is_of_a_version && profile.knows(command);
-            let is_known = self.command(command).is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
+            let is_known = self
+                .command(command)
+                .is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
             if is_of_a_version && !must_have && !is_known {
                 return Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")));
             }
@@ -73,10 +83,12 @@ impl Abilities {
                 return Some(Lack::Missing(format!("{name}: {why}")));
             }
         }
-        case.wants().into_iter().find_map(|ability| match (claims.has(ability), self.features.get(&ability)) {
-            (Some(false), _) => Some(Lack::Unclaimed(format!("{ability}: not claimed"))),
-            (None, Some(Has::No(why))) => Some(Lack::Missing(format!("{ability}: {why}"))),
-            (Some(true) | None, _) => None,
+        case.wants().into_iter().find_map(|ability| {
+            match (claims.has(ability), self.features.get(&ability)) {
+                (Some(false), _) => Some(Lack::Unclaimed(format!("{ability}: not claimed"))),
+                (None, Some(Has::No(why))) => Some(Lack::Missing(format!("{ability}: {why}"))),
+                (Some(true) | None, _) => None,
+            }
         })
     }
 }
@@ -86,10 +98,16 @@ impl ServerCase<'_> {
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,
-            ServerCaseKind::Request { .. } if self.wants_descriptor() => return [Ability::UserEvents].into(),
+            ServerCaseKind::Request { .. } if self.wants_descriptor() => {
+                return [Ability::UserEvents].into();
+            }
             ServerCaseKind::Request { test, .. } => {
-                let format = ["format", "streaming_format"].into_iter().find_map(|key| test.value.get(key)).and_then(Value::as_u64);
-                let is_netperf = test.result != Verdict::Invalid && format == Some(Format::NET_PERF.0.into());
+                let format = ["format", "streaming_format"]
+                    .into_iter()
+                    .find_map(|key| test.value.get(key))
+                    .and_then(Value::as_u64);
+                let is_netperf =
+                    test.result != Verdict::Invalid && format == Some(Format::NET_PERF.0.into());
                 return if is_netperf { [Ability::Netperf].into() } else { Vec::new() };
             }
         };

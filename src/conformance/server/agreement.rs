@@ -33,7 +33,11 @@ struct Said {
 
 impl Said {
     fn of_advertise(advertise: Advertise) -> Self {
-        Self { by: "advertise", id: advertise.process_id, cookie: advertise.runtime_cookie.to_bytes() }
+        Self {
+            by: "advertise",
+            id: advertise.process_id,
+            cookie: advertise.runtime_cookie.to_bytes(),
+        }
     }
 }
 
@@ -45,12 +49,21 @@ fn process(exchange: &Exchange) -> Option<Said> {
         _ => return None,
     };
     let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
-    Some(Said { by: "reply", id: LittleEndian::read_u64(id), cookie: rest.get(..16)?.try_into().ok()? })
+    Some(Said {
+        by: "reply",
+        id: LittleEndian::read_u64(id),
+        cookie: rest.get(..16)?.try_into().ok()?,
+    })
 }
 
 fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let advertises = evidence.process.advertise().into_iter().chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
-    let all = advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
+    let advertises = evidence
+        .process
+        .advertise()
+        .into_iter()
+        .chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
+    let all =
+        advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
     let mut found = Vec::new();
     let mut first: Option<Said> = None;
     for said in all {
@@ -65,9 +78,16 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
             found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
         }
         if said.cookie != cookie {
-            let fault = if swapped(said.cookie) == cookie { ServerFault::GuidByteOrder } else { ServerFault::CookieChanges };
+            let fault = if swapped(said.cookie) == cookie {
+                ServerFault::GuidByteOrder
+            } else {
+                ServerFault::CookieChanges
+            };
             let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
-            found.push(FaultSeen::new(fault, format!("runtimeCookie is {cookie}, but {other} in another {by}")));
+            found.push(FaultSeen::new(
+                fault,
+                format!("runtimeCookie is {cookie}, but {other} in another {by}"),
+            ));
         }
     }
     found
@@ -94,7 +114,12 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 
 /// Ids of concurrent sessions.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
-    history(evidence).twice.map(|id| FaultSeen::new(ServerFault::SessionIdTwice, format!("two running sessions have the id {id}")))
+    history(evidence).twice.map(|id| {
+        FaultSeen::new(
+            ServerFault::SessionIdTwice,
+            format!("two running sessions have the id {id}"),
+        )
+    })
 }
 
 /// How many sessions of a case were stopped, if any, and none is running.
@@ -119,16 +144,24 @@ fn history(evidence: &CaseEvidence) -> History {
     for (nth, is_sent) in &evidence.order {
         let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
-            let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN.saturating_add(8)).map(LittleEndian::read_u64);
+            let stopped = exchange
+                .sent
+                .get(HEADER_LEN..HEADER_LEN.saturating_add(8))
+                .map(LittleEndian::read_u64);
             let before = history.running.len();
             history.running.retain(|(_, id)| Some(*id) != stopped);
-            history.ended = history.ended.saturating_add(before.saturating_sub(history.running.len()));
+            history.ended =
+                history.ended.saturating_add(before.saturating_sub(history.running.len()));
         }
-        let is_new = exchange.is_answered_as_session() && !is_sent && history.running.iter().all(|(other, _)| other != nth);
+        let is_new = exchange.is_answered_as_session()
+            && !is_sent
+            && history.running.iter().all(|(other, _)| other != nth);
         let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
         if let Some(id) = id.filter(|id| is_new && *id != 0) {
             // A session ends with its connection (P-37).
-            let runs = |exchange: usize| evidence.exchanges.get(exchange).is_some_and(|exchange| !exchange.is_closed);
+            let runs = |exchange: usize| {
+                evidence.exchanges.get(exchange).is_some_and(|exchange| !exchange.is_closed)
+            };
             if history.running.iter().any(|(exchange, other)| *other == id && runs(*exchange)) {
                 history.twice = history.twice.or(Some(id));
             }
@@ -157,7 +190,8 @@ mod tests {
             os: "Linux".into(),
             arch: "x64".into(),
         };
-        let advertise = Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
+        let advertise =
+            Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
         let exchange = Exchange {
             on: "a".into(),
             sent: encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap(),
@@ -167,7 +201,8 @@ mod tests {
             is_closed: false,
         };
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
-        let evidence = CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
+        let evidence =
+            CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
         of_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
     }
 

@@ -31,7 +31,9 @@ impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(bytes) => write!(f, "a message of {} bytes", bytes.len()),
-            Self::NoMessage(bytes) => write!(f, "bytes that are not a header: {}", hex::encode(bytes)),
+            Self::NoMessage(bytes) => {
+                write!(f, "bytes that are not a header: {}", hex::encode(bytes))
+            }
             Self::End(end, bytes) => write!(f, "{end} after {}", ByteCount(bytes.len())),
             Self::Silence(bytes) if bytes.is_empty() => f.write_str("no reply was received"),
             Self::Silence(bytes) => write!(f, "nothing more after {}", ByteCount(bytes.len())),
@@ -52,7 +54,11 @@ impl Came {
 }
 
 /// Reads one message, and no byte beyond it.
-pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Came, PlayerError> {
+pub(super) fn next_message(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<Came, PlayerError> {
     let mut bytes = Vec::new();
     let mut wanted = HEADER_LEN;
     loop {
@@ -74,14 +80,21 @@ pub(super) fn next_message(player: &mut Player<'_>, on: &str, until: Duration) -
 pub(in crate::conformance) struct Identity {
     /// `clrProductVersion`: `10.0.9`.
     pub(in crate::conformance) version: String,
-    /// Whether its managed code has begun: until then the command line is only the executable, and there is no entry assembly
-    /// (F-39, F-79).
+    /// Whether its managed code has begun: until then the command line is only the executable, and
+    /// there is no entry assembly (F-39, F-79).
     pub(in crate::conformance) runs: bool,
 }
 
 /// Sends `ProcessInfo2`, a complete message (F-72). `None` if the answer is an error.
-fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option<Identity>, PlayerError> {
-    let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)? else { return Ok(None) };
+fn identity(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<Option<Identity>, PlayerError> {
+    let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?
+    else {
+        return Ok(None);
+    };
     let Ok((message, _)) = Message::decode_prefix(&bytes) else { return Ok(None) };
     Ok(match message.reply_as::<ProcessInfo2>() {
         Ok(Answer::Ok(info)) => {
@@ -93,21 +106,31 @@ fn identity(player: &mut Player<'_>, on: &str, until: Duration) -> Result<Option
 }
 
 /// A target's information about itself.
-pub(super) fn identity_of(network: &mut dyn Network, within: Duration) -> Result<Option<Identity>, String> {
+pub(super) fn identity_of(
+    network: &mut dyn Network,
+    within: Duration,
+) -> Result<Option<Identity>, String> {
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
     identity(&mut player, "who are you", until).map_err(|trouble| format!("{trouble}"))
 }
 
 /// Whether it still answers a `ProcessInfo` with a message.
-pub(super) fn answers(player: &mut Player<'_>, on: &str, until: Duration) -> Result<(), PlayerError> {
+pub(super) fn answers(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<(), PlayerError> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
         Came::Message(bytes)
-            if Message::decode_prefix(&bytes).is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
+            if Message::decode_prefix(&bytes)
+                .is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
         {
             Ok(())
         }
-        other => Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {other}"))),
+        other => {
+            Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {other}")))
+        }
     }
 }
 
@@ -122,8 +145,15 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
 }
 
 /// Opens a connection, sends a request, reads the reply, and closes.
-fn ask(player: &mut Player<'_>, on: &str, command: Command, request: &impl Encode, until: Duration) -> Result<Came, PlayerError> {
-    let request = encode_to_vec(command, request).map_err(|error| PlayerError::differs(format!("{error}")))?;
+fn ask(
+    player: &mut Player<'_>,
+    on: &str,
+    command: Command,
+    request: &impl Encode,
+    until: Duration,
+) -> Result<Came, PlayerError> {
+    let request = encode_to_vec(command, request)
+        .map_err(|error| PlayerError::differs(format!("{error}")))?;
     player.open(on, until)?;
     // If it cannot be sent, the reply explains why.
     let _ = player.send(on, &request, None, until)?;

@@ -25,8 +25,12 @@ use super::request::CLOSES;
 use super::target::{Subject, process_of, with_user_events};
 use super::{Death, Options, ServerCase, ServerCaseKind, conduct, reply_faults, request};
 use crate::command::Command;
-use crate::conformance::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
-use crate::conformance::player::{Network, Passage, Player, PlayerError, Transcript, TurnDirection};
+use crate::conformance::known::{
+    Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of,
+};
+use crate::conformance::player::{
+    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
+};
 use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
@@ -98,12 +102,19 @@ impl<'o> CasePlayer<'o> {
         }
         let may_be_late = attempt.unavailable.is_none() && case.hazard() != Some(Hazard::Harmful);
         // Its silence was already waited for, for the maximum time.
-        if may_be_late && attempt.fails() && !attempt.shows_wrong_bytes() && !(is_silent && is_shortened) {
+        if may_be_late
+            && attempt.fails()
+            && !attempt.shows_wrong_bytes()
+            && !(is_silent && is_shortened)
+        {
             // A busy machine slows down a good server.
             let second = self.attempt(case, own)?;
             if !second.fails() {
                 let first = attempt.text();
-                note = Some(format!("{}: passed only at the second try; the first: {first}", case.name()));
+                note = Some(format!(
+                    "{}: passed only at the second try; the first: {first}",
+                    case.name()
+                ));
             }
             attempt = second;
         }
@@ -113,16 +124,22 @@ impl<'o> CasePlayer<'o> {
         let outcome = self.outcome(case, &attempt);
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
-            Err(_) if self.lacks_it(case, &attempt.transcript) => {
-                Judgement::new(Grade::Unimplemented, [judge::lacks(case.wanted_commands().first().copied())].into())
-            }
-            Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died) {
+            Err(_) if self.lacks_it(case, &attempt.transcript) => Judgement::new(
+                Grade::Unimplemented,
+                [judge::lacks(case.wanted_commands().first().copied())].into(),
+            ),
+            Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died)
+            {
                 Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
                 None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
         let judgement = match habits::of_script(self.profile, case, &attempt.transcript) {
-            Some(fact) if judgement.grade == Grade::Fail && self.subject.death().is_none() && judgement.may_be_habit() => {
+            Some(fact)
+                if judgement.grade == Grade::Fail
+                    && self.subject.death().is_none()
+                    && judgement.may_be_habit() =>
+            {
                 habits::known(fact, judgement.found)
             }
             _ => judgement,
@@ -143,21 +160,35 @@ impl<'o> CasePlayer<'o> {
                     match request::play(player, group, test, within, close) {
                         Ok(mut answered) => {
                             answered.left_open &= !keeps_open;
-                            let lives = matches!(answered.came, Came::Message(_)) && test.hazard != Some(Hazard::Harmful);
+                            let lives = matches!(answered.came, Came::Message(_))
+                                && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
                             let evidence = CaseEvidence::of(player, process);
-                            let habit = habits::of_request(profile, &expectation, test, &answered).filter(|_| death.is_none());
+                            let habit = habits::of_request(profile, &expectation, test, &answered)
+                                .filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
-                                let mut faults = conduct::of_answer(&evidence, request::ON, &expectation, &answered, death);
-                                // A server with several requests per connection does not close it, and answers them all.
-                                let of_open = [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
-                                faults.retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
-                                judge::judge(profile, &expectation, &answered, death).with_faults(faults)
+                                let mut faults = conduct::of_answer(
+                                    &evidence,
+                                    request::ON,
+                                    &expectation,
+                                    &answered,
+                                    death,
+                                );
+                                // A server with several requests per connection does not close it,
+                                // and answers them all.
+                                let of_open =
+                                    [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
+                                faults
+                                    .retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
+                                judge::judge(profile, &expectation, &answered, death)
+                                    .with_faults(faults)
                             }))
                         }
                         Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
-                        Err(trouble) => Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into())),
+                        Err(trouble) => {
+                            Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into()))
+                        }
                     }
                 })
             }
@@ -168,9 +199,17 @@ impl<'o> CasePlayer<'o> {
                 for way in ways_of(self.profile, script) {
                     let steps = way.map(|deviation| script.steps_of(deviation));
                     // A target's known reply may be malformed.
-                    let mut attempt = self.script(case, steps.as_ref().unwrap_or(&plain), own, target, within, way.is_none())?;
+                    let mut attempt = self.script(
+                        case,
+                        steps.as_ref().unwrap_or(&plain),
+                        own,
+                        target,
+                        within,
+                        way.is_none(),
+                    )?;
                     if let (Some(deviation), Ok(_)) = (way, &attempt.result) {
-                        attempt.result = Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
+                        attempt.result =
+                            Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
                     }
                     if !attempt.fails() || attempt.unavailable.is_some() {
                         return Ok(attempt);
@@ -194,12 +233,19 @@ impl<'o> CasePlayer<'o> {
     /// The same, or less if the target has once exceeded it. A dump gets the full time.
     fn within(&self, case: &ServerCase<'_>) -> Duration {
         let whole = self.whole(case);
-        if self.options.within.is_some() && case.asks_for_a_dump() { whole } else { self.pace.within(whole) }
+        if self.options.within.is_some() && case.asks_for_a_dump() {
+            whole
+        } else {
+            self.pace.within(whole)
+        }
     }
 
-    /// The steps of a script. If a target keeps connections open, only the end of a stream is expected.
+    /// The steps of a script. If a target keeps connections open, only the end of a stream is
+    /// expected.
     fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
-        let streams = |on: &str| script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on));
+        let streams = |on: &str| {
+            script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on))
+        };
         let is_due = |step: &&Step| match step {
             Step::ExpectEnd(end) => !self.abilities.keeps_open || streams(&end.on),
             _ => true,
@@ -219,12 +265,20 @@ impl<'o> CasePlayer<'o> {
     ) -> Result<Attempt, String> {
         self.with_target(case, own, target, within, |player, process, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
-                let faults = if is_checked { reply_faults::of_case(&CaseEvidence::of(player, process)) } else { Vec::new() };
+                let faults = if is_checked {
+                    reply_faults::of_case(&CaseEvidence::of(player, process))
+                } else {
+                    Vec::new()
+                };
                 if faults.is_empty() {
                     return Ok(Judgement::new(Grade::Pass, Vec::new()));
                 }
                 let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
-                return Err(Stopped::Failed(Failed { text: texts.join("; "), faults, died: false }));
+                return Err(Stopped::Failed(Failed {
+                    text: texts.join("; "),
+                    faults,
+                    died: false,
+                }));
             };
             if let PlayerError::Unavailable(why) = failure.trouble {
                 return Err(Stopped::Unavailable(why));
@@ -232,7 +286,9 @@ impl<'o> CasePlayer<'o> {
             let death = death(player);
             let step = steps.get(failure.step).copied();
             let evidence = CaseEvidence::of(player, process);
-            let faults = step.map(|step| conduct::of_failure(&evidence, step, &failure, death)).unwrap_or_default();
+            let faults = step
+                .map(|step| conduct::of_failure(&evidence, step, &failure, death))
+                .unwrap_or_default();
             let died = death.is_some();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
             Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
@@ -246,22 +302,34 @@ impl<'o> CasePlayer<'o> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(&mut Player<'_>, &TargetProcess, &dyn Fn(&mut Player<'_>) -> Option<Death>) -> Result<Judgement, Stopped>,
+        play: impl FnOnce(
+            &mut Player<'_>,
+            &TargetProcess,
+            &dyn Fn(&mut Player<'_>) -> Option<Death>,
+        ) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
         if own {
-            let runs_in = if case.asks_for_a_dump() { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
+            let runs_in = if case.asks_for_a_dump() {
+                RunsIn::OwnDirectory
+            } else {
+                RunsIn::CurrentDirectory
+            };
             let (spawned, network) = match self.subject.own(target, runs_in) {
                 Ok(started) => started,
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
             let mut network = with_user_events(network, self.options.stand_in_for_user_events);
             let process = process_of(&network);
-            return Ok(attempt(&mut network, within, |player| play(player, &process, &|player| dying(player, || spawned.death()))));
+            return Ok(attempt(&mut network, within, |player| {
+                play(player, &process, &|player| dying(player, || spawned.death()))
+            }));
         }
-        let mut network = with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
+        let mut network =
+            with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
         let (subject, process) = (&self.subject, process_of(&network));
-        let mut attempt =
-            attempt(&mut network, within, |player| play(player, &process, &|player| dying(player, || subject.death())));
+        let mut attempt = attempt(&mut network, within, |player| {
+            play(player, &process, &|player| dying(player, || subject.death()))
+        });
         drop(network);
         if let Some(death) = self.subject.death() {
             if let Ok(judgement) = &attempt.result {
@@ -304,10 +372,19 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// The row that explains the target's other answer or death, and its reaction.
-    fn known(&self, case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Option<(&'static Row, Seen)> {
+    fn known(
+        &self,
+        case: &ServerCase<'_>,
+        transcript: &Transcript,
+        died: bool,
+    ) -> Option<(&'static Row, Seen)> {
         let is_harmful = case.hazard() == Some(Hazard::Harmful);
         seen_in(case, transcript, died).into_iter().find_map(|(request, seen)| {
-            let row = explain(self.profile, &Request { is_harmful: died && is_harmful, ..request }, &seen)?;
+            let row = explain(
+                self.profile,
+                &Request { is_harmful: died && is_harmful, ..request },
+                &seen,
+            )?;
             // The script itself covers behaviour of a program on its machine.
             (died || !matches!(row.layer, Layer::Host(_))).then_some((row, seen))
         })
@@ -317,9 +394,12 @@ impl<'o> CasePlayer<'o> {
     fn outcome(&self, case: &ServerCase<'_>, attempt: &Attempt) -> Option<Outcome> {
         let is_script = matches!(case.kind, ServerCaseKind::Script { .. });
         match &attempt.result {
-            Ok(judgement) if is_script && !attempt.fails() => {
-                Some(judgement.deviation.as_ref().map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())))
-            }
+            Ok(judgement) if is_script && !attempt.fails() => Some(
+                judgement
+                    .deviation
+                    .as_ref()
+                    .map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())),
+            ),
             Err(failed) if is_script => {
                 let last = || seen_in(case, &attempt.transcript, failed.died).pop();
                 let seen = self.known(case, &attempt.transcript, failed.died).map(|(_, seen)| seen);
@@ -328,7 +408,8 @@ impl<'o> CasePlayer<'o> {
             Ok(_) if is_script => Some(Outcome::Otherwise(None)),
             Ok(judgement) => judgement.seen.map(Outcome::Answered),
             Err(failed) => {
-                let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
+                let died =
+                    Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
                 failed.died.then_some(Outcome::Answered(died))
             }
         }
@@ -349,27 +430,38 @@ fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(R
     }
     let answered = replies(transcript).map(|(asked, error)| {
         let command = habits::command_of(asked).unwrap_or(Command::OK);
-        let request = asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
+        let request =
+            asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
         (Request { in_pieces, ..request }, seen(error.map_or(Answer::Ok, Answer::Error)))
     });
     answered.collect()
 }
 
 /// The entry of a case in the report.
-pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgement, transcript: &Transcript) -> Case {
+pub(super) fn entry(
+    options: &Options,
+    case: &ServerCase<'_>,
+    judgement: Judgement,
+    transcript: &Transcript,
+) -> Case {
     let Judgement { mut grade, deviation, mut found, faults, .. } = judgement;
     if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
         grade = Grade::Fail;
         found.insert(0, "it is required".to_owned());
     }
     let is_claimed = |command: Command| options.claims.claims(command) == Some(true);
-    if grade == Grade::Unimplemented && case.wanted_commands().into_iter().any(is_claimed) && !transcript.0.is_empty() {
+    if grade == Grade::Unimplemented
+        && case.wanted_commands().into_iter().any(is_claimed)
+        && !transcript.0.is_empty()
+    {
         grade = Grade::Fail;
         found.insert(0, "it is claimed".to_owned());
     }
     let detail = (grade != Grade::Pass).then(|| {
         let expected = match case.kind {
-            ServerCaseKind::Request { group, test } => judge::expected(&Expectation::of_vector(group, test)),
+            ServerCaseKind::Request { group, test } => {
+                judge::expected(&Expectation::of_vector(group, test))
+            }
             ServerCaseKind::Script { script, .. } => expected(script),
         };
         Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
@@ -383,7 +475,11 @@ pub(super) fn entry(options: &Options, case: &ServerCase<'_>, judgement: Judgeme
         spec: case.spec(),
         detail,
         deviation,
-        faults: if grade == Grade::Fail { faults.iter().map(CaseFault::from).collect() } else { Vec::new() },
+        faults: if grade == Grade::Fail {
+            faults.iter().map(CaseFault::from).collect()
+        } else {
+            Vec::new()
+        },
         hazard: case.hazard(),
         outcome: None,
     }
@@ -395,12 +491,17 @@ fn expected(script: &Script) -> String {
 
 impl Attempt {
     fn not_started(reason: String) -> Self {
-        Self { result: Err(Failed::unnamed(reason)), transcript: Transcript::default(), unavailable: None }
+        Self {
+            result: Err(Failed::unnamed(reason)),
+            transcript: Transcript::default(),
+            unavailable: None,
+        }
     }
 
     /// Whether nothing was received.
     fn is_silent(&self) -> bool {
-        self.fails() && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
+        self.fails()
+            && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
     }
 
     /// Whether a received message is wrong in itself. More time does not help.
@@ -436,8 +537,14 @@ fn attempt(
     let transcript = player.transcript().clone();
     match result {
         Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
-        Err(Stopped::Unavailable(why)) => Attempt { result: Err(Failed::unnamed(why.clone())), transcript, unavailable: Some(why) },
-        Err(Stopped::Failed(failed)) => Attempt { result: Err(failed), transcript, unavailable: None },
+        Err(Stopped::Unavailable(why)) => Attempt {
+            result: Err(Failed::unnamed(why.clone())),
+            transcript,
+            unavailable: Some(why),
+        },
+        Err(Stopped::Failed(failed)) => {
+            Attempt { result: Err(failed), transcript, unavailable: None }
+        }
     }
 }
 

@@ -70,7 +70,8 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
     }
     let swapped = u32::try_from(announced).ok().and_then(|n| usize::try_from(n.swap_bytes()).ok());
     if swapped == Some(rest.len()) && announced != rest.len() {
-        let text = format!("nIncomingBytes is {announced}, but {} with its bytes reversed", rest.len());
+        let text =
+            format!("nIncomingBytes is {announced}, but {} with its bytes reversed", rest.len());
         return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
     }
     if length_of(rest) == Some(rest.len()) {
@@ -84,10 +85,12 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
         let mut right = Spelled::new(block, Spelling::Right);
         if let Ok(count) = all_entries(&mut right) {
             let said = block.get(..4).map_or(0, LittleEndian::read_u32);
-            let text = format!("the count of the environment is {said}, but {count} entries follow");
+            let text =
+                format!("the count of the environment is {said}, but {count} entries follow");
             return Some(FaultSeen::new(ServerFault::EnvironmentCountWrong, text));
         }
-        let misspelled = wrong_spelling(block, entries).or_else(|| wrong_spelling(block, |block| all_entries(block).map(drop)));
+        let misspelled = wrong_spelling(block, entries)
+            .or_else(|| wrong_spelling(block, |block| all_entries(block).map(drop)));
         if misspelled.is_some() {
             return misspelled;
         }
@@ -100,5 +103,8 @@ pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<Faul
 }
 
 fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {
-    FaultSeen::new(ServerFault::EnvironmentBytesWrong, format!("nIncomingBytes is {announced}, but {came} bytes follow"))
+    FaultSeen::new(
+        ServerFault::EnvironmentBytesWrong,
+        format!("nIncomingBytes is {announced}, but {came} bytes follow"),
+    )
 }

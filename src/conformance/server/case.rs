@@ -1,4 +1,5 @@
-//! The cases for a server: the exchange scripts that play the client, and every request of the vectors.
+//! The cases for a server: the exchange scripts that play the client, and every request of the
+//! vectors.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -47,19 +48,31 @@ pub enum ServerCaseKind<'v> {
 }
 
 /// All cases, in playing order.
-pub fn cases<'v>(scripts: &'v [(&'v str, ScriptFile)], vectors: &'v [NamedFile]) -> Vec<ServerCase<'v>> {
+pub fn cases<'v>(
+    scripts: &'v [(&'v str, ScriptFile)],
+    vectors: &'v [NamedFile],
+) -> Vec<ServerCase<'v>> {
     let scripts = scripts.iter().flat_map(|(file, scripts)| {
         scripts.scripts.iter().filter_map(move |script| {
             let Plays::Client(part) = &script.plays else { return None };
-            let kind = ServerCaseKind::Script { within_ms: scripts.within_ms, script, target: &part.target };
+            let kind = ServerCaseKind::Script {
+                within_ms: scripts.within_ms,
+                script,
+                target: &part.target,
+            };
             Some(ServerCase { file, kind })
         })
     });
     let requests = vectors.iter().flat_map(|NamedFile { name, file }| {
-        let groups = file.groups.iter().filter(|group| group.kind == Type::Request && group.direction == Some(Direction::Client));
+        let groups = file.groups.iter().filter(|group| {
+            group.kind == Type::Request && group.direction == Some(Direction::Client)
+        });
         groups.flat_map(move |group| {
             let tests = group.tests.iter().filter(|test| test.wire.is_some());
-            tests.map(move |test| ServerCase { file: name, kind: ServerCaseKind::Request { group, test } })
+            tests.map(move |test| ServerCase {
+                file: name,
+                kind: ServerCaseKind::Request { group, test },
+            })
         })
     });
     scripts.chain(requests).collect()
@@ -69,8 +82,12 @@ impl<'v> ServerCase<'v> {
     /// `scripts/FILE/NAME`, or `requests/FILE/TCID`.
     pub fn name(&self) -> String {
         match self.kind {
-            ServerCaseKind::Script { script, .. } => format!("scripts/{}/{}", self.file, script.name),
-            ServerCaseKind::Request { test, .. } => format!("requests/{}/{}", self.file, test.tc_id),
+            ServerCaseKind::Script { script, .. } => {
+                format!("scripts/{}/{}", self.file, script.name)
+            }
+            ServerCaseKind::Request { test, .. } => {
+                format!("requests/{}/{}", self.file, test.tc_id)
+            }
         }
     }
 
@@ -141,14 +158,19 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Those that a target must know. A command for which a script accepts `DS_IPC_E_UNKNOWN_COMMAND` is not required.
+    /// Those that a target must know. A command for which a script accepts
+    /// `DS_IPC_E_UNKNOWN_COMMAND` is not required.
     pub(super) fn wanted_commands(&self) -> Vec<Command> {
         match self.kind {
-            ServerCaseKind::Script { script, .. } => {
-                commands_of(&script.steps, |on| !script.steps.iter().any(|step| may_be_unknown(step, on)))
-            }
+            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |on| {
+                !script.steps.iter().any(|step| may_be_unknown(step, on))
+            }),
             // A server checks these before the command.
-            ServerCaseKind::Request { test, .. } if test.wire.as_deref().is_some_and(is_refused_by_its_header) => Vec::new(),
+            ServerCaseKind::Request { test, .. }
+                if test.wire.as_deref().is_some_and(is_refused_by_its_header) =>
+            {
+                Vec::new()
+            }
             ServerCaseKind::Request { group, .. } => command_of(group),
         }
     }
@@ -161,7 +183,9 @@ impl<'v> ServerCase<'v> {
     /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
     pub(super) fn is_about_unknown_commands(&self) -> bool {
         let ServerCaseKind::Script { script, .. } = self.kind else { return false };
-        script.steps.iter().any(|step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)))
+        script.steps.iter().any(
+            |step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)),
+        )
     }
 
     /// Whether it passes a descriptor.
@@ -180,7 +204,10 @@ impl<'v> ServerCase<'v> {
     /// Whether the target must be started in a special way, not only because it may be harmed.
     pub(super) fn wants_a_configuration(&self) -> bool {
         let ServerCaseKind::Script { target, .. } = self.kind else { return false };
-        target.suspended || !target.ports.is_empty() || !target.environment.is_empty() || !target.default_port
+        target.suspended
+            || !target.ports.is_empty()
+            || !target.environment.is_empty()
+            || !target.default_port
     }
 
     /// Whether the target must have a default port.
@@ -194,12 +221,17 @@ impl<'v> ServerCase<'v> {
     /// Whether it needs a target started only for it.
     pub fn wants_own_target(&self) -> bool {
         match self.kind {
-            ServerCaseKind::Script { script, .. } => self.wants_a_configuration() || is_harmful(script.hazard),
-            ServerCaseKind::Request { test, .. } => is_harmful(test.hazard) || (test.hazard.is_some() && self.asks_for_a_dump()),
+            ServerCaseKind::Script { script, .. } => {
+                self.wants_a_configuration() || is_harmful(script.hazard)
+            }
+            ServerCaseKind::Request { test, .. } => {
+                is_harmful(test.hazard) || (test.hazard.is_some() && self.asks_for_a_dump())
+            }
         }
     }
 
-    /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between them.
+    /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between
+    /// them.
     pub(super) fn sends_in_pieces(&self) -> bool {
         let ServerCaseKind::Script { script, .. } = self.kind else { return false };
         let mut sent: Vec<&str> = Vec::new();
@@ -244,7 +276,9 @@ fn is_refused_by_its_header(wire: &[u8]) -> bool {
 fn may_be_unknown(step: &Step, on: &str) -> bool {
     match step {
         Step::Expect(step) => step.on == on && says_unknown_command(&step.expect),
-        Step::ExpectAnyOf(step) => step.on == on && step.expect_any_of.iter().any(|one| says_unknown_command(&one.expect)),
+        Step::ExpectAnyOf(step) => {
+            step.on == on && step.expect_any_of.iter().any(|one| says_unknown_command(&one.expect))
+        }
         _ => false,
     }
 }
@@ -269,9 +303,18 @@ fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
         }
         let bytes = sent.entry(&step.on).or_default();
         let is_begun = bytes.len() >= HEADER_LEN;
-        bytes.extend(step.send.iter().flat_map(|literal| literal.bytes(&Captures::new()).unwrap_or_default()));
-        let header = bytes.get(..HEADER_LEN).filter(|_| !is_begun).and_then(|header| Header::decode(header).ok());
-        commands.extend(header.map(|header| header.command).filter(|command| !commands.contains(command)));
+        bytes.extend(
+            step.send
+                .iter()
+                .flat_map(|literal| literal.bytes(&Captures::new()).unwrap_or_default()),
+        );
+        let header = bytes
+            .get(..HEADER_LEN)
+            .filter(|_| !is_begun)
+            .and_then(|header| Header::decode(header).ok());
+        commands.extend(
+            header.map(|header| header.command).filter(|command| !commands.contains(command)),
+        );
     }
     commands
 }

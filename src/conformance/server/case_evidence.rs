@@ -40,13 +40,22 @@ pub(super) struct CaseEvidence {
 
 impl CaseEvidence {
     pub(super) fn of(player: &Player<'_>, process: &TargetProcess) -> Self {
-        let mut evidence = Self { captures: player.captures().clone(), process: process.clone(), ..Self::default() };
+        let mut evidence = Self {
+            captures: player.captures().clone(),
+            process: process.clone(),
+            ..Self::default()
+        };
         for passage in &player.transcript().0 {
             let known = evidence.exchanges.iter().position(|one| one.on == passage.connection);
             let nth = known.unwrap_or_else(|| {
                 let quiet = player.quiet(&passage.connection);
                 let is_closed = player.has_closed(&passage.connection);
-                evidence.exchanges.push(Exchange { on: passage.connection.clone(), quiet, is_closed, ..Exchange::default() });
+                evidence.exchanges.push(Exchange {
+                    on: passage.connection.clone(),
+                    quiet,
+                    is_closed,
+                    ..Exchange::default()
+                });
                 evidence.exchanges.len().saturating_sub(1)
             });
             let is_sent = passage.direction == TurnDirection::Sent;
@@ -59,7 +68,8 @@ impl CaseEvidence {
         for exchange in &mut evidence.exchanges {
             if exchange.came.starts_with(&ADVERTISE_MAGIC) {
                 // An advertise is not a reply.
-                let said: Vec<u8> = exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
+                let said: Vec<u8> =
+                    exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
                 exchange.advertise = Advertise::decode(&said).ok();
             }
         }

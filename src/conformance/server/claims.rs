@@ -13,9 +13,11 @@ use crate::command::Command;
 use crate::conformance::known::Profile;
 use crate::vectors::script::Ability;
 
-/// What a server's author declares as supported and unsupported. Anything else is found out by asking.
+/// What a server's author declares as supported and unsupported. Anything else is found out by
+/// asking.
 ///
-/// Claims are checked against the protocol, and fail if they are not met. Unsupported parts are skipped.
+/// Claims are checked against the protocol, and fail if they are not met. Unsupported parts are
+/// skipped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -78,18 +80,34 @@ impl Claims {
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let raw: RawClaims = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
-            let line =
-                before.map_or_else(String::new, |before| format!(", line {}", before.matches('\n').count().saturating_add(1)));
+            let line = before.map_or_else(String::new, |before| {
+                format!(", line {}", before.matches('\n').count().saturating_add(1))
+            });
             format!("{file}{line}: {}", error.message())
         })?;
-        let profile = raw.profile.filter(|name| name != "auto").map(|name| name.parse::<Profile>()).transpose();
+        let profile = raw
+            .profile
+            .filter(|name| name != "auto")
+            .map(|name| name.parse::<Profile>())
+            .transpose();
         let command = |name: String| {
             let wanted = "expected the name or the code (0x0404) of a command";
             name.parse::<Command>().map_err(|_| format!("{file}: commands has {name}: {wanted}"))
         };
-        let commands = raw.commands.map(|names| names.into_iter().map(command).collect::<Result<BTreeSet<_>, _>>()).transpose()?;
-        let RawAbilities { ports, suspension, user_events, one_client_at_a_time, netperf, dumps, streams, profilers } =
-            raw.abilities;
+        let commands = raw
+            .commands
+            .map(|names| names.into_iter().map(command).collect::<Result<BTreeSet<_>, _>>())
+            .transpose()?;
+        let RawAbilities {
+            ports,
+            suspension,
+            user_events,
+            one_client_at_a_time,
+            netperf,
+            dumps,
+            streams,
+            profilers,
+        } = raw.abilities;
         let abilities = [
             (Ability::Ports, ports),
             (Ability::Suspension, suspension),
@@ -106,8 +124,15 @@ impl Claims {
             name: raw.name,
             profile: profile.map_err(|error| format!("{file}: {error}"))?,
             commands,
-            without: sets.into_iter().filter(|(_, has)| *has == Some(false)).map(|(set, _)| set).collect(),
-            abilities: abilities.into_iter().filter_map(|(ability, has)| Some((ability, has?))).collect(),
+            without: sets
+                .into_iter()
+                .filter(|(_, has)| *has == Some(false))
+                .map(|(set, _)| set)
+                .collect(),
+            abilities: abilities
+                .into_iter()
+                .filter_map(|(ability, has)| Some((ability, has?)))
+                .collect(),
         })
     }
 

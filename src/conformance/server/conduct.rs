@@ -37,7 +37,8 @@ pub(super) fn of_answer(
         Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
     match &answered.came {
-        Came::Message(bytes) if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
+        Came::Message(bytes)
+            if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
         Came::Message(bytes) => {
             found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, evidence));
             found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));
@@ -54,7 +55,12 @@ pub(super) fn of_answer(
 }
 
 /// Why a script failed at a step.
-pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure, death: Option<Death>) -> Vec<FaultSeen> {
+pub(super) fn of_failure(
+    evidence: &CaseEvidence,
+    step: &Step,
+    failure: &Failure,
+    death: Option<Death>,
+) -> Vec<FaultSeen> {
     let found = reply_faults::of_case(evidence);
     if !found.is_empty() {
         return found;
@@ -70,14 +76,16 @@ pub(super) fn of_failure(evidence: &CaseEvidence, step: &Step, failure: &Failure
         }),
         Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
             let patterns = expect.expect_any_of.iter();
-            let due: Vec<Due> = patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
+            let due: Vec<Due> =
+                patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
             of_reply(exchange, &due, difference, evidence)
         }),
         Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
-            Difference::End(End::Reset) => {
-                Some(FaultSeen::new(ServerFault::ConnectionReset, format!("{}: the connection is reset", asked(exchange))))
-            }
+            Difference::End(End::Reset) => Some(FaultSeen::new(
+                ServerFault::ConnectionReset,
+                format!("{}: the connection is reset", asked(exchange)),
+            )),
             _ => None,
         }),
         Step::Send(send) => evidence.on(&send.on).and_then(|exchange| match difference {
@@ -107,22 +115,32 @@ fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Optio
     }
 }
 
-fn of_reply(exchange: &Exchange, due: &[Due], difference: &Difference, evidence: &CaseEvidence) -> Option<FaultSeen> {
+fn of_reply(
+    exchange: &Exchange,
+    due: &[Due],
+    difference: &Difference,
+    evidence: &CaseEvidence,
+) -> Option<FaultSeen> {
     match difference {
         Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
         Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
         Difference::Bytes { fields, .. } => {
             let first = due.first()?;
             let error = error_of(&exchange.came);
-            if !due.iter().any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_)))) {
+            if !due
+                .iter()
+                .any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_))))
+            {
                 return answer(exchange, error, *first, Refusable::Never, evidence);
             }
-            let of_this_kind = due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
+            let of_this_kind =
+                due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
             if let Some(due) = of_this_kind {
                 return answer(exchange, error, due, Refusable::Never, evidence);
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
-            let fault = if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
+            let fault =
+                if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
             let texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
             (!texts.is_empty()).then(|| FaultSeen::new(fault, texts.join("; ")))
         }
@@ -144,9 +162,11 @@ fn answer(
         (Due::Ok, Some(code)) => {
             let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
             let text = format!("{asked}: hresult is {code}, expected an OK");
-            let ended = super::agreement::ended_sessions(evidence).filter(|_| !of_bytes && exchange.is_answered_as_session());
+            let ended = super::agreement::ended_sessions(evidence)
+                .filter(|_| !of_bytes && exchange.is_answered_as_session());
             if let Some(ended) = ended {
-                let text = format!("{text}: {ended} sessions were stopped before, and none is running");
+                let text =
+                    format!("{text}: {ended} sessions were stopped before, and none is running");
                 return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
             }
             (!refusable.takes(code)).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
@@ -158,10 +178,15 @@ fn answer(
                 (None, unchecked) => unchecked,
                 // Whatever it says: it was not checked first (F-69).
                 (_, ServerFault::SizeUnchecked | ServerFault::CutMessageTaken) => unchecked,
-                (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
+                (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => {
+                    unchecked
+                }
                 _ => ServerFault::WrongErrorCode,
             };
-            let came = error.map_or_else(|| String::from("the reply is OK"), |code| format!("hresult is {code}"));
+            let came = error.map_or_else(
+                || String::from("the reply is OK"),
+                |code| format!("hresult is {code}"),
+            );
             Some(FaultSeen::new(fault, format!("{asked}: {came}, expected {due}")))
         }
     }
@@ -199,30 +224,39 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
             Some(FaultSeen::new(ServerFault::StopEchoesAnother, text))
         }
         Wrong::NotStopped { came, .. } => {
-            let exchange = evidence.exchanges.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
+            let exchange = evidence
+                .exchanges
+                .iter()
+                .find(|one| one.command() == Some(Command::STOP_TRACING))?;
             match came {
                 Came::Message(bytes) => Some(match error_of(bytes) {
                     Some(code) => FaultSeen::new(
                         ServerFault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
                     ),
-                    None => {
-                        FaultSeen::new(ServerFault::StopEchoesAnother, "the reply to StopTracing does not have the requested id")
-                    }
+                    None => FaultSeen::new(
+                        ServerFault::StopEchoesAnother,
+                        "the reply to StopTracing does not have the requested id",
+                    ),
                 }),
                 Came::End(end, _) => Some(closed(exchange, *end)),
                 Came::Silence(_) => Some(silence(exchange)),
                 Came::NoMessage(_) => None,
             }
         }
-        Wrong::Stream(Some(end)) => {
-            Some(FaultSeen::new(ServerFault::ConnectionReset, format!("the stream of the stopped session: {end}")))
-        }
-        Wrong::Stream(None) => {
-            Some(FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, but its stream continues or stays open"))
-        }
+        Wrong::Stream(Some(end)) => Some(FaultSeen::new(
+            ServerFault::ConnectionReset,
+            format!("the stream of the stopped session: {end}"),
+        )),
+        Wrong::Stream(None) => Some(FaultSeen::new(
+            ServerFault::StreamDoesNotEnd,
+            "the session was stopped, but its stream continues or stays open",
+        )),
         // The bytes show it.
-        Wrong::Reply(_) | Wrong::Environment(_) | Wrong::EnvironmentCut { .. } | Wrong::NotCanonical => None,
+        Wrong::Reply(_)
+        | Wrong::Environment(_)
+        | Wrong::EnvironmentCut { .. }
+        | Wrong::NotCanonical => None,
     }
 }
 
@@ -244,14 +278,19 @@ fn asked(exchange: &Exchange) -> String {
 }
 
 fn closed(exchange: &Exchange, end: End) -> FaultSeen {
-    FaultSeen::new(ServerFault::ClosesBeforeReply, format!("{}: {end}, and no reply was received", asked(exchange)))
+    FaultSeen::new(
+        ServerFault::ClosesBeforeReply,
+        format!("{}: {end}, and no reply was received", asked(exchange)),
+    )
 }
 
 fn silence(exchange: &Exchange) -> FaultSeen {
     let wire = exchange.sent.as_slice();
     let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
     let decoded = subject.decode(message_of(wire).unwrap_or(wire));
-    let is_malformed = is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some());
+    let is_malformed = is_too_small(wire)
+        || is_cut(wire)
+        || decoded.map_or(true, |decoded| decoded.limit.is_some());
     let fault = match () {
         () if is_malformed => ServerFault::NoAnswerToMalformedRequest,
         () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
@@ -261,11 +300,17 @@ fn silence(exchange: &Exchange) -> FaultSeen {
 }
 
 fn left_open(exchange: &Exchange) -> FaultSeen {
-    let is_stream =
-        exchange.command().is_some_and(|command| command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set)
-            && error_of(&exchange.came).is_none();
+    let is_stream = exchange.command().is_some_and(|command| {
+        command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
+    }) && error_of(&exchange.came).is_none();
     if is_stream {
-        return FaultSeen::new(ServerFault::StreamDoesNotEnd, "the session was stopped, but its stream continues or stays open");
+        return FaultSeen::new(
+            ServerFault::StreamDoesNotEnd,
+            "the session was stopped, but its stream continues or stays open",
+        );
     }
-    FaultSeen::new(ServerFault::ConnectionLeftOpen, format!("{}: the connection stays open after the reply", asked(exchange)))
+    FaultSeen::new(
+        ServerFault::ConnectionLeftOpen,
+        format!("{}: the connection stays open after the reply", asked(exchange)),
+    )
 }

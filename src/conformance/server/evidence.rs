@@ -17,8 +17,10 @@ use crate::message::{Message, Reply};
 use crate::vectors::script::Ability;
 
 /// The systems and processors reported by runtimes.
-const SYSTEMS: [&str; 8] = ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser"];
-const PROCESSORS: [&str; 10] = ["x64", "x86", "arm32", "arm64", "armv6", "s390x", "loongarch64", "riscv64", "ppc64le", "Wasm"];
+const SYSTEMS: [&str; 8] =
+    ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser"];
+const PROCESSORS: [&str; 10] =
+    ["x64", "x86", "arm32", "arm64", "armv6", "s390x", "loongarch64", "riscv64", "ppc64le", "Wasm"];
 /// The oldest and the newest .NET that knows `ProcessInfo2`.
 const VERSIONS: core::ops::RangeInclusive<u8> = 6..=11;
 
@@ -27,7 +29,8 @@ const VERSIONS: core::ops::RangeInclusive<u8> = 6..=11;
 pub(super) struct Evidence {
     /// To `ProcessInfo2`.
     pub(super) process_info2: Option<Came>,
-    /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a descriptor (F-74).
+    /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
+    /// descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Came>,
     /// To a dump of type 0; `None` if it was not asked.
     pub(super) dump_type_0: Option<Came>,
@@ -79,7 +82,9 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
 fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     const PROFILE: Profile = Profile::CORECLR_3_1;
     if let Err(why) = commands_fit(PROFILE, abilities) {
-        return Conclusion::strict(&format!("it does not know ProcessInfo2 (nor does .NET 3), but {why}"));
+        return Conclusion::strict(&format!(
+            "it does not know ProcessInfo2 (nor does .NET 3), but {why}"
+        ));
     }
     match evidence.header_in_pieces.as_ref().and_then(Came::error) {
         Some(HResult::BAD_ENCODING) => Conclusion {
@@ -99,22 +104,33 @@ fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities)
     let native_aot = profile.of_family(Family::NativeAot);
     let fits = format!("{says}, and its commands are those of .NET {major}");
     let Some(came) = &evidence.unknown_profiler_id else {
-        let why = format!("{fits}; CoreCLR is assumed: asking may cost the target a descriptor (F-74)");
+        let why =
+            format!("{fits}; CoreCLR is assumed: asking may cost the target a descriptor (F-74)");
         return Conclusion { profile, why };
     };
     let asked = "the reply to an unknown id of the profiler set is";
     match came.error() {
-        Some(HResult::UNKNOWN_COMMAND) => Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") },
+        Some(HResult::UNKNOWN_COMMAND) => {
+            Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") }
+        }
         Some(HResult::NOT_SUPPORTED) => match evidence.dump_type_0.as_ref().map(Came::error) {
-            Some(Some(HResult::NOT_SUPPORTED)) => {
-                Conclusion { profile: Profile::MONO, why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono") }
-            }
+            Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
+                profile: Profile::MONO,
+                why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
+            },
             Some(Some(HResult::FAIL)) => Conclusion {
                 profile: native_aot,
-                why: format!("{fits}; {asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"),
+                why: format!(
+                    "{fits}; {asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"
+                ),
             },
-            None => Conclusion { profile: native_aot, why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT") },
-            _ => Conclusion::strict(&format!("{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL")),
+            None => Conclusion {
+                profile: native_aot,
+                why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT"),
+            },
+            _ => Conclusion::strict(&format!(
+                "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
+            )),
         },
         _ => Conclusion::strict(&format!("{says}; {asked} not one of a runtime: {came}")),
     }
@@ -136,23 +152,39 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
 
 /// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
 fn version(came: &Came) -> Result<(String, u8), String> {
-    let Came::Message(bytes) = came else { return Err(format!("no valid reply to ProcessInfo2: {came}")) };
-    let reply = Message::decode(bytes).ok().and_then(|message| message.reply_as::<ProcessInfo2>().ok());
-    let Some(Reply::Ok(info)) = reply else { return Err("its reply to ProcessInfo2 is malformed".to_owned()) };
+    let Came::Message(bytes) = came else {
+        return Err(format!("no valid reply to ProcessInfo2: {came}"));
+    };
+    let reply =
+        Message::decode(bytes).ok().and_then(|message| message.reply_as::<ProcessInfo2>().ok());
+    let Some(Reply::Ok(info)) = reply else {
+        return Err("its reply to ProcessInfo2 is malformed".to_owned());
+    };
     let ProcessInfo2Reply { process_id, os, arch, clr_product_version, .. } = info;
     let text = clr_product_version.to_string();
-    let major = known_version(&text).ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
-    let is_one_of = |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
-    if process_id == 0 || !is_one_of(&SYSTEMS, &os.to_string()) || !is_one_of(&PROCESSORS, &arch.to_string()) {
-        return Err(format!("its process id {process_id}, OS {os} and architecture {arch} are not those of a runtime"));
+    let major = known_version(&text)
+        .ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
+    let is_one_of =
+        |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    if process_id == 0
+        || !is_one_of(&SYSTEMS, &os.to_string())
+        || !is_one_of(&PROCESSORS, &arch.to_string())
+    {
+        return Err(format!(
+            "its process id {process_id}, OS {os} and architecture {arch} are not those of a runtime"
+        ));
     }
     Ok((text, major))
 }
 
-/// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows `ProcessInfo2`.
+/// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
+/// `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.split(['-', '+', ' ']).next()?;
-    let numbers = release.split('.').map(|number| number.parse::<u32>().ok()).collect::<Option<alloc::vec::Vec<_>>>()?;
+    let numbers = release
+        .split('.')
+        .map(|number| number.parse::<u32>().ok())
+        .collect::<Option<alloc::vec::Vec<_>>>()?;
     let [major, 0, _] = numbers.as_slice() else { return None };
     u8::try_from(*major).ok().filter(|major| VERSIONS.contains(major))
 }
@@ -167,7 +199,9 @@ mod tests {
     use alloc::vec::Vec;
 
     fn error(hresult: HResult) -> Came {
-        Came::Message(encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap())
+        Came::Message(
+            encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
+        )
     }
 
     fn says(version: &str, os: &str) -> Came {
@@ -198,7 +232,10 @@ mod tests {
             Command::COLLECT_TRACING5,
         ];
         let has = |command| if profile.knows(command) { Has::Yes } else { unknown() };
-        Abilities { commands: ASKED.map(|command| (command, has(command))).into(), ..Abilities::default() }
+        Abilities {
+            commands: ASKED.map(|command| (command, has(command))).into(),
+            ..Abilities::default()
+        }
     }
 
     fn concluded(evidence: &Evidence, abilities: &Abilities) -> String {
@@ -214,11 +251,20 @@ mod tests {
         };
         let (nine, ten) = (runtime(Profile::CORECLR_9), runtime(Profile::CORECLR_10));
         assert_eq!(concluded(&ask("9.0.5", HResult::UNKNOWN_COMMAND), &nine), "coreclr-9.0.5");
-        assert_eq!(concluded(&ask("10.0.0-rc.1.25451.107", HResult::UNKNOWN_COMMAND), &ten), "coreclr-10");
+        assert_eq!(
+            concluded(&ask("10.0.0-rc.1.25451.107", HResult::UNKNOWN_COMMAND), &ten),
+            "coreclr-10"
+        );
         assert_eq!(concluded(&ask("9.0.20", HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
-        let aot = Evidence { dump_type_0: Some(error(HResult::FAIL)), ..ask("9.0.20", HResult::NOT_SUPPORTED) };
+        let aot = Evidence {
+            dump_type_0: Some(error(HResult::FAIL)),
+            ..ask("9.0.20", HResult::NOT_SUPPORTED)
+        };
         assert_eq!(concluded(&aot, &nine), "nativeaot-9.0.20");
-        let dump = Evidence { dump_type_0: Some(error(HResult::NOT_SUPPORTED)), ..ask("9.0.20", HResult::NOT_SUPPORTED) };
+        let dump = Evidence {
+            dump_type_0: Some(error(HResult::NOT_SUPPORTED)),
+            ..ask("9.0.20", HResult::NOT_SUPPORTED)
+        };
         assert_eq!(concluded(&dump, &nine), "mono");
         // Unasked commands are assumed, and the note says so.
         let running = Evidence { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
@@ -242,24 +288,42 @@ mod tests {
         let nine = runtime(Profile::CORECLR_9);
         let strict = |evidence: &Evidence, abilities: &Abilities, why: &str| {
             let conclusion = conclude(evidence, abilities);
-            assert!(conclusion.profile == Profile::STRICT && conclusion.why.contains(why), "{conclusion:?}");
+            assert!(
+                conclusion.profile == Profile::STRICT && conclusion.why.contains(why),
+                "{conclusion:?}"
+            );
         };
         strict(&ask(says("1.0.0", "Linux")), &nine, "\"1.0.0\"");
         strict(&ask(says("9", "Linux")), &nine, "\"9\"");
         strict(&ask(says("9.1.0", "Linux")), &nine, "\"9.1.0\"");
         strict(&ask(says("9.0.5", "TempleOS")), &nine, "TempleOS");
-        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_8), "it does not know CollectTracing3");
-        strict(&ask(says("9.0.5", "Linux")), &runtime(Profile::CORECLR_10), "CollectTracing5, which is newer");
+        strict(
+            &ask(says("9.0.5", "Linux")),
+            &runtime(Profile::CORECLR_8),
+            "it does not know CollectTracing3",
+        );
+        strict(
+            &ask(says("9.0.5", "Linux")),
+            &runtime(Profile::CORECLR_10),
+            "CollectTracing5, which is newer",
+        );
         strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
         strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
         strict(&Evidence::default(), &nine, "does not answer");
-        let other = Evidence { unknown_profiler_id: Some(error(HResult::FAIL)), ..ask(says("9.0.5", "Linux")) };
+        let other = Evidence {
+            unknown_profiler_id: Some(error(HResult::FAIL)),
+            ..ask(says("9.0.5", "Linux"))
+        };
         strict(&other, &nine, "profiler set");
         let beside = Has::No("it answers a second client".to_owned());
-        let concurrent = Abilities { features: [(Ability::OneClientAtATime, beside)].into(), ..nine.clone() };
+        let concurrent =
+            Abilities { features: [(Ability::OneClientAtATime, beside)].into(), ..nine.clone() };
         strict(&ask(says("9.0.5", "Linux")), &concurrent, "a second client");
         // Three commands without ProcessInfo2 alone do not mean .NET 3.
-        let small = Evidence { header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)), ..ask(error(HResult::UNKNOWN_COMMAND)) };
+        let small = Evidence {
+            header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)),
+            ..ask(error(HResult::UNKNOWN_COMMAND))
+        };
         strict(&small, &runtime(Profile::CORECLR_3_1), "accepts a header in pieces");
     }
 }

@@ -16,7 +16,8 @@ pub(in crate::conformance) struct Expectation<'v> {
     pub(in crate::conformance) verdict: Verdict,
     /// The due error if it is invalid.
     pub(in crate::conformance) refusal: Option<HResult>,
-    /// The alternative error if two things are wrong: the document does not say which is checked first.
+    /// The alternative error if two things are wrong: the document does not say which is checked
+    /// first.
     pub(in crate::conformance) other_refusal: Option<HResult>,
     /// The errors with which it may be refused if it is valid.
     pub(in crate::conformance) refusable: Refusable<'v>,
@@ -29,8 +30,8 @@ pub(in crate::conformance) struct Expectation<'v> {
 pub(in crate::conformance) enum Refusable<'v> {
     /// None.
     Never,
-    /// Any that is not about its bytes. More than the bytes decides: requests that change a target, and those that need a missing
-    /// descriptor.
+    /// Any that is not about its bytes. More than the bytes decides: requests that change a target,
+    /// and those that need a missing descriptor.
     ByTheMachine,
     /// These.
     By(&'v [HResult]),
@@ -50,7 +51,10 @@ impl<'v> Refusable<'v> {
         match self {
             Self::Never => false,
             // An Error whose code is 0 gives no reason (F-127).
-            Self::ByTheMachine => !hresult.is_success() && ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult),
+            Self::ByTheMachine => {
+                !hresult.is_success()
+                    && ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
+            }
             Self::By(refusals) => refusals.contains(&hresult),
         }
     }
@@ -62,10 +66,12 @@ impl<'v> Expectation<'v> {
         let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
         let wire = test.wire.as_deref().unwrap_or_default();
         let is_harmful = test.hazard == Some(Hazard::Harmful);
-        // A server never reads the bytes after the size (F-70), so it sees only the message before them.
+        // A server never reads the bytes after the size (F-70), so it sees only the message before
+        // them.
         let message = message_of(wire).unwrap_or(wire);
         let decoded = subject(command).decode(message);
-        let is_right = message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
+        let is_right =
+            message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
         Self {
             request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
             verdict: if is_right { Verdict::Valid } else { test.result },
@@ -79,10 +85,15 @@ impl<'v> Expectation<'v> {
     /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
     pub(in crate::conformance) fn of_message(command: Command, wire: &[u8]) -> Self {
         let message = message_of(wire).unwrap_or(wire);
-        let is_right = |wire: &[u8]| subject(Some(command)).decode(wire).is_ok_and(|one| one.limit.is_none() && one.canonical);
+        let is_right = |wire: &[u8]| {
+            subject(Some(command))
+                .decode(wire)
+                .is_ok_and(|one| one.limit.is_none() && one.canonical)
+        };
         let is_harmful = !is_right(wire);
         let is_valid = !is_harmful
-            || message.len() < wire.len() && subject(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
+            || message.len() < wire.len()
+                && subject(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
         Self {
             request: Some(Request { is_harmful, ..Request::of(command, message) }),
             verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
@@ -102,8 +113,8 @@ impl<'v> Expectation<'v> {
 
 /// The due error if the bytes are invalid.
 fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
-    // If the magic is wrong too: a server checks the size first, and waits for the whole payload (F-69); our decoder checks the
-    // magic.
+    // If the magic is wrong too: a server checks the size first, and waits for the whole payload
+    // (F-69); our decoder checks the magic.
     if is_too_small(wire) || is_cut(wire) {
         return Some(HResult::BAD_ENCODING);
     }

@@ -26,13 +26,22 @@ pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
 }
 
 /// The fact by which a failed script requires a habit. Only a runtime must have it.
-pub(super) fn of_script<'v>(profile: Profile, case: &ServerCase<'v>, transcript: &Transcript) -> Option<&'v str> {
+pub(super) fn of_script<'v>(
+    profile: Profile,
+    case: &ServerCase<'v>,
+    transcript: &Transcript,
+) -> Option<&'v str> {
     let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
     (habit != STOPS_ANY_ID || has_a_refused_stop(transcript)).then_some(habit)
 }
 
 /// A requirement of a request that only runtimes meet, if a server differs.
-pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: &Test, answered: &Answered) -> Option<Judgement> {
+pub(super) fn of_request(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    test: &Test,
+    answered: &Answered,
+) -> Option<Judgement> {
     if profile.family() != Family::Strict {
         return None;
     }
@@ -43,7 +52,9 @@ pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: 
         Came::End(end, bytes) if is_cut && bytes.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        Came::Message(_) if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid => {
+        Came::Message(_)
+            if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid =>
+        {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
         Came::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
@@ -58,36 +69,57 @@ pub(super) fn of_request(profile: Profile, expectation: &Expectation<'_>, test: 
 /// Whether `StopTracing` is refused for its session, not for its bytes.
 fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
     let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
-    command == Some(Command::STOP_TRACING) && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
+    command == Some(Command::STOP_TRACING)
+        && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
 }
 
 /// Whether an error to `StopTracing`, as far as it was read, says no more than that.
 fn has_a_refused_stop(transcript: &Transcript) -> bool {
     let errors = transcript.0.iter().enumerate().filter(|(_, passage)| {
         let header = passage.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok());
-        passage.direction == TurnDirection::Received && header.is_some_and(|header| header.command == Command::ERROR)
+        passage.direction == TurnDirection::Received
+            && header.is_some_and(|header| header.command == Command::ERROR)
     });
-    errors.map(|(nth, passage)| (nth, passage, passage.bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>()))).any(
-        |(nth, passage, code)| {
+    errors
+        .map(|(nth, passage)| {
+            (
+                nth,
+                passage,
+                passage.bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>()),
+            )
+        })
+        .any(|(nth, passage, code)| {
             let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
-            refuses_a_stop(command_of(asked_before(transcript, nth, &passage.connection)), Some(hresult))
-        },
-    )
+            refuses_a_stop(
+                command_of(asked_before(transcript, nth, &passage.connection)),
+                Some(hresult),
+            )
+        })
 }
 
 /// What was sent first on a connection, before this passage.
-pub(super) fn asked_before<'t>(transcript: &'t Transcript, nth: usize, connection: &str) -> Option<&'t Passage> {
+pub(super) fn asked_before<'t>(
+    transcript: &'t Transcript,
+    nth: usize,
+    connection: &str,
+) -> Option<&'t Passage> {
     let mut before = transcript.0.iter().take(nth);
     before.find(|one| one.connection == connection && one.direction == TurnDirection::Sent)
 }
 
 /// The command of what was sent.
 pub(super) fn command_of(sent: Option<&Passage>) -> Option<Command> {
-    sent?.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok()).map(|header| header.command)
+    sent?
+        .bytes
+        .get(..HEADER_LEN)
+        .and_then(|bytes| Header::decode(bytes).ok())
+        .map(|header| header.command)
 }
 
-/// Whether a request is refused for an empty provider name only by servers that end a string at its first NUL.
+/// Whether a request is refused for an empty provider name only by servers that end a string at its
+/// first NUL.
 fn has_a_name_of_nuls(test: &Test) -> bool {
     let name = test.value.pointer("/providers/0/provider_name").and_then(Value::as_str);
-    test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name") && name.is_some_and(|name| !name.is_empty())
+    test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name")
+        && name.is_some_and(|name| !name.is_empty())
 }

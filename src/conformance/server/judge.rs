@@ -37,7 +37,9 @@ impl Judgement {
 
     /// Whether it may be another correct behaviour: no message is wrong in itself.
     pub(super) fn may_be_habit(&self) -> bool {
-        self.faults.iter().all(|seen| seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused)
+        self.faults.iter().all(|seen| {
+            seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused
+        })
     }
 
     /// Faults in the bytes are always reported. Known behaviour of the target stays known.
@@ -70,14 +72,19 @@ pub(super) fn expected(expectation: &Expectation<'_>) -> String {
     match expectation.verdict {
         Verdict::Valid => match expectation.refusable {
             Refusable::Never => "an OK, and any continuation".into(),
-            Refusable::ByTheMachine => "an OK, or an error that says why it cannot be done here".into(),
+            Refusable::ByTheMachine => {
+                "an OK, or an error that says why it cannot be done here".into()
+            }
             Refusable::By(refusals) => {
-                let refusals: Vec<String> = refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
+                let refusals: Vec<String> =
+                    refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
                 format!("an OK{}", refusals.concat())
             }
         },
         Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
-        Verdict::Invalid => expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}")),
+        Verdict::Invalid => {
+            expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
+        }
     }
 }
 
@@ -101,20 +108,26 @@ pub(in crate::conformance) fn judge(
     }
     let judgement = match grade(profile, expectation, &seen) {
         (_, Some(row)) => Judgement::of_row(row, found),
-        (Grade::Unimplemented, None) => {
-            Judgement::new(Grade::Unimplemented, [lacks(expectation.request.map(|request| request.command))].into())
-        }
+        (Grade::Unimplemented, None) => Judgement::new(
+            Grade::Unimplemented,
+            [lacks(expectation.request.map(|request| request.command))].into(),
+        ),
         (grade, None) => Judgement::new(grade, found),
     };
     Judgement { seen: Some(seen), ..judgement }
 }
 
 /// The grade of the result, and the row by which the runtime is known for it.
-pub(in crate::conformance) fn grade(profile: Profile, expectation: &Expectation<'_>, seen: &Seen) -> (Grade, Option<&'static Row>) {
+pub(in crate::conformance) fn grade(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    seen: &Seen,
+) -> (Grade, Option<&'static Row>) {
     let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
     let is_clean = !seen.died && !seen.left_open && !seen.wrong;
     // A server may refuse it, and this runtime is known to (F-54).
-    let may_be_refused = expectation.verdict == Verdict::Acceptable && matches!(seen.answer, Answer::Error(_));
+    let may_be_refused =
+        expectation.verdict == Verdict::Acceptable && matches!(seen.answer, Answer::Error(_));
     match by_the_document(profile, expectation, seen) {
         Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
         Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
@@ -125,7 +138,9 @@ pub(in crate::conformance) fn grade(profile: Profile, expectation: &Expectation<
 /// The grade of an answer; `None` if it is wrong, whatever happened to the connection.
 fn by_the_document(profile: Profile, expectation: &Expectation<'_>, seen: &Seen) -> Option<Grade> {
     match seen.answer {
-        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => Some(Grade::Unimplemented),
+        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => {
+            Some(Grade::Unimplemented)
+        }
         Answer::Error(hresult) => refused(expectation, hresult),
         Answer::Ok => taken(expectation),
         Answer::NoHeader | Answer::Nothing | Answer::Other => None,
@@ -162,7 +177,9 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
     }
     let is_right = match expectation.verdict {
         Verdict::Valid => expectation.refusable.takes(hresult),
-        Verdict::Acceptable => hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult),
+        Verdict::Acceptable => {
+            hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult)
+        }
         Verdict::Invalid => expectation.refusal == Some(hresult),
     };
     is_right.then_some(Grade::Pass)
@@ -177,7 +194,12 @@ fn seen(answered: &Answered, death: Option<Death>) -> Seen {
         (Came::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
         (Came::Silence(_) | Came::End(..), _) => Answer::Other,
     };
-    Seen { answer, died: death.is_some(), left_open: answered.left_open, wrong: !answered.wrong.is_empty() }
+    Seen {
+        answer,
+        died: death.is_some(),
+        left_open: answered.left_open,
+        wrong: !answered.wrong.is_empty(),
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +215,9 @@ mod tests {
     const CORECLR: Profile = Profile::CORECLR_10;
 
     fn error(hresult: HResult) -> Came {
-        Came::Message(encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap())
+        Came::Message(
+            encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
+        )
     }
 
     fn ok() -> Came {
@@ -201,17 +225,32 @@ mod tests {
     }
 
     fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
-        let all = files.iter().flat_map(|file| &file.groups).flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+        let all = files
+            .iter()
+            .flat_map(|file| &file.groups)
+            .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
         all.into_iter().find(|(_, test)| test.tc_id == tc_id).unwrap()
     }
 
     /// The grade, the fact of a deviation, and the findings.
-    fn judged(files: &[File], profile: Profile, tc_id: u32, came: Came, left_open: bool) -> (Grade, Option<String>, Vec<String>) {
+    fn judged(
+        files: &[File],
+        profile: Profile,
+        tc_id: u32,
+        came: Came,
+        left_open: bool,
+    ) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
         let judgement = judge(
             profile,
             &Expectation::of_vector(group, test),
-            &Answered { came, wrong: Vec::new(), left_open, has_surplus: false, stream: Vec::new() },
+            &Answered {
+                came,
+                wrong: Vec::new(),
+                left_open,
+                has_surplus: false,
+                stream: Vec::new(),
+            },
             None,
         );
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
@@ -225,13 +264,24 @@ mod tests {
             assert_eq!((grade, fact), (Grade::Fail, None));
             found
         };
-        let invalid = tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
+        let invalid =
+            tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
         assert_eq!(found(invalid, ok()), ["the reply is OK"]);
         assert_eq!(found(invalid, Came::Silence(Vec::new())), ["no reply was received"]);
-        let valid = tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
-        assert_eq!(found(valid, error(HResult::BAD_ENCODING)), ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]);
-        assert_eq!(found(valid, Came::End(End::Reset, vec![1])), ["the connection was reset after 1 byte"]);
-        assert_eq!(found(valid, Came::NoMessage(vec![0xab; 2])), ["bytes that are not a header: abab"]);
+        let valid =
+            tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
+        assert_eq!(
+            found(valid, error(HResult::BAD_ENCODING)),
+            ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
+        );
+        assert_eq!(
+            found(valid, Came::End(End::Reset, vec![1])),
+            ["the connection was reset after 1 byte"]
+        );
+        assert_eq!(
+            found(valid, Came::NoMessage(vec![0xab; 2])),
+            ["bytes that are not a header: abab"]
+        );
     }
 
     #[test]
@@ -255,7 +305,8 @@ mod tests {
             assert_eq!(judged.0, grade, "{tc_id} {hresult}");
         }
         // Known behaviour of runtimes there.
-        let native_aot = judged(&files, Profile::NATIVE_AOT_9, 8104, error(HResult::SETENV_FAILED), false);
+        let native_aot =
+            judged(&files, Profile::NATIVE_AOT_9, 8104, error(HResult::SETENV_FAILED), false);
         assert_eq!((native_aot.0, native_aot.1.as_deref()), (Grade::Fail, Some("F-96")));
         let core_clr = judged(&files, CORECLR, 8109, error(HResult::NOT_ENOUGH_MEMORY), false);
         assert_eq!((core_clr.0, core_clr.1.as_deref()), (Grade::Informational, Some("P-48")));
@@ -277,8 +328,13 @@ mod tests {
             tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
         };
         assert_eq!(says(of(Verdict::Valid, false)), "an OK, and any continuation");
-        assert_eq!(says(of(Verdict::Valid, true)), "an OK, or an error that says why it cannot be done here");
-        let of_kind = |kind: &str| tc_id_of(&files, |_, test| test.error.as_ref().is_some_and(|fault| fault.kind == kind));
+        assert_eq!(
+            says(of(Verdict::Valid, true)),
+            "an OK, or an error that says why it cannot be done here"
+        );
+        let of_kind = |kind: &str| {
+            tc_id_of(&files, |_, test| test.error.as_ref().is_some_and(|fault| fault.kind == kind))
+        };
         assert_eq!(says(of_kind("bad_magic")), "the error 0x80131386 DS_IPC_E_UNKNOWN_MAGIC");
         assert_eq!(says(of_kind("unexpected_end")), "the error 0x80131384 DS_IPC_E_BAD_ENCODING");
         let acceptable = tc_id_of(&files, |_, test| test.result == Verdict::Acceptable);
@@ -288,22 +344,30 @@ mod tests {
     /// The number of a request to a server selected by `is_meant`.
     #[track_caller]
     fn tc_id_of(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool) -> u32 {
-        let groups = files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
+        let groups =
+            files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
         let mut all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-        let is_whole = |test: &Test| test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire).is_none());
-        let found = all.find(|(group, test)| group.command.is_some() && is_whole(test) && is_meant(group, test));
+        let is_whole = |test: &Test| {
+            test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire).is_none())
+        };
+        let found = all.find(|(group, test)| {
+            group.command.is_some() && is_whole(test) && is_meant(group, test)
+        });
         found.expect("there is one").1.tc_id
     }
 
     #[test]
     fn short_payload_taken_is_known_by_fact() {
         let files = files().unwrap();
-        let is_harmful = |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
+        let is_harmful =
+            |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
         let with = |kind: &str, field: &str| {
             tc_id_of(&files, |_, test| {
                 let fault = test.error.as_ref();
                 is_harmful(test)
-                    && fault.is_some_and(|one| one.kind == kind && one.field.as_deref().unwrap_or("").starts_with(field))
+                    && fault.is_some_and(|one| {
+                        one.kind == kind && one.field.as_deref().unwrap_or("").starts_with(field)
+                    })
             })
         };
         let known = |tc_id, came| {
@@ -314,7 +378,10 @@ mod tests {
         assert_eq!(known(with("unexpected_end", ""), ok()), informational("F-7"));
         assert_eq!(known(with("count_too_large", "CollectTracing"), ok()), informational("F-8"));
         // No observed build accepts this.
-        assert_eq!(known(with("unexpected_end", "AttachProfiler.client"), ok()), (Grade::Fail, String::new(), 1));
+        assert_eq!(
+            known(with("unexpected_end", "AttachProfiler.client"), ok()),
+            (Grade::Fail, String::new(), 1)
+        );
         // Refused with the wrong reason.
         assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
         // A wait for a descriptor that is never sent.
@@ -322,11 +389,13 @@ mod tests {
         assert_eq!(waits, informational("F-8"));
         // Memory of the runtime instead of an answer.
         let process = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Process/ProcessInfo") && test.result == Verdict::Invalid
+            group.command.as_deref() == Some("Process/ProcessInfo")
+                && test.result == Verdict::Invalid
         });
         assert_eq!(known(process, Came::NoMessage(vec![0; 20])), informational("F-71"));
         // None of this is known of any other server.
-        let (grade, fact, _) = judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
+        let (grade, fact, _) =
+            judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
         assert_eq!((grade, fact), (Grade::Fail, None));
     }
 
@@ -335,20 +404,29 @@ mod tests {
         let files = files().unwrap();
         // 3.1 without a createdump (P-40).
         let dump = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Dump/GenerateCoreDump") && test.result == Verdict::Valid
+            group.command.as_deref() == Some("Dump/GenerateCoreDump")
+                && test.result == Verdict::Valid
         });
         let old = Profile::CORECLR_3_1;
-        assert_eq!(judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(), Some("P-40"));
+        assert_eq!(
+            judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(),
+            Some("P-40")
+        );
         assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
         let newer = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Dump/GenerateCoreDump2") && test.result == Verdict::Valid
+            group.command.as_deref() == Some("Dump/GenerateCoreDump2")
+                && test.result == Verdict::Valid
         });
         for (tc_id, hresult, left_open, grade) in [
             (dump, HResult::FAIL, false, Grade::Pass),
             (dump, HResult::BAD_ENCODING, true, Grade::Fail),
             (newer, HResult::FAIL, true, Grade::Fail),
         ] {
-            assert_eq!(judged(&files, old, tc_id, error(hresult), left_open).0, grade, "{tc_id} {hresult}");
+            assert_eq!(
+                judged(&files, old, tc_id, error(hresult), left_open).0,
+                grade,
+                "{tc_id} {hresult}"
+            );
         }
         // A refused session, from .NET 9 on (F-74).
         let bad = tc_id_of(&files, |group, test| {
@@ -361,12 +439,19 @@ mod tests {
         assert_eq!(left(Profile::CORECLR_8).0, Grade::Fail);
         // Only sessions: neither their stop, nor other commands.
         for command in ["EventPipe/StopTracing", "Process/EnablePerfMap"] {
-            let other = tc_id_of(&files, |group, test| test.error.is_some() && group.command.as_deref() == Some(command));
-            assert_eq!(judged(&files, CORECLR, other, error(HResult::BAD_ENCODING), true).0, Grade::Fail, "{command}");
+            let other = tc_id_of(&files, |group, test| {
+                test.error.is_some() && group.command.as_deref() == Some(command)
+            });
+            assert_eq!(
+                judged(&files, CORECLR, other, error(HResult::BAD_ENCODING), true).0,
+                Grade::Fail,
+                "{command}"
+            );
         }
         // A runtime of this name accepts it, according to a vector (F-73).
-        let taken =
-            tc_id_of(&files, |_, test| test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some());
+        let taken = tc_id_of(&files, |_, test| {
+            test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some()
+        });
         assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-73"));
         assert_eq!(judged(&files, old, taken, Came::Silence(vec![1]), false).0, Grade::Fail);
     }

@@ -1,4 +1,5 @@
-//! What is learned about a target before its cases are played: its speed, its abilities, its profile.
+//! What is learned about a target before its cases are played: its speed, its abilities, its
+//! profile.
 
 use alloc::{
     collections::BTreeSet,
@@ -39,7 +40,11 @@ pub(in crate::conformance) struct Met {
 }
 
 /// Learns what `cases` need, within what `options` allow.
-pub(in crate::conformance) fn meet(subject: &mut Subject, cases: &[&ServerCase<'_>], options: &Options) -> Result<Met, String> {
+pub(in crate::conformance) fn meet(
+    subject: &mut Subject,
+    cases: &[&ServerCase<'_>],
+    options: &Options,
+) -> Result<Met, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     if probe::measure(subject, &mut pace).is_err() {
@@ -49,7 +54,8 @@ pub(in crate::conformance) fn meet(subject: &mut Subject, cases: &[&ServerCase<'
     }
     let vectors = codec::embedded().map_err(|error| error.to_string())?;
     let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
-    let mut meeting = Meeting { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
+    let mut meeting =
+        Meeting { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
     meeting.ask_commands(|command| wanted.contains(&command))?;
     let conclusion = if given.is_none() { Some(meeting.conclude()?) } else { None };
@@ -72,18 +78,26 @@ struct Meeting<'m> {
 }
 
 impl Meeting<'_> {
-    /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are tried on a target started for it.
+    /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are
+    /// tried on a target started for it.
     fn ask_commands(&mut self, meant: impl Fn(Command) -> bool) -> Result<(), String> {
         let mut changing = Vec::new();
         for command in Command::known().filter(|command| meant(*command)) {
-            let is_answered = self.abilities.commands.contains_key(&command) || self.options.claims.claims(command) == Some(false);
-            let Some((group, test)) = probe::message_for(self.vectors, command).filter(|_| !is_answered) else { continue };
+            let is_answered = self.abilities.commands.contains_key(&command)
+                || self.options.claims.claims(command) == Some(false);
+            let Some((group, test)) =
+                probe::message_for(self.vectors, command).filter(|_| !is_answered)
+            else {
+                continue;
+            };
             match test.hazard {
                 None => {
                     let has = probe::asked(&mut self.subject.shared()?, group, test, self.waits);
                     self.insert(command, has);
                 }
-                Some(Hazard::SideEffect) if self.options.allow_side_effects && self.subject.can_spawn() => {
+                Some(Hazard::SideEffect)
+                    if self.options.allow_side_effects && self.subject.can_spawn() =>
+                {
                     changing.push((command, group, test));
                 }
                 Some(_) => {}
@@ -96,7 +110,10 @@ impl Meeting<'_> {
         let is_dump = |command: Command| command.set == Command::GENERATE_CORE_DUMP.set;
         changing.sort_by_key(|(command, ..)| is_dump(*command));
         // If it does not start, its cases show that.
-        let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory) else { return Ok(()) };
+        let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory)
+        else {
+            return Ok(());
+        };
         for (command, group, test) in changing {
             if spawned.death().is_some() {
                 break;
@@ -126,16 +143,20 @@ impl Meeting<'_> {
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
-        let mut evidence =
-            Evidence { process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, &[], whole).ok(), ..Evidence::default() };
+        let mut evidence = Evidence {
+            process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, &[], whole).ok(),
+            ..Evidence::default()
+        };
         let is_unknown = evidence.process_info2.as_ref().is_some_and(|came| came.error().is_some());
         if is_unknown {
-            evidence.header_in_pieces = probe::reply_to(&mut self.subject.shared()?, &ask, PIECES, whole).ok();
+            evidence.header_in_pieces =
+                probe::reply_to(&mut self.subject.shared()?, &ask, PIECES, whole).ok();
         } else if conclude(&evidence, self.abilities).profile.family() != Family::Strict
             && (self.subject.can_spawn() || self.options.allow_harmful)
         {
             let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
-            evidence.unknown_profiler_id = probe::reply_to(&mut self.subject.shared()?, &unknown, &[], whole).ok();
+            evidence.unknown_profiler_id =
+                probe::reply_to(&mut self.subject.shared()?, &unknown, &[], whole).ok();
             if self.options.allow_side_effects {
                 evidence.dump_type_0 = self.dump_of_type_0();
             }
@@ -145,8 +166,13 @@ impl Meeting<'_> {
 
     /// The answer to a dump of an invalid type, from a target started for it.
     fn dump_of_type_0(&self) -> Option<Came> {
-        let (_spawned, mut network) = self.subject.own(&Target::default(), RunsIn::OwnDirectory).ok()?;
-        let request = GenerateCoreDump { dump_name: "core.dmp".into(), dump_type: DumpType(0), diagnostics: 0 };
+        let (_spawned, mut network) =
+            self.subject.own(&Target::default(), RunsIn::OwnDirectory).ok()?;
+        let request = GenerateCoreDump {
+            dump_name: "core.dmp".into(),
+            dump_type: DumpType(0),
+            diagnostics: 0,
+        };
         let request = encode_to_vec(Command::GENERATE_CORE_DUMP, &request).ok()?;
         probe::reply_to(&mut network, &request, &[], self.waits.whole).ok()
     }
@@ -156,7 +182,8 @@ impl Meeting<'_> {
         if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
             return Ok(());
         }
-        self.abilities.keeps_open = probe::keeps_open(&mut self.subject.shared()?, self.waits).unwrap_or(false);
+        self.abilities.keeps_open =
+            probe::keeps_open(&mut self.subject.shared()?, self.waits).unwrap_or(false);
         if self.subject.takes_two_at_once() {
             let has = probe::one_client_at_a_time(&mut self.subject.shared()?, self.waits);
             self.note(Ability::OneClientAtATime, has);
@@ -168,9 +195,12 @@ impl Meeting<'_> {
     fn find_abilities(&mut self, wanted: &BTreeSet<Ability>) -> Result<(), String> {
         self.find_habits()?;
         let (waits, can_spawn) = (self.waits, self.subject.can_spawn());
-        for ability in wanted.iter().filter(|ability| self.options.claims.has(**ability).is_none()) {
+        for ability in wanted.iter().filter(|ability| self.options.claims.has(**ability).is_none())
+        {
             match ability {
-                Ability::Ports if can_spawn => self.note(*ability, Ok(probe::ports(self.subject, waits))),
+                Ability::Ports if can_spawn => {
+                    self.note(*ability, Ok(probe::ports(self.subject, waits)));
+                }
                 Ability::Suspension if can_spawn && self.options.allow_side_effects => {
                     let has = probe::suspension(self.subject, waits);
                     self.note(*ability, has);

@@ -1,8 +1,9 @@
 //! Check a live diagnostic server with the exchange scripts and every request of the vectors.
 //!
-//! [`cases`] are the cases, [`Place`] locates the target, [`Profile`](super::known::Profile) has its known deviations, and [`run`]
-//! plays the cases one after another (F-75) into a [`Report`](super::Report). Nothing that changes or harms a target is sent unless
-//! the [`Options`] allow it, as decided only by the `hazard` of vectors and scripts.
+//! [`cases`] are the cases, [`Place`] locates the target, [`Profile`](super::known::Profile) has
+//! its known deviations, and [`run`] plays the cases one after another (F-75) into a
+//! [`Report`](super::Report). Nothing that changes or harms a target is sent unless the [`Options`]
+//! allow it, as decided only by the `hazard` of vectors and scripts.
 
 //! # Example
 //!

@@ -34,11 +34,14 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// The cases that fail if unsupported.
     pub require: Vec<Glob>,
-    /// If a script passes `user_events_data`: a socket instead of this system's file. The target must be instructed to accept it.
+    /// If a script passes `user_events_data`: a socket instead of this system's file. The target
+    /// must be instructed to accept it.
     pub stand_in_for_user_events: bool,
-    /// How many targets run at a time. A target that is not started by the suite is one, and has one case after another (F-75).
+    /// How many targets run at a time. A target that is not started by the suite is one, and has
+    /// one case after another (F-75).
     pub jobs: NonZeroUsize,
-    /// Ends the run early: the report then says that it was interrupted, and how many cases were not run.
+    /// Ends the run early: the report then says that it was interrupted, and how many cases were
+    /// not run.
     pub canceller: Option<Canceller>,
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 
-/// The location of the target. All forms are parsed on every system; a run reports unsupported ones.
+/// The location of the target. All forms are parsed on every system; a run reports unsupported
+/// ones.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::conformance::server::Place;
@@ -27,8 +28,8 @@ pub enum Place {
     Socket(PathBuf),
     /// It listens at the pipe of this name. Only on Windows.
     Pipe(String),
-    /// It is a runtime that connects to this diagnostic port, where the suite listens: a socket's path, or on Windows a pipe's
-    /// name.
+    /// It is a runtime that connects to this diagnostic port, where the suite listens: a socket's
+    /// path, or on Windows a pipe's name.
     Port(PathBuf),
     /// It is started, and restarted after its death.
     Spawn(SpawnCommand),
@@ -36,13 +37,14 @@ pub enum Place {
 
 /// The command that starts a target.
 ///
-/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its address: the path of a socket,
-/// or a process id; or a socket named like a default port appears in that directory, which every runtime creates. On Windows the
-/// line is a pipe with its prefix, or a process id, and the pipe of the default port is found by the process; the directory is also
+/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its
+/// address: the path of a socket, or a process id; or a socket named like a default port appears in
+/// that directory, which every runtime creates. On Windows the line is a pipe with its prefix, or a
+/// process id, and the pipe of the default port is found by the process; the directory is also
 /// `TMP` and `TEMP`.
 ///
-/// A target for a dump runs in that directory, so that the dump is written there: its program and arguments that are files become
-/// absolute paths.
+/// A target for a dump runs in that directory, so that the dump is written there: its program and
+/// arguments that are files become absolute paths.
 #[derive(Clone, Debug)]
 pub struct SpawnCommand {
     /// The program.
@@ -51,8 +53,8 @@ pub struct SpawnCommand {
     pub arguments: Vec<OsString>,
     /// How long it may take until it can be reached.
     pub patience: Duration,
-    /// Whether it ends with its standard input. Otherwise the system ends it with this process, if it can (Linux); it costs a copy
-    /// of this process's memory tables for each start.
+    /// Whether it ends with its standard input. Otherwise the system ends it with this process, if
+    /// it can (Linux); it costs a copy of this process's memory tables for each start.
     pub ends_with_input: bool,
 }
 
@@ -69,12 +71,17 @@ impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const WANTED: &str = "expected an endpoint: a process id, a socket's path, a pipe, or port:PATH";
+        const WANTED: &str =
+            "expected an endpoint: a process id, a socket's path, a pipe, or port:PATH";
         if let Ok(id) = text.parse() {
             return Ok(Self::Process(id));
         }
         if let Some(path) = text.strip_prefix("port:") {
-            return if path.is_empty() { Err("expected a path after port:".to_owned()) } else { Ok(Self::Port(path.into())) };
+            return if path.is_empty() {
+                Err("expected a path after port:".to_owned())
+            } else {
+                Ok(Self::Port(path.into()))
+            };
         }
         match pipe(text) {
             Some("") => Err(format!("expected a name after {PIPE_PREFIX}")),
@@ -85,7 +92,8 @@ impl FromStr for Place {
     }
 }
 
-/// The name of the pipe, if the text is one: after its prefix, in any case, or that of a default port.
+/// The name of the pipe, if the text is one: after its prefix, in any case, or that of a default
+/// port.
 fn pipe(text: &str) -> Option<&str> {
     match text.split_at_checked(PIPE_PREFIX.len()) {
         Some((prefix, name)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => Some(name),
@@ -108,7 +116,9 @@ impl fmt::Display for Place {
 impl fmt::Display for SpawnCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Path::new(&self.program).display().fmt(f)?;
-        self.arguments.iter().try_for_each(|argument| write!(f, " {}", Path::new(argument).display()))
+        self.arguments
+            .iter()
+            .try_for_each(|argument| write!(f, " {}", Path::new(argument).display()))
     }
 }
 
@@ -129,7 +139,12 @@ mod tests {
             assert!(matches!(&place, Place::Pipe(_)), "{place:?}");
             assert_eq!(place.to_string(), shown);
         }
-        for text in ["dotnet-diagnostic-12-345-socket", "./dotnet-diagnostic-12", r"\\server\pipe\mine", "é"] {
+        for text in [
+            "dotnet-diagnostic-12-345-socket",
+            "./dotnet-diagnostic-12",
+            r"\\server\pipe\mine",
+            "é",
+        ] {
             assert!(matches!(text.parse(), Ok(Place::Socket(_))), "{text}");
         }
     }

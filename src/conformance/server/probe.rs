@@ -1,4 +1,5 @@
-//! Finds out what a target supports: each command with a complete and valid message, each ability by the target's behaviour.
+//! Finds out what a target supports: each command with a complete and valid message, each ability
+//! by the target's behaviour.
 //!
 //! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
 
@@ -62,9 +63,13 @@ pub(super) fn measure(subject: &mut Subject, pace: &mut Pace) -> Result<(), Stri
 
 /// The valid message for trying a command: the one with the least effect.
 pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&Group, &Test)> {
-    let requests = |group: &&Group| group.kind == Type::Request && group.direction == Some(Direction::Client);
-    let of_command = |group: &&Group| group.command.as_deref().and_then(|name| name.parse().ok()) == Some(command);
-    let groups = vectors.iter().flat_map(|file| &file.file.groups).filter(requests).filter(of_command);
+    let requests =
+        |group: &&Group| group.kind == Type::Request && group.direction == Some(Direction::Client);
+    let of_command = |group: &&Group| {
+        group.command.as_deref().and_then(|name| name.parse().ok()) == Some(command)
+    };
+    let groups =
+        vectors.iter().flat_map(|file| &file.file.groups).filter(requests).filter(of_command);
     let all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let is_meant = |test: &Test| {
         let plain = test.wire.as_deref().is_some_and(|wire| !wants_descriptor(wire));
@@ -79,7 +84,10 @@ pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&G
 
 /// A valid request for a session with `user_events`.
 pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
-    let groups = vectors.iter().flat_map(|file| &file.file.groups).filter(|group| group.kind == Type::Request);
+    let groups = vectors
+        .iter()
+        .flat_map(|file| &file.file.groups)
+        .filter(|group| group.kind == Type::Request);
     let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
     tests.filter_map(|test| test.wire.as_deref()).find(|wire| wants_descriptor(wire))
 }
@@ -93,11 +101,18 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
         let until = player.network().now().saturating_add(waits.whole);
         player.open(ON, until)?;
         let _ = player.send(ON, wire, None, until)?;
-        read(player, command, &test.value, Patience { reply: waits.whole, rest: waits.whole, close: waits.learned })
+        read(
+            player,
+            command,
+            &test.value,
+            Patience { reply: waits.whole, rest: waits.whole, close: waits.learned },
+        )
     };
     let has = match play(&mut player) {
         Ok(answered) => match (&answered.came, answered.came.error()) {
-            (_, Some(HResult::UNKNOWN_COMMAND)) => Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string()),
+            (_, Some(HResult::UNKNOWN_COMMAND)) => {
+                Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
+            }
             // The answer of .NET 3 to an unknown id of the profiler set (F-68).
             (Came::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
             (Came::Message(_), _) => Has::Yes,
@@ -111,7 +126,12 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
 }
 
 /// The answer to a request that is sent in these pieces, and then its rest.
-pub(super) fn reply_to(network: &mut TargetNetwork, wire: &[u8], pieces: &[usize], within: Duration) -> Result<Came, PlayerError> {
+pub(super) fn reply_to(
+    network: &mut TargetNetwork,
+    wire: &[u8],
+    pieces: &[usize],
+    within: Duration,
+) -> Result<Came, PlayerError> {
     let mut player = Player::new(network, within);
     let until = player.network().now().saturating_add(within);
     player.open(ON, until)?;
@@ -149,7 +169,10 @@ pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bo
 }
 
 /// Whether a silent client blocks the next one.
-pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
+pub(super) fn one_client_at_a_time(
+    network: &mut TargetNetwork,
+    waits: Waits,
+) -> Result<Has, PlayerError> {
     let request = process_info()?;
     let mut player = Player::new(network, waits.whole);
     let until = player.network().now().saturating_add(waits.whole);
@@ -160,7 +183,9 @@ pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) ->
     let came = next_message(&mut player, BESIDE, until)?;
     let _ = player.close_all();
     Ok(match came {
-        Came::Message(_) => Has::No("it answers a second client while the first is silent".to_string()),
+        Came::Message(_) => {
+            Has::No("it answers a second client while the first is silent".to_string())
+        }
         Came::Silence(bytes) if bytes.is_empty() => Has::Yes,
         _ => Has::Unclear,
     })
@@ -170,7 +195,9 @@ pub(super) fn one_client_at_a_time(network: &mut TargetNetwork, waits: Waits) ->
 pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let has = match begin(&mut player, Format::NET_PERF, waits)? {
-        Err(came) if came.error().is_some() => Has::No("it refuses a session in this format".to_string()),
+        Err(came) if came.error().is_some() => {
+            Has::No("it refuses a session in this format".to_string())
+        }
         Err(_) => Has::Unclear,
         Ok(id) => {
             // The cases judge its stream.
@@ -182,8 +209,13 @@ pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, 
     Ok(has)
 }
 
-/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is unsupported.
-pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits) -> Result<Has, PlayerError> {
+/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is
+/// unsupported.
+pub(super) fn user_events(
+    network: &mut TargetNetwork,
+    wire: &[u8],
+    waits: Waits,
+) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let until = player.network().now().saturating_add(waits.whole);
     player.open(ON, until)?;
@@ -203,26 +235,37 @@ pub(super) fn user_events(network: &mut TargetNetwork, wire: &[u8], waits: Waits
     })
 }
 
-/// Whether a target connects to the port given at its start. If it does not start, it counts as having ports: its cases show it.
+/// Whether a target connects to the port given at its start. If it does not start, it counts as
+/// having ports: its cases show it.
 pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
     let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
     let target = Target { ports: [port].into(), ..Target::default() };
-    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Has::Yes };
+    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
+        return Has::Yes;
+    };
     let until = network.now().saturating_add(waits.whole);
     match network.accept(Some(PORT), until) {
-        Ok(None) => Has::No(format!("no connection to the port of DOTNET_DiagnosticPorts within {} s", waits.whole.as_secs())),
+        Ok(None) => Has::No(format!(
+            "no connection to the port of DOTNET_DiagnosticPorts within {} s",
+            waits.whole.as_secs()
+        )),
         Ok(Some(_)) => Has::Yes,
         Err(_) => Has::Unclear,
     }
 }
 
-/// Whether a target started suspended waits for its resume. The only common sign: a session has no bytes until then (F-112).
+/// Whether a target started suspended waits for its resume. The only common sign: a session has no
+/// bytes until then (F-112).
 pub(super) fn suspension(subject: &Subject, waits: Waits) -> Result<Has, PlayerError> {
     let target = Target { suspended: true, ..Target::default() };
-    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else { return Ok(Has::Yes) };
+    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
+        return Ok(Has::Yes);
+    };
     let mut player = Player::new(&mut network, waits.whole);
     let Ok(id) = begin(&mut player, Format::NET_TRACE, waits)? else {
-        return Ok(Has::No("no session can show whether it waits: declare it with --target".to_string()));
+        return Ok(Has::No(
+            "no session can show whether it waits: declare it with --target".to_string(),
+        ));
     };
     let before = first_bytes(&mut player, waits.learned)?;
     if !before.is_empty() {
@@ -248,16 +291,27 @@ fn encode<'a, R: Request<'a>>(request: &R) -> Result<Vec<u8>, PlayerError> {
 }
 
 /// Starts a session of an unknown provider; returns its id, or the other answer.
-fn begin(player: &mut Player<'_>, format: Format, waits: Waits) -> Result<Result<u64, Came>, PlayerError> {
+fn begin(
+    player: &mut Player<'_>,
+    format: Format,
+    waits: Waits,
+) -> Result<Result<u64, Came>, PlayerError> {
     let providers = [ProviderConfig::new("No-Such-Provider", 0, EventLevel::CRITICAL)];
-    let request = CollectTracing2 { circular_buffer_mb: 1, format, request_rundown: false, providers: Array::new(&providers) };
+    let request = CollectTracing2 {
+        circular_buffer_mb: 1,
+        format,
+        request_rundown: false,
+        providers: Array::new(&providers),
+    };
     let request = encode(&request)?;
     let until = player.network().now().saturating_add(waits.whole);
     player.open(ON, until)?;
     let _ = player.send(ON, &request, None, until)?;
     let came = next_message(player, ON, until)?;
     let Came::Message(bytes) = &came else { return Ok(Err(came)) };
-    let reply = crate::message::Message::decode(bytes).ok().and_then(|message| message.reply_as::<CollectTracing2<'_>>().ok());
+    let reply = crate::message::Message::decode(bytes)
+        .ok()
+        .and_then(|message| message.reply_as::<CollectTracing2<'_>>().ok());
     Ok(match reply {
         Some(Reply::Ok(session)) => Ok(session.session_id),
         _ => Err(came),
@@ -268,7 +322,8 @@ fn begin(player: &mut Player<'_>, format: Format, waits: Waits) -> Result<Result
 fn first_bytes(player: &mut Player<'_>, within: Duration) -> Result<Vec<u8>, PlayerError> {
     let until = player.network().now().saturating_add(within);
     let mut bytes = Vec::new();
-    let _ = Received::fill(&mut bytes, NETTRACE.len(), |missing| player.receive(ON, missing, until))?;
+    let _ =
+        Received::fill(&mut bytes, NETTRACE.len(), |missing| player.receive(ON, missing, until))?;
     Ok(bytes)
 }
 

@@ -26,7 +26,11 @@ impl TargetProcess {
             return None;
         }
         match (ids_of(&self.peer), self.named) {
-            (Some(process), _) if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) => None,
+            (Some(process), _)
+                if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) =>
+            {
+                None
+            }
             (Some(process), _) => {
                 let ids: Vec<String> = process.ids.iter().map(|id| format!("{id}")).collect();
                 Some(format!("{}, the id of the listening process", ids.join(" or ")))
@@ -38,8 +42,9 @@ impl TargetProcess {
 
     /// Why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
-        (self.named.is_none() && ids_of(&self.peer).is_none())
-            .then_some("processId was not checked: the process of the target, or its own id, is unknown here")
+        (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
+            "processId was not checked: the process of the target, or its own id, is unknown here",
+        )
     }
 }
 
@@ -60,8 +65,8 @@ fn ids_of(peer: &Peer) -> Option<Process> {
 }
 
 impl Process {
-    /// Whether `said` is a descendant of this process, or in its process group: a server may listen in one process and serve in
-    /// another.
+    /// Whether `said` is a descendant of this process, or in its process group: a server may listen
+    /// in one process and serve in another.
     #[cfg(target_os = "linux")]
     fn is_kin(&self, said: u64) -> bool {
         let (Some(first), Ok(said)) = (self.ids.first(), u32::try_from(said)) else { return false };
@@ -101,27 +106,32 @@ mod linux {
                 line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
             };
             // A kernel without pid namespaces has no `NSpid`.
-            let ids = numbers("NSpid:").or_else(|| numbers("Pid:")).filter(|ids| !ids.is_empty())?;
+            let ids =
+                numbers("NSpid:").or_else(|| numbers("Pid:")).filter(|ids| !ids.is_empty())?;
             Some(Self { ids, parent: numbers("PPid:")?.first().copied()? })
         }
     }
 
-    /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends from `id` or is in its group.
+    /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends
+    /// from `id` or is in its group.
     pub(super) fn is_kin(id: u32, said: u32) -> bool {
         let Ok(entries) = fs::read_dir("/proc") else { return false };
         let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         let all: BTreeMap<u32, Status> = ids.filter_map(|id| Some((id, Status::of(id)?))).collect();
         let group = group_of(id);
         all.iter().filter(|(_, status)| status.ids.contains(&said)).any(|(other, _)| {
-            let descends =
-                || core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent)).any(|one| one == id);
+            let descends = || {
+                core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent))
+                    .any(|one| one == id)
+            };
             (group.is_some() && group_of(*other) == group) || descends()
         })
     }
 
     /// Its process group; `None` if that is in another pid namespace.
     fn group_of(id: u32) -> Option<u32> {
-        let stat = String::from_utf8_lossy(&fs::read(format!("/proc/{id}/stat")).ok()?).into_owned();
+        let stat =
+            String::from_utf8_lossy(&fs::read(format!("/proc/{id}/stat")).ok()?).into_owned();
         // After the name, which may contain anything: the state, the parent, the group.
         let (_, behind) = stat.rsplit_once(')')?;
         behind.split_ascii_whitespace().nth(2)?.parse().ok().filter(|group| *group > 0)
@@ -133,7 +143,8 @@ mod linux {
 
         #[test]
         fn process_in_another_pid_namespace_has_several_ids() {
-            let status = Status::read("Name:\tserver\nPid:\t4711\nPPid:\t12\nNSpid:\t4711\t1\n").unwrap();
+            let status =
+                Status::read("Name:\tserver\nPid:\t4711\nPPid:\t12\nNSpid:\t4711\t1\n").unwrap();
             assert_eq!((status.ids, status.parent), ([4711, 1].into(), 12));
             assert_eq!(Status::read("Pid:\t4711\nPPid:\t12\n").unwrap().ids, [4711]);
             assert!(Status::read("Name:\tPid: 3\n").is_none());
@@ -142,7 +153,10 @@ mod linux {
         #[test]
         fn kin_includes_child_but_not_parent_of_other_group() {
             let ours = std::process::id();
-            let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+            let mut child = std::process::Command::new("cat")
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
             assert!(is_kin(ours, child.id()) && !is_kin(ours, 1));
             let _ = child.kill();
             let _ = child.wait();
@@ -161,6 +175,9 @@ mod tests {
         assert_eq!(named.expected_in_place_of(12), None);
         assert_eq!(named.expected_in_place_of(13).unwrap(), "12, as in the name of its endpoint");
         let unknown = TargetProcess::default();
-        assert_eq!((unknown.expected_in_place_of(13), unknown.unknown().is_some(), named.unknown()), (None, true, None));
+        assert_eq!(
+            (unknown.expected_in_place_of(13), unknown.unknown().is_some(), named.unknown()),
+            (None, true, None)
+        );
     }
 }

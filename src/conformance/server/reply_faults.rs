@@ -64,7 +64,10 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
         return vec![fault];
     }
     let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
-        return vec![FaultSeen::new(ServerFault::ReplyCut, format!("only {} of a header received", ByteCount(came.len())))];
+        return vec![FaultSeen::new(
+            ServerFault::ReplyCut,
+            format!("only {} of a header received", ByteCount(came.len())),
+        )];
     };
     let size = LittleEndian::read_u16(header.get(14..16).unwrap_or(&[0; 2]));
     let swapped = usize::from(size.swap_bytes());
@@ -76,7 +79,10 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     let mut found = Vec::new();
     if (low, high) != (0, 0) {
         let reserved = u16::from_le_bytes([low, high]);
-        found.push(FaultSeen::new(ServerFault::ReservedNotZero, format!("reserved is {reserved:#06x}, expected 0x0000")));
+        found.push(FaultSeen::new(
+            ServerFault::ReservedNotZero,
+            format!("reserved is {reserved:#06x}, expected 0x0000"),
+        ));
     }
     let command = exchange.command();
     let layout = match (Command { set, id }, command) {
@@ -87,7 +93,9 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
         },
         (Command::OK, None) => return found,
         (other, _) => {
-            let text = format!("the reply has {other} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error");
+            let text = format!(
+                "the reply has {other} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error"
+            );
             found.push(FaultSeen::new(ServerFault::ReplyCommandWrong, text));
             return found;
         }
@@ -96,7 +104,9 @@ fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     match reply.end() {
         Err(fault) => found.push(fault),
         Ok(len) => {
-            found.extend(reply.values(body.get(..len.saturating_sub(HEADER_LEN)).unwrap_or_default()));
+            found.extend(
+                reply.values(body.get(..len.saturating_sub(HEADER_LEN)).unwrap_or_default()),
+            );
             found.extend(reply.behind(came.get(len..).unwrap_or_default()));
         }
     }
@@ -121,11 +131,18 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
         let text = format!("the stream precedes the reply: {}", quoted(start));
         return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
     }
-    let alike = start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
+    let alike =
+        start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
     Some(if alike >= LIKE_IT {
-        FaultSeen::new(ServerFault::ReplyMagicWrong, format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)))
+        FaultSeen::new(
+            ServerFault::ReplyMagicWrong,
+            format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),
+        )
     } else {
-        FaultSeen::new(ServerFault::DoesNotSpeakTheProtocol, format!("the first bytes are {}", quoted(start)))
+        FaultSeen::new(
+            ServerFault::DoesNotSpeakTheProtocol,
+            format!("the first bytes are {}", quoted(start)),
+        )
     })
 }
 
@@ -148,7 +165,10 @@ impl Reply<'_> {
     }
 
     fn size_wrong(&self, len: usize) -> FaultSeen {
-        FaultSeen::new(ServerFault::SizeFieldWrong, format!("size is {}, but the message has {len} bytes", self.size))
+        FaultSeen::new(
+            ServerFault::SizeFieldWrong,
+            format!("size is {}, but the message has {len} bytes", self.size),
+        )
     }
 
     /// The end of the message, if everything before is right.
@@ -160,7 +180,10 @@ impl Reply<'_> {
             if fields == Some(claimed.len()) {
                 return Ok(self.size);
             }
-            if claimed.is_empty() && matches!(self.layout, Layout::Ok(_)) && self.came() == HEADER_LEN {
+            if claimed.is_empty()
+                && matches!(self.layout, Layout::Ok(_))
+                && self.came() == HEADER_LEN
+            {
                 // The generic OK (R-HDR-005).
                 return Ok(self.size);
             }
@@ -172,15 +195,22 @@ impl Reply<'_> {
             (Some(len), Some(_)) if len < self.size => Err(self.surplus(len)),
             (Some(len), _) => Err(self.size_wrong(len)),
             (None, None) if self.size < HEADER_LEN => {
-                let text = format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
+                let text =
+                    format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
                 Err(FaultSeen::new(ServerFault::SizeFieldWrong, text))
             }
             (None, None) if self.exchange.quiet.is_some() => {
                 let (size, came) = (self.size, self.came());
-                Err(FaultSeen::new(ServerFault::ReplyCut, format!("size is {size}, but {came} bytes were received")))
+                Err(FaultSeen::new(
+                    ServerFault::ReplyCut,
+                    format!("size is {size}, but {came} bytes were received"),
+                ))
             }
             (None, Some(_)) => {
-                let text = format!("the {} bytes of payload do not have the fields of the reply", self.body.len());
+                let text = format!(
+                    "the {} bytes of payload do not have the fields of the reply",
+                    self.body.len()
+                );
                 Err(FaultSeen::new(ServerFault::ReplyMalformed, text))
             }
             // More of it may be on the way.
@@ -192,7 +222,10 @@ impl Reply<'_> {
     fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
         let has_strings = match self.layout {
             Layout::Ok(reply_type) => {
-                matches!(reply_type, ReplyType::ProcessInfo | ReplyType::ProcessInfo2 | ReplyType::ProcessInfo3)
+                matches!(
+                    reply_type,
+                    ReplyType::ProcessInfo | ReplyType::ProcessInfo2 | ReplyType::ProcessInfo3
+                )
             }
             Layout::Error { message } => message,
         };
@@ -208,7 +241,8 @@ impl Reply<'_> {
     /// The fields end at `len`, before the size does.
     fn surplus(&self, len: usize) -> FaultSeen {
         let behind = self.exchange.came.get(len..).unwrap_or_default();
-        let is_stream = matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
+        let is_stream =
+            matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
         let is_block = matches!(self.layout, Layout::Ok(ReplyType::ProcessEnvironment)) && {
             let announced = super::block_faults::announced(self.body);
             announced.is_some_and(|announced| super::block_faults::is_whole(behind, announced))
@@ -222,12 +256,19 @@ impl Reply<'_> {
             Layout::Error { .. } if self.size == 28 => ServerFault::ErrorOf28Bytes,
             _ => ServerFault::SurplusBytesInReply,
         };
-        FaultSeen::new(fault, format!("the message has {} bytes, its last field ends at {len}: {more} bytes too many", self.size))
+        FaultSeen::new(
+            fault,
+            format!(
+                "the message has {} bytes, its last field ends at {len}: {more} bytes too many",
+                self.size
+            ),
+        )
     }
 
     /// Impossible values.
     fn values(&self, payload: &[u8]) -> Option<FaultSeen> {
-        let first = |len: usize| payload.get(..len).map(|bytes| LittleEndian::read_uint(bytes, len));
+        let first =
+            |len: usize| payload.get(..len).map(|bytes| LittleEndian::read_uint(bytes, len));
         match self.layout {
             Layout::Error { .. } => {
                 let code = HResult(u32::try_from(first(4)?).ok()?);
@@ -236,17 +277,25 @@ impl Reply<'_> {
                     let text = format!("hresult is {code}, but {swapped} with its bytes reversed");
                     return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
                 }
-                let text = format!("hresult is {code}, expected a failing one, such as {}", HResult::BAD_ENCODING);
+                let text = format!(
+                    "hresult is {code}, expected a failing one, such as {}",
+                    HResult::BAD_ENCODING
+                );
                 code.is_success().then(|| FaultSeen::new(ServerFault::ErrorCodeIsSuccess, text))
             }
             Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => {
                 let id = first(8)?;
-                let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
-                let text = format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
+                let is_swapped =
+                    u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
+                let text =
+                    format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
                 is_swapped.then(|| FaultSeen::new(ServerFault::WrongByteOrder, text))
             }
-            Layout::Ok(ReplyType::Session) if self.exchange.command() != Some(Command::STOP_TRACING) => {
-                (first(8)? == 0).then(|| FaultSeen::new(ServerFault::SessionIdZero, "sessionId is 0"))
+            Layout::Ok(ReplyType::Session)
+                if self.exchange.command() != Some(Command::STOP_TRACING) =>
+            {
+                (first(8)? == 0)
+                    .then(|| FaultSeen::new(ServerFault::SessionIdZero, "sessionId is 0"))
             }
             Layout::Ok(_) => None,
         }

@@ -79,15 +79,21 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reply(refusal) => write!(f, "the reply is malformed: {refusal}"),
-            Self::NotCanonical => f.write_str("the reply has bytes after its last field, or a `reserved` other than 0"),
-            Self::StoppedAnother { asked, said } => write!(f, "sessionId is {said}, expected {asked}"),
+            Self::NotCanonical => f.write_str(
+                "the reply has bytes after its last field, or a `reserved` other than 0",
+            ),
+            Self::StoppedAnother { asked, said } => {
+                write!(f, "sessionId is {said}, expected {asked}")
+            }
             Self::NotStopped { came } => write!(f, "the session is not stopped: {came}"),
             Self::Stream(Some(end)) => write!(f, "the stream of the stopped session: {end}"),
             Self::Stream(None) => f.write_str("the stream of the stopped session does not end"),
             Self::EnvironmentCut { announced, came, then } => {
                 let then = match then {
                     Received::End(end) => format!("{end}"),
-                    Received::Bytes(..) | Received::Nothing => "nothing more was received".to_string(),
+                    Received::Bytes(..) | Received::Nothing => {
+                        "nothing more was received".to_string()
+                    }
                 };
                 write!(f, "nIncomingBytes is {announced}, but after {came} bytes {then}")
             }
@@ -129,7 +135,8 @@ pub(in crate::conformance) fn play(
     // A server that refuses early does not read the rest; its answer explains why.
     if let Sent::PeerGone(_) = player.send(ON, wire, None, until)? {}
     if wants_descriptor(wire) {
-        // Separately, and before the reply (F-19, F-20). It is unsuitable for a session, so none starts.
+        // Separately, and before the reply (F-19, F-20). It is unsuitable for a session, so none
+        // starts.
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
     }
     if is_cut(wire) {
@@ -148,7 +155,13 @@ pub(in crate::conformance) fn read(
 ) -> Result<Answered, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Answered { came, wrong: Vec::new(), left_open: false, has_surplus: false, stream: Vec::new() };
+    let mut answered = Answered {
+        came,
+        wrong: Vec::new(),
+        left_open: false,
+        has_surplus: false,
+        stream: Vec::new(),
+    };
     if matches!(answered.came, Came::NoMessage(_)) {
         hear_out(player)?;
     }
@@ -186,26 +199,43 @@ fn follow(
     answered: &mut Answered,
 ) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
-    let session_id = reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
+    let session_id =
+        reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
     match (command, session_id) {
         (Some(Command::STOP_TRACING), id) => {
             let asked = asked.get("sessionId").and_then(Value::as_str);
-            if let (Some(id), Some(asked)) = (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked))) {
+            if let (Some(id), Some(asked)) =
+                (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked)))
+            {
                 answered.wrong.push(Wrong::StoppedAnother { asked: asked.to_string(), said: id });
             }
             close(player, patience, answered)?;
         }
         (_, Some(id)) => stop(player, id, until, answered)?,
-        (Some(Command::PROCESS_ENVIRONMENT), None) => environment(player, reply, patience, answered)?,
+        (Some(Command::PROCESS_ENVIRONMENT), None) => {
+            environment(player, reply, patience, answered)?;
+        }
         // A second reply may follow (F-81).
-        (Some(Command::GENERATE_CORE_DUMP | Command::GENERATE_CORE_DUMP2 | Command::GENERATE_CORE_DUMP3), None) => {}
+        (
+            Some(
+                Command::GENERATE_CORE_DUMP
+                | Command::GENERATE_CORE_DUMP2
+                | Command::GENERATE_CORE_DUMP3,
+            ),
+            None,
+        ) => {}
         _ => close(player, patience, answered)?,
     }
     Ok(())
 }
 
 /// Reads the stream of a session, and stops it.
-fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answered) -> Result<(), PlayerError> {
+fn stop(
+    player: &mut Player<'_>,
+    id: u64,
+    until: Duration,
+    answered: &mut Answered,
+) -> Result<(), PlayerError> {
     let stream = player.link(ON)?;
     player.network().drain(stream)?;
     player.open(STOP, until)?;
@@ -213,12 +243,18 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
     let request = request.map_err(|error| PlayerError::differs(error.to_string()))?;
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
-    let subject = Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
+    let subject =
+        Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
     let echo = match &came {
-        Came::Message(bytes) => subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply),
+        Came::Message(bytes) => {
+            subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply)
+        }
         _ => None,
     };
-    if echo.and_then(|echo| echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())) != Some(true) {
+    if echo.and_then(|echo| {
+        echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())
+    }) != Some(true)
+    {
         answered.wrong.push(Wrong::NotStopped { came });
     }
     let drained = player.network().drained(stream, until)?;
@@ -231,11 +267,22 @@ fn stop(player: &mut Player<'_>, id: u64, until: Duration, answered: &mut Answer
 }
 
 /// Reads the block that was announced.
-fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answered: &mut Answered) -> Result<(), PlayerError> {
+fn environment(
+    player: &mut Player<'_>,
+    reply: &Value,
+    patience: Patience,
+    answered: &mut Answered,
+) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
-    let announced = reply.get("nIncomingBytes").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let announced = reply
+        .get("nIncomingBytes")
+        .and_then(Value::as_u64)
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(0);
     let mut block = Vec::new();
-    if let Some(other) = Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))? {
+    if let Some(other) =
+        Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))?
+    {
         answered.wrong.push(Wrong::EnvironmentCut { announced, came: block.len(), then: other });
         return Ok(());
     }
@@ -248,7 +295,11 @@ fn environment(player: &mut Player<'_>, reply: &Value, patience: Patience, answe
 }
 
 /// Waits for the server to close the connection.
-fn close(player: &mut Player<'_>, patience: Patience, answered: &mut Answered) -> Result<(), PlayerError> {
+fn close(
+    player: &mut Player<'_>,
+    patience: Patience,
+    answered: &mut Answered,
+) -> Result<(), PlayerError> {
     let until = after(player, patience.close);
     let came = player.receive(ON, 1, until)?;
     answered.left_open = !matches!(came, Received::End(_));
@@ -272,7 +323,8 @@ const HEADER_SIZE: u16 = 20;
 
 /// Whether there are fewer bytes than the size announces.
 pub(super) fn is_cut(wire: &[u8]) -> bool {
-    wire.len() < usize::from(HEADER_SIZE) || size(wire).is_some_and(|size| wire.len() < usize::from(size))
+    wire.len() < usize::from(HEADER_SIZE)
+        || size(wire).is_some_and(|size| wire.len() < usize::from(size))
 }
 
 /// Whether the size is less than that of a header.

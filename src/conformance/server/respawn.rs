@@ -30,7 +30,8 @@ pub(super) struct Respawned {
     command: SpawnCommand,
     /// The one that runs.
     spawned: Option<Box<Spawned>>,
-    /// Whether waiting for an assembly name has failed once: others of this command are not waited for.
+    /// Whether waiting for an assembly name has failed once: others of this command are not waited
+    /// for.
     stays_nameless: Cell<bool>,
 }
 
@@ -40,7 +41,12 @@ impl Respawned {
     }
 
     /// The target shared by cases. It is started if it is not running.
-    pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<TargetNetwork, String> {
+    pub(super) fn shared(
+        &mut self,
+        within: Duration,
+        often: bool,
+        canceller: Option<&Canceller>,
+    ) -> Result<TargetNetwork, String> {
         if let Some(running) = self.spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
             return Ok(with_canceller(running.network(), canceller));
         }
@@ -51,7 +57,12 @@ impl Respawned {
             runs_in = RunsIn::OwnDirectory;
         }
         let (started, mut network) = Spawned::start(&self.command, &target, runs_in, canceller)?;
-        until_it_runs(&mut network, within, if often { Duration::ZERO } else { SETTLED }, &self.stays_nameless)?;
+        until_it_runs(
+            &mut network,
+            within,
+            if often { Duration::ZERO } else { SETTLED },
+            &self.stays_nameless,
+        )?;
         self.spawned = Some(Box::new(started));
         Ok(network)
     }
@@ -65,8 +76,14 @@ impl Respawned {
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, TargetNetwork), String> {
         let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
-        let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(|name| target.environment.contains_key(*name));
-        if target.default_port && !target.suspended && !suspends && !target.ports.iter().any(|port| port.suspend) {
+        let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE]
+            .iter()
+            .any(|name| target.environment.contains_key(*name));
+        if target.default_port
+            && !target.suspended
+            && !suspends
+            && !target.ports.iter().any(|port| port.suspend)
+        {
             until_it_runs(&mut network, within, SETTLED, &self.stays_nameless)?;
         }
         Ok((spawned, network))
@@ -92,12 +109,21 @@ impl Respawned {
     }
 }
 
-/// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then reports its assembly. A target
-/// that cannot be asked is given time. One that is not .NET, or that never reports an assembly, is ready once its endpoint exists.
-fn until_it_runs(network: &mut TargetNetwork, within: Duration, settled: Duration, nameless: &Cell<bool>) -> Result<(), String> {
+/// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
+/// reports its assembly. A target that cannot be asked is given time. One that is not .NET, or that
+/// never reports an assembly, is ready once its endpoint exists.
+fn until_it_runs(
+    network: &mut TargetNetwork,
+    within: Duration,
+    settled: Duration,
+    nameless: &Cell<bool>,
+) -> Result<(), String> {
     let began = Instant::now();
-    let will_name_it = |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
-    while !nameless.get() && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity)) {
+    let will_name_it =
+        |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
+    while !nameless.get()
+        && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity))
+    {
         nameless.set(began.elapsed() >= BEGINS);
         pause(network, PAUSE)?;
     }

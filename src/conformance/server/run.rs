@@ -56,16 +56,25 @@ enum News {
 
 /// Plays `cases` against the target at `place`. `done` is called for each.
 ///
-/// On cancellation, the current case is abandoned, and everything started is ended. The report has the finished cases.
-pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mut dyn FnMut(&Case)) -> Report {
+/// On cancellation, the current case is abandoned, and everything started is ended. The report has
+/// the finished cases.
+pub fn run(
+    cases: &[ServerCase<'_>],
+    place: &Place,
+    options: &Options,
+    done: &mut dyn FnMut(&Case),
+) -> Report {
     let mut report = Report::new("server", &place.to_string());
     let within = options.within.unwrap_or(WITHIN);
-    let allowed: Vec<_> = cases.iter().filter(|case| not_allowed(case, options).is_none()).collect();
-    let found = Subject::find(place, within, options.trust, options.canceller.as_ref()).and_then(|mut subject| {
-        let identity = subject.identity()?;
-        let met = meet(&mut subject, &allowed, options)?;
-        Ok((subject, identity, met))
-    });
+    let allowed: Vec<_> =
+        cases.iter().filter(|case| not_allowed(case, options).is_none()).collect();
+    let found = Subject::find(place, within, options.trust, options.canceller.as_ref()).and_then(
+        |mut subject| {
+            let identity = subject.identity()?;
+            let met = meet(&mut subject, &allowed, options)?;
+            Ok((subject, identity, met))
+        },
+    );
     let (subject, identity, met) = match found {
         Ok(found) => found,
         Err(_) if options.is_cancelled() => {
@@ -79,7 +88,8 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     };
     report.profile = Some(met.profile.to_string());
     // A server that is not .NET may report anything.
-    let system = if met.conclusion.is_some() && met.profile == Profile::STRICT { "version" } else { ".NET" };
+    let system =
+        if met.conclusion.is_some() && met.profile == Profile::STRICT { "version" } else { ".NET" };
     report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
@@ -99,7 +109,8 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
             Plan::Elsewhere(why) => elsewhere.push(case, why),
             Plan::Silent(found) => {
                 let fault = FaultSeen::new(ServerFault::NoAnswer, found.clone());
-                let judgement = Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
+                let judgement =
+                    Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
                 let case = entry(options, case, judgement, &Transcript::default());
                 done(&case);
                 *slot = Some(case);
@@ -132,7 +143,8 @@ pub fn run(cases: &[ServerCase<'_>], place: &Place, options: &Options, done: &mu
     let first = CasePlayer::new(subject, &met, options);
     work(cases, &turns(cases, &to_play), (first, &met), place, &mut take);
 
-    let not_run = to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
+    let not_run =
+        to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
     let not_run = not_run.saturating_sub(unavailable.len());
     report.interrupted = (lost.is_none() && not_run > 0).then_some(Interrupted { not_run });
     report.lost = lost.map(|reason| Lost { reason, not_run });
@@ -174,12 +186,16 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
     }
-    if let Some(platform) = case.platform().filter(|platform| ![std::env::consts::OS, std::env::consts::FAMILY].contains(platform))
+    if let Some(platform) = case
+        .platform()
+        .filter(|platform| ![std::env::consts::OS, std::env::consts::FAMILY].contains(platform))
     {
         return Plan::Elsewhere(format!("they are meant for {platform}"));
     }
     if case.wants().contains(&Ability::OneClientAtATime) && subject.is_at_port() {
-        return Plan::Elsewhere("they need two concurrent connections, which a target does not open to a port".into());
+        return Plan::Elsewhere(
+            "they need two concurrent connections, which a target does not open to a port".into(),
+        );
     }
     match met.abilities.lack(case, met.profile, &options.claims) {
         Some(Lack::Missing(what)) => return Plan::Missing(what),
@@ -188,21 +204,29 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
         None => {}
     }
     // The version of a known runtime determines its start options; commands are tried.
-    let is_of_the_start = |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
+    let is_of_the_start =
+        |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
     let is_about_the_start = !case.wants_default_port() || case.wants().iter().any(is_of_the_start);
-    if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since)) {
+    if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since))
+    {
         return Plan::Missing(format!("added in .NET {since}; this is {}", met.profile));
     }
-    if case.wants_a_configuration() && !subject.can_spawn() { Plan::LeftOut(OWN_TARGET) } else { Plan::Play }
+    if case.wants_a_configuration() && !subject.can_spawn() {
+        Plan::LeftOut(OWN_TARGET)
+    } else {
+        Plan::Play
+    }
 }
 
-/// What one worker plays in one go: a case, or all those of a group that change what others of it check. Each of these sees the
-/// effects of the previous ones, however many targets there are.
+/// What one worker plays in one go: a case, or all those of a group that change what others of it
+/// check. Each of these sees the effects of the previous ones, however many targets there are.
 fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     let mut turns: Vec<Vec<usize>> = Vec::new();
     let mut changing: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for &nth in to_play {
-        let changes = |case: &&ServerCase<'_>| case.hazard() == Some(Hazard::SideEffect) && !case.wants_own_target();
+        let changes = |case: &&ServerCase<'_>| {
+            case.hazard() == Some(Hazard::SideEffect) && !case.wants_own_target()
+        };
         if let Some(case) = cases.get(nth).filter(changes) {
             let turn = *changing.entry((case.file, case.group())).or_insert(turns.len());
             if let Some(turn) = turns.get_mut(turn) {
@@ -224,7 +248,13 @@ fn work(
     take: &mut dyn FnMut(News),
 ) {
     let options = first.options;
-    let queue = Queue { cases, turns, next: AtomicUsize::new(0), over: AtomicBool::new(false), began: Instant::now() };
+    let queue = Queue {
+        cases,
+        turns,
+        next: AtomicUsize::new(0),
+        over: AtomicBool::new(false),
+        began: Instant::now(),
+    };
     let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
     let (sender, news) = mpsc::channel();
     thread::scope(|scope| {
@@ -235,11 +265,18 @@ fn work(
             scope.spawn(move || {
                 let player = match first {
                     Some(player) => Ok(player),
-                    None => Subject::find(place, options.within.unwrap_or(WITHIN), options.trust, options.canceller.as_ref())
-                        .map(|subject| CasePlayer::new(subject, met, options)),
+                    None => Subject::find(
+                        place,
+                        options.within.unwrap_or(WITHIN),
+                        options.trust,
+                        options.canceller.as_ref(),
+                    )
+                    .map(|subject| CasePlayer::new(subject, met, options)),
                 };
                 let result = player.and_then(|mut player| queue.play_all(&mut player, &sender));
-                if let Err(reason) = result.or_else(|reason| if options.is_cancelled() { Ok(()) } else { Err(reason) }) {
+                if let Err(reason) = result
+                    .or_else(|reason| if options.is_cancelled() { Ok(()) } else { Err(reason) })
+                {
                     queue.over.store(true, Ordering::Relaxed);
                     let _ = sender.send(News::Lost(reason));
                 }
@@ -267,10 +304,16 @@ impl Queue<'_> {
     fn play_all(&self, player: &mut CasePlayer<'_>, sender: &Sender<News>) -> Result<(), String> {
         let mut last = None;
         while !self.is_over(player.options) {
-            let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
+            let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
+                break;
+            };
             for nth in turn {
-                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options)) else { break };
-                let result = player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options))
+                else {
+                    break;
+                };
+                let result =
+                    player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
                 if player.options.is_cancelled() {
                     // That may have changed its behaviour.
                     return Ok(());
@@ -314,7 +357,10 @@ mod tests {
         let first = order.iter().position(|nth| cases[*nth].asks_for_a_dump()).unwrap();
         let is_dump = |name: &String| name.contains("/dump-") || name.starts_with("requests/dump/");
         assert!(!names[..first].iter().any(is_dump), "{:?}", &names[..first]);
-        assert!(names[first..].contains(&"scripts/dump_profiler/dump-full".to_owned()), "{names:?}");
+        assert!(
+            names[first..].contains(&"scripts/dump_profiler/dump-full".to_owned()),
+            "{names:?}"
+        );
         assert!(names[first..].contains(&"requests/dump/4021".to_owned()), "{names:?}");
     }
 

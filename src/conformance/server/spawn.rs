@@ -61,11 +61,16 @@ impl Spawned {
             return Err(INTERRUPTED.to_owned());
         }
         let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
-        let mut network = with_canceller(address::to(address::port_address(directory.path(), "none")), canceller);
+        let mut network =
+            with_canceller(address::to(address::port_address(directory.path(), "none")), canceller);
         let mut addresses = Vec::new();
         for port in &target.ports {
             let address = address::port_address(directory.path(), &port.id);
-            addresses.push(format!("{},{}", Path::new(&address).display(), if port.suspend { "suspend" } else { "nosuspend" }));
+            addresses.push(format!(
+                "{},{}",
+                Path::new(&address).display(),
+                if port.suspend { "suspend" } else { "nosuspend" }
+            ));
             network = network.with_port(&port.id, address);
             if port.listening {
                 network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
@@ -79,7 +84,8 @@ impl Spawned {
             }
             RunsIn::OwnDirectory => {
                 let mut process = Command::new(from_anywhere(&command.program, true));
-                process.args(command.arguments.iter().map(|argument| from_anywhere(argument, false)));
+                process
+                    .args(command.arguments.iter().map(|argument| from_anywhere(argument, false)));
                 process.current_dir(directory.path());
                 process
             }
@@ -94,8 +100,9 @@ impl Spawned {
             process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
         }
         for (name, value) in &target.environment {
-            let value =
-                address::variable(value).ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
+            let value = address::variable(value).ok_or_else(|| {
+                format!("{name}: a variable of this system cannot hold these bytes")
+            })?;
             process.env(name, value);
         }
         let errors = File::create(directory.path().join("stderr")).map_err(failed)?;
@@ -103,13 +110,16 @@ impl Spawned {
         let start = if command.ends_with_input { Started::start_that_ends } else { Started::start };
         let mut started = start(&mut process).map_err(failed)?;
         let (id, (stdout, _)) = (started.id(), started.take_output());
-        let mut spawned = Self { process: Arc::new(Mutex::new(started)), directory, address: Address::new() };
+        let mut spawned =
+            Self { process: Arc::new(Mutex::new(started)), directory, address: Address::new() };
         let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
         if target.default_port {
             spawned.address = spawned.find(&lookout, command.patience, canceller)?;
             network.move_to(spawned.address.clone());
         } else {
-            network = address::with_port_found_by(network, move || lookout.find().is_ok_and(|found| found.is_some()));
+            network = address::with_port_found_by(network, move || {
+                lookout.find().is_ok_and(|found| found.is_some())
+            });
         }
         if matches!(runs_in, RunsIn::OwnDirectory) {
             network = network.with_directory(spawned.directory.path());
@@ -126,25 +136,39 @@ impl Spawned {
     }
 
     /// Waits for the first line, or for the default port of a runtime.
-    fn find(&self, lookout: &Lookout, patience: Duration, canceller: Option<&Canceller>) -> Result<Address, String> {
+    fn find(
+        &self,
+        lookout: &Lookout,
+        patience: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Address, String> {
         let began = Instant::now();
         loop {
             match lookout.find() {
                 Ok(Some(address)) => return Ok(address),
                 Ok(None) => {}
                 Err(TooLong) => {
-                    let text = format!("the first line of the target is longer than {LONGEST_LINE} bytes");
+                    let text =
+                        format!("the first line of the target is longer than {LONGEST_LINE} bytes");
                     return Err(format!("{text}{}", self.last_words()));
                 }
             }
             if let Some(death) = self.death() {
-                return Err(format!("the target {death} before it could be reached{}", self.last_words()));
+                return Err(format!(
+                    "the target {death} before it could be reached{}",
+                    self.last_words()
+                ));
             }
             if canceller.is_some_and(Canceller::is_cancelled) {
                 return Err(INTERRUPTED.to_owned());
             }
             if began.elapsed() >= patience {
-                return Err(format!("the target {} after {} s{}", address::NO_ENDPOINT, patience.as_secs(), self.last_words()));
+                return Err(format!(
+                    "the target {} after {} s{}",
+                    address::NO_ENDPOINT,
+                    patience.as_secs(),
+                    self.last_words()
+                ));
             }
             thread::sleep(PAUSE);
         }
@@ -174,13 +198,18 @@ impl Spawned {
             file.take(LAST_WORDS).read_to_end(&mut text)
         });
         let text = String::from_utf8_lossy(&text).into_owned();
-        if text.trim().is_empty() { String::new() } else { format!("; on standard error: {}", text.trim()) }
+        if text.trim().is_empty() {
+            String::new()
+        } else {
+            format!("; on standard error: {}", text.trim())
+        }
     }
 }
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // With its children, such as a `createdump` that does not end. Connections to it may last longer.
+        // With its children, such as a `createdump` that does not end. Connections to it may last
+        // longer.
         self.process.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
@@ -195,12 +224,20 @@ struct Lookout {
 
 impl Lookout {
     /// Starts to read the target's output.
-    fn start(directory: &Path, id: u32, stdout: Option<ChildStdout>, canceller: Option<&Canceller>) -> Result<Self, String> {
+    fn start(
+        directory: &Path,
+        id: u32,
+        stdout: Option<ChildStdout>,
+        canceller: Option<&Canceller>,
+    ) -> Result<Self, String> {
         let said = Arc::new(OnceLock::new());
         if let Some(stdout) = stdout {
             let said = said.clone();
             let reads = move || first_line(stdout, &said);
-            thread::Builder::new().name("target".to_owned()).spawn(reads).map_err(|error| error.to_string())?;
+            thread::Builder::new()
+                .name("target".to_owned())
+                .spawn(reads)
+                .map_err(|error| error.to_string())?;
         }
         Ok(Self { directory: directory.to_owned(), id, said, canceller: canceller.cloned() })
     }
@@ -216,10 +253,12 @@ impl Lookout {
     }
 }
 
-/// A word of a command, made independent of the current directory. A program without a `/` is searched in `PATH`.
+/// A word of a command, made independent of the current directory. A program without a `/` is
+/// searched in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
     let path = Path::new(word);
-    let is_searched = is_program && path.components().count() == 1 && !word.as_encoded_bytes().contains(&b'/');
+    let is_searched =
+        is_program && path.components().count() == 1 && !word.as_encoded_bytes().contains(&b'/');
     if path.is_absolute() || is_searched || !path.exists() {
         return word.to_owned();
     }
@@ -227,7 +266,10 @@ fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
 }
 
 /// The network; `canceller` ends its waits.
-pub(super) fn with_canceller(network: TargetNetwork, canceller: Option<&Canceller>) -> TargetNetwork {
+pub(super) fn with_canceller(
+    network: TargetNetwork,
+    canceller: Option<&Canceller>,
+) -> TargetNetwork {
     match canceller {
         Some(canceller) => network.with_canceller(canceller.clone()),
         None => network,
@@ -282,15 +324,26 @@ mod tests {
 
     fn shell(script: &str) -> SpawnCommand {
         let arguments = ["-c", script].map(Into::into).to_vec();
-        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30), ends_with_input: false }
+        SpawnCommand {
+            program: "sh".into(),
+            arguments,
+            patience: Duration::from_secs(30),
+            ends_with_input: false,
+        }
     }
 
     #[test]
     fn target_without_newline_is_refused_and_drained() {
         // The last of it arrives only if the rest is read.
         let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
-        let error = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).err().unwrap();
-        assert!(error.starts_with("the first line of the target is longer than 65536 bytes"), "{error}");
+        let error =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .err()
+                .unwrap();
+        assert!(
+            error.starts_with("the first line of the target is longer than 65536 bytes"),
+            "{error}"
+        );
         let said = OnceLock::new();
         first_line(io::repeat(b'x').take(10 << 20), &said);
         assert_eq!(said.get(), Some(&Err(TooLong)));
@@ -298,7 +351,9 @@ mod tests {
 
     #[test]
     fn first_line_is_read_from_any_pieces() {
-        for (text, line) in [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)] {
+        for (text, line) in
+            [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)]
+        {
             let said = OnceLock::new();
             first_line(text.as_bytes(), &said);
             assert_eq!(said.get(), line.map(|line| Ok(line.to_owned())).as_ref(), "{text:?}");
@@ -311,13 +366,16 @@ mod tests {
     #[test]
     fn target_dead_keeps_its_process_id() {
         let script = r#"cd "$TMPDIR"; touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
-        let (spawned, mut network) = Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None).unwrap();
+        let (spawned, mut network) =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .unwrap();
         assert_eq!(network.life(Life::Alive, Duration::ZERO), Ok(Life::Alive));
         fs::remove_file(&spawned.address).unwrap();
         let until = network.now().saturating_add(Duration::from_secs(30));
         assert_eq!(network.life(Life::Dead, until), Ok(Life::Dead));
         assert_eq!(spawned.death(), Some(Death::Status(3)));
-        let pid = Pid::from_raw(i32::try_from(spawned.process.lock().unwrap().id()).unwrap()).unwrap();
+        let pid =
+            Pid::from_raw(i32::try_from(spawned.process.lock().unwrap().id()).unwrap()).unwrap();
         // The id cannot be reused while the group may be ended by it.
         assert_eq!(test_kill_process(pid), Ok(()));
         let directory = spawned.directory.path().to_owned();

@@ -1,4 +1,5 @@
-//! Wrong encodings of strings by faulty servers: a payload that is invalid by the grammar is read with each known one.
+//! Wrong encodings of strings by faulty servers: a payload that is invalid by the grammar is read
+//! with each known one.
 
 use alloc::{format, string::String, vec::Vec};
 use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
@@ -61,7 +62,10 @@ impl Spelling {
 }
 
 /// The wrong encoding with which `read` reads all of `bytes`, and the offset of its first string.
-pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>) -> Option<FaultSeen> {
+pub(super) fn wrong_spelling(
+    bytes: &[u8],
+    read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>,
+) -> Option<FaultSeen> {
     WRONG.into_iter().find_map(|spelling| {
         let mut spelled = Spelled::new(bytes, spelling);
         read(&mut spelled).ok()?;
@@ -73,19 +77,36 @@ pub(super) fn wrong_spelling(bytes: &[u8], read: impl Fn(&mut Spelled<'_>) -> Re
         let what = match spelling {
             Spelling::Right => return None,
             Spelling::WithoutNul => {
-                format!("has length {count} and {} units, none of which is its NUL", text.encode_utf16().count())
+                format!(
+                    "has length {count} and {} units, none of which is its NUL",
+                    text.encode_utf16().count()
+                )
             }
-            Spelling::CountedNulMissing => format!("has length {count}, and {} units without its NUL", text.encode_utf16().count()),
-            Spelling::NulUncounted => format!("has length {count}, expected {} with its NUL", count.saturating_add(1)),
-            Spelling::Utf8 { .. } => format!("has length {count} and that many bytes, expected UTF-16 units of 2 bytes"),
+            Spelling::CountedNulMissing => format!(
+                "has length {count}, and {} units without its NUL",
+                text.encode_utf16().count()
+            ),
+            Spelling::NulUncounted => {
+                format!("has length {count}, expected {} with its NUL", count.saturating_add(1))
+            }
+            Spelling::Utf8 { .. } => {
+                format!("has length {count} and that many bytes, expected UTF-16 units of 2 bytes")
+            }
             Spelling::CountInBytes { .. } => {
-                format!("has length {count}, expected {} units with its NUL", text.encode_utf16().count().saturating_add(1))
+                format!(
+                    "has length {count}, expected {} units with its NUL",
+                    text.encode_utf16().count().saturating_add(1)
+                )
             }
-            Spelling::BigEndian { .. } => format!("has length {count} as big-endian, {} as little-endian", count.swap_bytes()),
+            Spelling::BigEndian { .. } => {
+                format!("has length {count} as big-endian, {} as little-endian", count.swap_bytes())
+            }
             Spelling::Wide => "has units of 4 bytes, expected 2".into(),
         };
         // The value of a variable may be secret, and reports are shared.
-        let shown = text.split_once('=').map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
+        let shown = text
+            .split_once('=')
+            .map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
         Some(FaultSeen::new(fault, format!("{field} {shown} {what}")))
     })
 }
@@ -152,7 +173,12 @@ impl<'b> Spelled<'b> {
         if n > self.rest().len() {
             return Err(NoSuch);
         }
-        if n == 0 && !matches!(self.spelling, Spelling::NulUncounted | Spelling::Utf8 { uncounted_nul: true }) {
+        if n == 0
+            && !matches!(
+                self.spelling,
+                Spelling::NulUncounted | Spelling::Utf8 { uncounted_nul: true }
+            )
+        {
             return Ok(());
         }
         let text = match self.spelling {
@@ -177,7 +203,9 @@ impl<'b> Spelled<'b> {
             }
             Spelling::Wide => {
                 let bytes = self.take(n.saturating_mul(4))?;
-                let all = bytes.chunks_exact(4).map(|unit| char::from_u32(u32::from_le_bytes(unit.try_into().ok()?)));
+                let all = bytes
+                    .chunks_exact(4)
+                    .map(|unit| char::from_u32(u32::from_le_bytes(unit.try_into().ok()?)));
                 let mut text = all.collect::<Option<String>>().ok_or(NoSuch)?;
                 if text.pop() != Some('\0') {
                     return Err(NoSuch);
@@ -203,7 +231,8 @@ impl<'b> Spelled<'b> {
         if with_nul && units.pop() != Some(0) {
             return Err(NoSuch);
         }
-        let text: String = decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
+        let text: String =
+            decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
         // A correct string may have any unit.
         if self.spelling == Spelling::Right { Ok(text) } else { plausible(text) }
     }

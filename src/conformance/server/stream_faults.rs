@@ -7,7 +7,8 @@ use super::request::message_of;
 use crate::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
 use crate::message::{AnyRequest, Message};
 
-/// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero, and then the versions.
+/// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero,
+/// and then the versions.
 const NETTRACE: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 /// A netperf stream.
 const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
@@ -39,8 +40,12 @@ pub(super) fn of_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
         return Some(FaultSeen::new(ServerFault::StreamIsNoNettrace, text));
     };
     // There may be no first bytes yet.
-    (came != asked && !stream.is_empty())
-        .then(|| FaultSeen::new(ServerFault::StreamFormatWrong, format!("the stream is {}, expected {}", name(came), name(asked))))
+    (came != asked && !stream.is_empty()).then(|| {
+        FaultSeen::new(
+            ServerFault::StreamFormatWrong,
+            format!("the stream is {}, expected {}", name(came), name(asked)),
+        )
+    })
 }
 
 fn name(format: Format) -> &'static str {
@@ -80,7 +85,8 @@ mod tests {
         const OLD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\x05";
         const NEW: &[u8] = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
         const PERF: &[u8] = b"\x14\0\0\0!FastSerialization.1\x05";
-        let fault = |format, stream: &[u8]| of_stream(&request(format), stream).map(|seen| seen.fault);
+        let fault =
+            |format, stream: &[u8]| of_stream(&request(format), stream).map(|seen| seen.fault);
         for (format, right) in [(1, OLD), (1, NEW), (0, PERF), (1, b""), (0, b""), (1, b"Nett")] {
             assert_eq!(fault(format, right), None, "{format} {}", right.escape_ascii());
         }

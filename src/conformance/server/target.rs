@@ -30,8 +30,8 @@ pub(in crate::conformance) struct Subject {
 }
 
 impl Subject {
-    /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too. `canceller` ends every wait for
-    /// it.
+    /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too.
+    /// `canceller` ends every wait for it.
     pub(in crate::conformance) fn find(
         place: &Place,
         within: Duration,
@@ -39,11 +39,17 @@ impl Subject {
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
         let reach = Reach::find(place, within, trust, canceller)?;
-        Ok(Self { reach, within, canceller: canceller.cloned(), often: false, process: TargetProcess::default() })
+        Ok(Self {
+            reach,
+            within,
+            canceller: canceller.cloned(),
+            often: false,
+            process: TargetProcess::default(),
+        })
     }
 
-    /// Targets that are restarted are ready once they answer, whatever their code does next. They run in their own directory, and
-    /// leave their perf maps there.
+    /// Targets that are restarted are ready once they answer, whatever their code does next. They
+    /// run in their own directory, and leave their perf maps there.
     pub(in crate::conformance) fn started_often(mut self) -> Self {
         self.often = true;
         self
@@ -59,8 +65,8 @@ impl Subject {
         self.reach.is_at_port()
     }
 
-    /// Whether two connections can be open at a time. On Windows two concurrent ones can hang a runtime (F-120); on a port the next
-    /// connection is opened when the one before is done.
+    /// Whether two connections can be open at a time. On Windows two concurrent ones can hang a
+    /// runtime (F-120); on a port the next connection is opened when the one before is done.
     pub(super) fn takes_two_at_once(&self) -> bool {
         self.reach.takes_two_at_once()
     }
@@ -71,7 +77,11 @@ impl Subject {
     }
 
     /// A target for one case.
-    pub(super) fn own(&self, target: &Target, runs_in: RunsIn) -> Result<(Spawned, TargetNetwork), String> {
+    pub(super) fn own(
+        &self,
+        target: &Target,
+        runs_in: RunsIn,
+    ) -> Result<(Spawned, TargetNetwork), String> {
         self.reach.own(target, runs_in, self.within, self.canceller.as_ref())
     }
 

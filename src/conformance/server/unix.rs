@@ -20,7 +20,9 @@ use super::spawn::with_canceller;
 use super::{Death, Place};
 use crate::conformance::player::SocketNetwork;
 use crate::io::trust::TrustPolicy;
-use crate::io::{Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery};
+use crate::io::{
+    Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery,
+};
 use crate::vectors::script::Target;
 
 /// The time limit for a connection.
@@ -31,16 +33,26 @@ pub(super) enum Reach {
     /// It listens at this socket.
     Socket(PathBuf),
     /// It connects to this port.
-    Port(UnixListener, #[allow(dead_code, reason = "it removes the socket in the end")] UnlinkOnDrop),
+    Port(
+        UnixListener,
+        #[allow(dead_code, reason = "it removes the socket in the end")] UnlinkOnDrop,
+    ),
     /// It is started.
     Spawn(Respawned),
 }
 
 impl Reach {
-    pub(super) fn find(place: &Place, within: Duration, trust: TrustPolicy, canceller: Option<&Canceller>) -> Result<Self, String> {
+    pub(super) fn find(
+        place: &Place,
+        within: Duration,
+        trust: TrustPolicy,
+        canceller: Option<&Canceller>,
+    ) -> Result<Self, String> {
         let forever = Until { deadline: None, canceller };
         let reach = match place {
-            Place::Process(id) => Self::Socket(discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?),
+            Place::Process(id) => Self::Socket(
+                discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?,
+            ),
             Place::Socket(path) => Self::Socket(path.clone()),
             Place::Pipe(_) => return Err(format!("{place}: named pipes are only on Windows")),
             Place::Port(path) => {
@@ -51,7 +63,10 @@ impl Reach {
         };
         if let Self::Socket(path) = &reach {
             let until = Until { deadline: Instant::now().checked_add(within), canceller };
-            Endpoint::socket(path.clone()).trusting(trust).connect(&until).map_err(|error| format!("{error:#}"))?;
+            Endpoint::socket(path.clone())
+                .trusting(trust)
+                .connect(&until)
+                .map_err(|error| format!("{error:#}"))?;
         }
         Ok(reach)
     }
@@ -68,7 +83,12 @@ impl Reach {
         !matches!(self, Self::Port(..))
     }
 
-    pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<SocketNetwork, String> {
+    pub(super) fn shared(
+        &mut self,
+        within: Duration,
+        often: bool,
+        canceller: Option<&Canceller>,
+    ) -> Result<SocketNetwork, String> {
         match self {
             Self::Socket(path) => {
                 let network = with_canceller(SocketNetwork::to_socket(path.clone()), canceller);
@@ -94,7 +114,9 @@ impl Reach {
         within: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, SocketNetwork), String> {
-        let Self::Spawn(respawned) = self else { return Err("this target cannot be started".to_owned()) };
+        let Self::Spawn(respawned) = self else {
+            return Err("this target cannot be started".to_owned());
+        };
         respawned.own(target, runs_in, within, canceller)
     }
 
@@ -123,7 +145,9 @@ impl Reach {
         let Some(path) = path else { return false };
         let until = Until { deadline: Instant::now().checked_add(within), canceller: None };
         let connected = Endpoint::socket(path.clone()).connect(&until);
-        connected.is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_)))
+        connected.is_err_and(|error| {
+            matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
+        })
     }
 
     pub(super) fn end_shared(&mut self) -> bool {
@@ -139,7 +163,11 @@ impl Reach {
 
 /// The network with its `user_events_data`: a socket as a replacement, or the file of this system.
 pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> SocketNetwork {
-    if stand_in { network.with_stand_in_for_user_events() } else { network.with_kernels_user_events() }
+    if stand_in {
+        network.with_stand_in_for_user_events()
+    } else {
+        network.with_kernels_user_events()
+    }
 }
 
 /// Whether a process listens there. A full backlog counts too.

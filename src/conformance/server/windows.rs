@@ -35,22 +35,33 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    pub(super) fn find(place: &Place, _: Duration, _: TrustPolicy, _: Option<&Canceller>) -> Result<Self, String> {
+    pub(super) fn find(
+        place: &Place,
+        _: Duration,
+        _: TrustPolicy,
+        _: Option<&Canceller>,
+    ) -> Result<Self, String> {
         let (pipe, process) = match place {
             Place::Process(id) => (PipeName::new(*id).to_string(), Some(*id)),
             Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
             Place::Socket(path) => {
                 let path = path.display();
-                return Err(format!(r"{path}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"));
+                return Err(format!(
+                    r"{path}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"
+                ));
             }
             Place::Port(path) => {
-                let listener = PipeListener::bind(&path.to_string_lossy()).map_err(|error| format!("{error:#}"))?;
+                let listener = PipeListener::bind(&path.to_string_lossy())
+                    .map_err(|error| format!("{error:#}"))?;
                 return Ok(Self::Port(Arc::new(Mutex::new(listener))));
             }
             Place::Spawn(command) => return Ok(Self::Spawn(Respawned::new(command))),
         };
         // The first request shows whether it answers.
-        match PipeNetwork::to_pipe(pipe.clone()).life(Life::Alive, Duration::ZERO).map_err(|trouble| trouble.to_string())? {
+        match PipeNetwork::to_pipe(pipe.clone())
+            .life(Life::Alive, Duration::ZERO)
+            .map_err(|trouble| trouble.to_string())?
+        {
             Life::Alive => Ok(Self::Pipe(pipe, process)),
             Life::Dead => Err(format!(r"{PIPE_PREFIX}{pipe} does not exist")),
         }
@@ -69,10 +80,17 @@ impl Reach {
         false
     }
 
-    pub(super) fn shared(&mut self, within: Duration, often: bool, canceller: Option<&Canceller>) -> Result<PipeNetwork, String> {
+    pub(super) fn shared(
+        &mut self,
+        within: Duration,
+        often: bool,
+        canceller: Option<&Canceller>,
+    ) -> Result<PipeNetwork, String> {
         match self {
             Self::Pipe(name, _) => Ok(with_canceller(to(name.clone()), canceller)),
-            Self::Port(port) => Ok(with_canceller(PipeNetwork::at_shared_port(Arc::clone(port)), canceller)),
+            Self::Port(port) => {
+                Ok(with_canceller(PipeNetwork::at_shared_port(Arc::clone(port)), canceller))
+            }
             Self::Spawn(respawned) => respawned.shared(within, often, canceller),
         }
     }
@@ -84,7 +102,9 @@ impl Reach {
         within: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, PipeNetwork), String> {
-        let Self::Spawn(respawned) = self else { return Err("this target cannot be started".to_owned()) };
+        let Self::Spawn(respawned) = self else {
+            return Err("this target cannot be started".to_owned());
+        };
         respawned.own(target, runs_in, within, canceller)
     }
 
@@ -127,7 +147,10 @@ impl Reach {
 
 /// The process at the other end, from the name of its pipe.
 pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
-    TargetProcess { named: network.pipe().and_then(|name| PipeName::parse(name).ok()).map(|name| name.pid), peer: Peer::default() }
+    TargetProcess {
+        named: network.pipe().and_then(|name| PipeName::parse(name).ok()).map(|name| name.pid),
+        peer: Peer::default(),
+    }
 }
 
 /// The network unchanged: Windows has no `user_events`.

@@ -30,8 +30,11 @@ pub(super) struct Everything {
     pub(super) is_over: bool,
 }
 
-static EVERYTHING: Mutex<Everything> =
-    Mutex::new(Everything { processes: BTreeMap::new(), directories: BTreeSet::new(), is_over: false });
+static EVERYTHING: Mutex<Everything> = Mutex::new(Everything {
+    processes: BTreeMap::new(),
+    directories: BTreeSet::new(),
+    is_over: false,
+});
 
 pub(super) fn everything() -> MutexGuard<'static, Everything> {
     EVERYTHING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,9 +51,11 @@ impl Everything {
     }
 }
 
-/// Kills all running processes that the suites have started, on Unix each with its process group, and removes their directories.
+/// Kills all running processes that the suites have started, on Unix each with its process group,
+/// and removes their directories.
 ///
-/// For a program that ends immediately, without waiting for its runs: these cannot start anything more.
+/// For a program that ends immediately, without waiting for its runs: these cannot start anything
+/// more.
 pub fn end_all_started() {
     let mut everything = everything();
     everything.is_over = true;
@@ -59,7 +64,9 @@ pub fn end_all_started() {
     }
     // A running process may write to its directory.
     let began = Instant::now();
-    while everything.processes.values().any(|process| process.death().is_none()) && began.elapsed() < ENDS {
+    while everything.processes.values().any(|process| process.death().is_none())
+        && began.elapsed() < ENDS
+    {
         thread::sleep(PAUSE);
     }
     for directory in &everything.directories {

@@ -20,7 +20,8 @@ pub(in crate::conformance) struct Started {
 }
 
 impl Started {
-    /// Starts a process that on Linux also ends with the thread that starts it: that thread must keep it, or outlive it.
+    /// Starts a process that on Linux also ends with the thread that starts it: that thread must
+    /// keep it, or outlive it.
     pub(in crate::conformance) fn start(command: &mut Command) -> io::Result<Self> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         crate::conformance::parent_death::kill_with_parent(command);
@@ -32,8 +33,9 @@ impl Started {
         Self::spawn(command.process_group(0))
     }
 
-    /// Starts it like [`start`](Self::start), but in the group of this process: a process that reads from the terminal must be in
-    /// the terminal's group. Then only the process itself is ended.
+    /// Starts it like [`start`](Self::start), but in the group of this process: a process that
+    /// reads from the terminal must be in the terminal's group. Then only the process itself is
+    /// ended.
     pub(in crate::conformance) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         crate::conformance::parent_death::kill_with_parent(command);
@@ -54,7 +56,9 @@ impl Started {
     }
 
     /// Its standard output and standard error, if they are pipes and were not taken yet.
-    pub(in crate::conformance) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+    pub(in crate::conformance) fn take_output(
+        &mut self,
+    ) -> (Option<ChildStdout>, Option<ChildStderr>) {
         (self.child.stdout.take(), self.child.stderr.take())
     }
 
@@ -78,7 +82,8 @@ impl Started {
         if self.is_waited_for { Some(Death::Unknown) } else { Process(self.pid).death() }
     }
 
-    /// Ends the rest of the group, then waits for the process, whose id may be reused from now on. How it ended; `None` if unknown.
+    /// Ends the rest of the group, then waits for the process, whose id may be reused from now on.
+    /// How it ended; `None` if unknown.
     pub(in crate::conformance) fn end(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for {
             let mut everything = everything();
@@ -165,13 +170,17 @@ mod tests {
         drop(directory);
         assert!(!path.exists());
         let number = pid.as_raw_nonzero().get().unsigned_abs();
-        assert!(!everything().processes.contains_key(&number) && !everything().directories.contains(&path));
+        assert!(
+            !everything().processes.contains_key(&number)
+                && !everything().directories.contains(&path)
+        );
     }
 
     /// In a separate process, in which nothing can be started afterwards.
     #[test]
     fn end_all_started_ends_all_and_refuses_new() {
-        const NAME: &str = "conformance::started::unix::tests::end_all_started_ends_all_and_refuses_new";
+        const NAME: &str =
+            "conformance::started::unix::tests::end_all_started_ends_all_and_refuses_new";
         const VARIABLE: &str = "DIAGIPC_TEST_ENDS_ALL";
         if std::env::var_os(VARIABLE).is_none() {
             let mut this = Command::new(std::env::current_exe().unwrap());
@@ -186,9 +195,15 @@ mod tests {
         end_all_started();
         assert_eq!(until(|| started.death()), Death::Signal(9));
         assert!(!directory.path().exists());
-        assert_eq!(started.end().and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)), Some(9));
+        assert_eq!(
+            started.end().and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)),
+            Some(9)
+        );
         assert_eq!(sleep().err().unwrap().kind(), io::ErrorKind::Interrupted);
-        assert_eq!(OwnDirectory::new("diagipc-test-").err().unwrap().kind(), io::ErrorKind::Interrupted);
+        assert_eq!(
+            OwnDirectory::new("diagipc-test-").err().unwrap().kind(),
+            io::ErrorKind::Interrupted
+        );
         assert!(everything().processes.is_empty());
     }
 

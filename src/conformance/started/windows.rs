@@ -36,7 +36,9 @@ impl Started {
     }
 
     /// Its standard output and standard error, if they are pipes and were not taken yet.
-    pub(in crate::conformance) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+    pub(in crate::conformance) fn take_output(
+        &mut self,
+    ) -> (Option<ChildStdout>, Option<ChildStderr>) {
         let mut child = self.process.child();
         (child.stdout.take(), child.stderr.take())
     }

@@ -23,8 +23,8 @@ enum State {
     Wait(u32),
 }
 
-/// The runtime's side of one diagnostic port (section "Diagnostic Ports"): connect, advertise, wait for a request, hand the
-/// connection over, and connect again.
+/// The runtime's side of one diagnostic port (section "Diagnostic Ports"): connect, advertise, wait
+/// for a request, hand the connection over, and connect again.
 ///
 /// | what happens | what follows |
 /// |---|---|
@@ -35,10 +35,12 @@ enum State {
 /// | a command arrives on another port | [`reset_delay`](Self::reset_delay): connecting, without delay (F-77) |
 /// | a waiting connection on another port ends | [`end_elsewhere`](Self::end_elsewhere): connecting, without delay |
 ///
-/// The port has at most one waiting connection (F-77). The port owns the connection from `connected` until it is handed over, or
-/// until `send_failed` or `ended`: then the caller closes it.
+/// The port has at most one waiting connection (F-77). The port owns the connection from
+/// `connected` until it is handed over, or until `send_failed` or `ended`: then the caller closes
+/// it.
 ///
-/// A runtime has one thread for all of its ports: it answers a request before it connects again (F-75).
+/// A runtime has one thread for all of its ports: it answers a request before it connects again
+/// (F-75).
 ///
 /// ```
 /// use core::time::Duration;
@@ -115,8 +117,8 @@ pub struct ConnectPort {
 }
 
 impl ConnectPort {
-    /// How long a runtime tries to connect before it gives up and waits (F-57). On Linux it can take longer: as long as the
-    /// listener's backlog is full, and no port is served meanwhile.
+    /// How long a runtime tries to connect before it gives up and waits (F-57). On Linux it can
+    /// take longer: as long as the listener's backlog is full, and no port is served meanwhile.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
     /// How long a runtime tries to send an advertise before it gives up and waits (F-57).
@@ -138,14 +140,16 @@ impl ConnectPort {
         }
     }
 
-    /// The connection is established. Puts the advertise into the first 34 bytes of `buffer`, which must be kept until they are
-    /// sent.
+    /// The connection is established. Puts the advertise into the first 34 bytes of `buffer`, which
+    /// must be kept until they are sent.
     ///
     /// # Errors
     /// [`MisuseError::BufferTooShort`] if `buffer` has fewer bytes; [`MisuseError::NotAsked`].
     pub fn connected(&mut self, buffer: &mut [u8]) -> Result<(), MisuseError> {
         asked(self.state == State::Connect)?;
-        let front = buffer.first_chunk_mut().ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
+        let front = buffer
+            .first_chunk_mut()
+            .ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
         *front = self.advertise.to_bytes();
         self.state = State::Send(Outgoing::new(clamp(ADVERTISE_LEN)));
         Ok(())
@@ -161,7 +165,8 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The first `count` bytes of the range in [`Send`](ConnectPortAction::Send) were sent. 0 changes nothing.
+    /// The first `count` bytes of the range in [`Send`](ConnectPortAction::Send) were sent. 0
+    /// changes nothing.
     ///
     /// # Errors
     /// [`MisuseError::TooMany`]; [`MisuseError::NotAsked`].
@@ -173,7 +178,8 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Sending failed, or was given up after [`ADVERTISE_TIMEOUT`](Self::ADVERTISE_TIMEOUT). The caller closes the connection.
+    /// Sending failed, or was given up after [`ADVERTISE_TIMEOUT`](Self::ADVERTISE_TIMEOUT). The
+    /// caller closes the connection.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -183,8 +189,8 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The first byte of a request can be read. Runtimes treat a half-close as one too: the tool sends no more, but still reads.
-    /// The server exchange then finds the end of the input.
+    /// The first byte of a request can be read. Runtimes treat a half-close as one too: the tool
+    /// sends no more, but still reads. The server exchange then finds the end of the input.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -194,7 +200,8 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The waiting connection was closed or reset before any byte of a request. The caller closes it.
+    /// The waiting connection was closed or reset before any byte of a request. The caller closes
+    /// it.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`].
@@ -224,14 +231,16 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// A command arrived on another port, including the default port: ends a delay early, and the next delays begin with 10 ms
-    /// (F-77). A runtime does this after the answer. Always allowed.
+    /// A command arrived on another port, including the default port: ends a delay early, and the
+    /// next delays begin with 10 ms (F-77). A runtime does this after the answer. Always
+    /// allowed.
     pub fn reset_delay(&mut self) {
         self.woken(0);
     }
 
-    /// A waiting connection on another port of the runtime ended: ends a delay early, and the next delays begin with 12 ms (10 ms
-    /// as printed). Seen with net8.0.30, net9.0.5, net10.0.9. Always allowed.
+    /// A waiting connection on another port of the runtime ended: ends a delay early, and the next
+    /// delays begin with 12 ms (10 ms as printed). Seen with net8.0.30, net9.0.5, net10.0.9.
+    /// Always allowed.
     pub fn end_elsewhere(&mut self) {
         self.woken(self.failures_after_an_end());
     }

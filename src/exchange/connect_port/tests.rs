@@ -6,7 +6,8 @@ use super::*;
 use crate::wire::Guid;
 use std::vec::Vec;
 
-const ADVERTISE: Advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
+const ADVERTISE: Advertise =
+    Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
 
 fn ms(port: &ConnectPort) -> u128 {
     let ConnectPortAction::Wait(delay) = port.action() else { panic!("{:?}", port.action()) };
@@ -63,7 +64,8 @@ fn failures_delay_by_policy_until_advertise_is_sent() {
 
 #[test]
 fn connects_again_at_once_after_request_or_end() {
-    // The delays after later failures. As shipped: seen by tests/live/reconnect.py, the_delays_between_attempts.
+    // The delays after later failures. As shipped: seen by tests/live/reconnect.py,
+    // the_delays_between_attempts.
     for (policy, after_an_end) in [(RetryPolicy::AsShipped, 12), (RetryPolicy::AsPrinted, 10)] {
         let mut port = waiting(policy);
         port.request_arrived().unwrap();
@@ -111,11 +113,12 @@ fn short_buffer_is_reported_and_can_be_retried() {
     assert_eq!(port.connected(&mut [0; 34]), Ok(()));
 }
 
-/// Each acknowledgement in each state: a port accepts exactly those that the action asks for, is unchanged by the others, and never
-/// has two connections.
+/// Each acknowledgement in each state: a port accepts exactly those that the action asks for, is
+/// unchanged by the others, and never has two connections.
 #[test]
 fn acknowledgements_in_any_order_keep_state_valid() {
-    let (mut port, mut connections, mut seed) = (ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped), 0, 1u32);
+    let (mut port, mut connections, mut seed) =
+        (ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped), 0, 1u32);
     let mut taken = [0u32; 10];
     for _ in 0..20_000 {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -162,7 +165,8 @@ fn acknowledgements_in_any_order_keep_state_valid() {
             3 | 5 | 6 => -1,
             _ => 0,
         };
-        let has_one = !matches!(port.action(), ConnectPortAction::Connect | ConnectPortAction::Wait(_));
+        let has_one =
+            !matches!(port.action(), ConnectPortAction::Connect | ConnectPortAction::Wait(_));
         assert_eq!(connections, i32::from(has_one));
     }
     assert!(taken.iter().all(|times| *times > 0), "{taken:?}");

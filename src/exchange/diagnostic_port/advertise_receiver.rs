@@ -16,8 +16,8 @@ use crate::wire::DecodeErrorKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum AdvertiseAction {
-    /// Read into this range of the buffer, and no more. Then [`received`](AdvertiseReceiver::received) or
-    /// [`ended`](AdvertiseReceiver::ended).
+    /// Read into this range of the buffer, and no more. Then
+    /// [`received`](AdvertiseReceiver::received) or [`ended`](AdvertiseReceiver::ended).
     Receive(Range<usize>),
     /// Nothing more is asked for. An advertise is not answered.
     Finished(AdvertiseOutcome),
@@ -53,10 +53,12 @@ pub enum AdvertiseOutcome {
     },
 }
 
-/// Reads the advertise of an accepted connection (section "Advertise Protocol"): 34 bytes in any pieces, and not one more.
+/// Reads the advertise of an accepted connection (section "Advertise Protocol"): 34 bytes in any
+/// pieces, and not one more.
 ///
-/// A runtime sends them immediately. A silent peer holds a connection: set a timeout, and report it with [`End::TimedOut`]. The
-/// buffer's first 34 bytes must be kept from the first `received` to the last.
+/// A runtime sends them immediately. A silent peer holds a connection: set a timeout, and report it
+/// with [`End::TimedOut`]. The buffer's first 34 bytes must be kept from the first `received` to
+/// the last.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -105,7 +107,8 @@ impl AdvertiseReceiver {
         }
     }
 
-    /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of the range.
+    /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of
+    /// the range.
     ///
     /// # Errors
     /// [`MisuseError`] if the receiver did not ask for this.
@@ -114,14 +117,22 @@ impl AdvertiseReceiver {
         if count == 0 {
             return Err(MisuseError::NoBytes);
         }
-        let buffer = buffer.first_chunk::<ADVERTISE_LEN>().ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
-        let too_many = MisuseError::TooMany { asked: ADVERTISE_LEN.saturating_sub(before.into()), said: count };
-        let have = u8::try_from(count).ok().and_then(|count| before.checked_add(count)).ok_or(too_many)?;
+        let buffer = buffer
+            .first_chunk::<ADVERTISE_LEN>()
+            .ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
+        let too_many = MisuseError::TooMany {
+            asked: ADVERTISE_LEN.saturating_sub(before.into()),
+            said: count,
+        };
+        let have =
+            u8::try_from(count).ok().and_then(|count| before.checked_add(count)).ok_or(too_many)?;
         let bytes = buffer.get(..have.into()).ok_or(too_many)?;
         self.0 = match Advertise::decode(bytes) {
             Ok(advertise) => State::Done(AdvertiseOutcome::Advertised(advertise)),
             Err(error) if error.kind() == DecodeErrorKind::BadMagic => {
-                State::Done(AdvertiseOutcome::BadMagic { offset: u8::try_from(error.offset()).unwrap_or(u8::MAX) })
+                State::Done(AdvertiseOutcome::BadMagic {
+                    offset: u8::try_from(error.offset()).unwrap_or(u8::MAX),
+                })
             }
             // It is incomplete.
             Err(_) => State::Receive(have),
@@ -151,9 +162,11 @@ mod tests {
     use super::*;
     use crate::wire::Guid;
 
-    const ADVERTISE: Advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
+    const ADVERTISE: Advertise =
+        Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
 
-    /// Feeds `wire` in pieces of `piece` bytes, as many as are asked for; returns how many were read.
+    /// Feeds `wire` in pieces of `piece` bytes, as many as are asked for; returns how many were
+    /// read.
     fn feed(receiver: &mut AdvertiseReceiver, wire: &[u8], piece: usize) -> usize {
         let (mut buffer, mut read) = ([0; ADVERTISE_LEN], 0);
         while let AdvertiseAction::Receive(range) = receiver.action() {
@@ -180,7 +193,10 @@ mod tests {
         for piece in 1..=wire.len() {
             let mut receiver = AdvertiseReceiver::new();
             assert_eq!(feed(&mut receiver, &wire, piece), ADVERTISE_LEN);
-            assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::Advertised(ADVERTISE)));
+            assert_eq!(
+                receiver.action(),
+                AdvertiseAction::Finished(AdvertiseOutcome::Advertised(ADVERTISE))
+            );
         }
     }
 
@@ -194,7 +210,10 @@ mod tests {
                     let mut receiver = AdvertiseReceiver::new();
                     let read = feed(&mut receiver, &wire, piece);
                     assert_eq!(read, (usize::from(wrong) / piece + 1) * piece);
-                    assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset: wrong }));
+                    assert_eq!(
+                        receiver.action(),
+                        AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset: wrong })
+                    );
                 }
             }
         }
@@ -207,7 +226,10 @@ mod tests {
                 let mut receiver = AdvertiseReceiver::new();
                 feed(&mut receiver, &ADVERTISE.to_bytes()[..received.into()], 3);
                 receiver.ended(end).unwrap();
-                assert_eq!(receiver.action(), AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }));
+                assert_eq!(
+                    receiver.action(),
+                    AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end })
+                );
             }
         }
     }
@@ -217,9 +239,18 @@ mod tests {
         let mut receiver = AdvertiseReceiver::new();
         let buffer = ADVERTISE.to_bytes();
         assert_eq!(receiver.received(&buffer, 0), Err(MisuseError::NoBytes));
-        assert_eq!(receiver.received(&buffer, 35), Err(MisuseError::TooMany { asked: 34, said: 35 }));
-        assert_eq!(receiver.received(&buffer, usize::MAX), Err(MisuseError::TooMany { asked: 34, said: usize::MAX }));
-        assert_eq!(receiver.received(&buffer[..33], 1), Err(MisuseError::BufferTooShort { needed: 34 }));
+        assert_eq!(
+            receiver.received(&buffer, 35),
+            Err(MisuseError::TooMany { asked: 34, said: 35 })
+        );
+        assert_eq!(
+            receiver.received(&buffer, usize::MAX),
+            Err(MisuseError::TooMany { asked: 34, said: usize::MAX })
+        );
+        assert_eq!(
+            receiver.received(&buffer[..33], 1),
+            Err(MisuseError::BufferTooShort { needed: 34 })
+        );
         assert_eq!(receiver, AdvertiseReceiver::new());
         receiver.received(&buffer, 33).unwrap();
         assert_eq!(receiver.received(&buffer, 2), Err(MisuseError::TooMany { asked: 1, said: 2 }));

@@ -1,4 +1,5 @@
-//! SipHash-2-4 of a cookie: cookies come from the wire, and a peer without the key cannot choose their buckets.
+//! SipHash-2-4 of a cookie: cookies come from the wire, and a peer without the key cannot choose
+//! their buckets.
 
 use crate::wire::Guid;
 
@@ -7,8 +8,12 @@ use crate::wire::Guid;
 pub(super) fn hash(seed: u128, cookie: Guid) -> u64 {
     let message = u128::from_le_bytes(cookie.to_bytes());
     let (k0, k1) = (seed as u64, (seed >> 64) as u64);
-    let mut state =
-        [k0 ^ 0x736f_6d65_7073_6575, k1 ^ 0x646f_7261_6e64_6f6d, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573];
+    let mut state = [
+        k0 ^ 0x736f_6d65_7073_6575,
+        k1 ^ 0x646f_7261_6e64_6f6d,
+        k0 ^ 0x6c79_6765_6e65_7261,
+        k1 ^ 0x7465_6462_7974_6573,
+    ];
     // The last block is the length, 16, in its top byte.
     for block in [message as u64, (message >> 64) as u64, 16 << 56] {
         state[3] ^= block;
@@ -44,7 +49,10 @@ mod tests {
         let counting = |from: u8| core::array::from_fn(|nth| from + u8::try_from(nth).unwrap());
         // The 17th row of `vectors_sip64` of the reference implementation.
         let published = u64::from_le_bytes([0xdb, 0x9b, 0xc2, 0x57, 0x7f, 0xcc, 0x2a, 0x3f]);
-        assert_eq!(hash(u128::from_le_bytes(counting(0)), Guid::from_bytes(counting(0))), published);
+        assert_eq!(
+            hash(u128::from_le_bytes(counting(0)), Guid::from_bytes(counting(0))),
+            published
+        );
     }
 
     #[test]
@@ -52,7 +60,9 @@ mod tests {
     fn hash_equals_siphash_of_core() {
         let mut seed = 1u128;
         for nth in 0..1000u128 {
-            seed = seed.wrapping_mul(0xda94_2042_e4dd_58b5).wrapping_add(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            seed = seed
+                .wrapping_mul(0xda94_2042_e4dd_58b5)
+                .wrapping_add(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
             let cookie = (seed ^ nth.rotate_right(9)).to_le_bytes();
             let mut hasher = core::hash::SipHasher::new_with_keys(
                 (seed & u128::from(u64::MAX)).try_into().unwrap(),

@@ -56,5 +56,9 @@ impl<T> core::iter::FusedIterator for Iter<'_, T> {}
 pub(super) fn waiting<T>(slots: &[Slot<T>], index: u32) -> Option<WaitingConnection<&T>> {
     let slot = slots.get(index as usize)?;
     let (advertise, token) = slot.held.as_ref()?;
-    Some(WaitingConnection { key: ConnectionKey { index, generation: slot.generation }, advertise: *advertise, token })
+    Some(WaitingConnection {
+        key: ConnectionKey { index, generation: slot.generation },
+        advertise: *advertise,
+        token,
+    })
 }

@@ -5,8 +5,9 @@
 //! | who opened this connection? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
 //! | which connections wait? | [`DiagnosticPort`]: by cookie, by process id, in order of arrival |
 //!
-//! Each connection serves one command; the runtime connects again for the next one, with the same cookie (section "Dataflow"). So a
-//! connection is taken out of the table for use, and the next one replaces it.
+//! Each connection serves one command; the runtime connects again for the next one, with the same
+//! cookie (section "Dataflow"). So a connection is taken out of the table for use, and the next one
+//! replaces it.
 
 //! # Example
 //!
@@ -36,6 +37,8 @@ mod tests;
 
 pub use advertise_receiver::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
 pub use iter::Iter;
-pub use outcome::{HoldError, HoldErrorKind, HoldOutcome, SameCookie, SlotsError, WaitingConnection};
+pub use outcome::{
+    HoldError, HoldErrorKind, HoldOutcome, SameCookie, SlotsError, WaitingConnection,
+};
 pub use slot::{ConnectionKey, Slot, Slots};
 pub use table::DiagnosticPort;

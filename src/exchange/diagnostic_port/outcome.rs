@@ -8,9 +8,9 @@ use crate::advertise::Advertise;
 
 /// What to do with a connection whose cookie already has a waiting one.
 ///
-/// A runtime has at most one waiting connection on a port (F-77). If a second one arrives, the first is probably dead and its end
-/// not yet noticed: [`Replace`](Self::Replace) is right for one listener. If several listeners share a table, a runtime has one
-/// connection to each.
+/// A runtime has at most one waiting connection on a port (F-77). If a second one arrives, the
+/// first is probably dead and its end not yet noticed: [`Replace`](Self::Replace) is right for one
+/// listener. If several listeners share a table, a runtime has one connection to each.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -125,7 +125,9 @@ impl fmt::Display for HoldErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { most } => write!(f, "{most} connections are already held"),
-            Self::CookieFull { most } => write!(f, "{most} connections of this runtime are already held"),
+            Self::CookieFull { most } => {
+                write!(f, "{most} connections of this runtime are already held")
+            }
         }
     }
 }
@@ -157,7 +159,8 @@ impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SlotsError {
-    /// A slot still has a connection of an earlier port: take it out with [`Slot::take`](super::Slot::take).
+    /// A slot still has a connection of an earlier port: take it out with
+    /// [`Slot::take`](super::Slot::take).
     InUse {
         /// The first such slot.
         index: usize,
@@ -169,7 +172,9 @@ pub enum SlotsError {
 impl fmt::Display for SlotsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse { index } => write!(f, "slot {index} still holds a connection of an earlier port"),
+            Self::InUse { index } => {
+                write!(f, "slot {index} still holds a connection of an earlier port")
+            }
             Self::TooMany => write!(f, "too many slots, the maximum is {}", u32::MAX),
         }
     }

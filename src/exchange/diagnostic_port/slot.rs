@@ -8,8 +8,8 @@ use crate::advertise::Advertise;
 /// No slot. So there are at most `u32::MAX` of them.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A place for one connection in a [`DiagnosticPort`](super::DiagnosticPort), and one bucket of its index: at most 96 bytes, plus
-/// the size of the token `T`.
+/// A place for one connection in a [`DiagnosticPort`](super::DiagnosticPort), and one bucket of its
+/// index: at most 96 bytes, plus the size of the token `T`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::Slot;
@@ -20,7 +20,8 @@ pub(super) const NONE: u32 = u32::MAX;
 /// ```
 #[derive(Debug)]
 pub struct Slot<T> {
-    /// The head of the chain of this slot's bucket number; the other links belong to the connection.
+    /// The head of the chain of this slot's bucket number; the other links belong to the
+    /// connection.
     pub(super) head: u32,
     /// How often the slot was freed.
     pub(super) generation: u32,
@@ -67,8 +68,8 @@ impl<T> Default for Slot<T> {
     }
 }
 
-/// Memory for the slots of a [`DiagnosticPort`](super::DiagnosticPort): an array, a lent slice, or, with the feature `alloc`, a
-/// `Vec` that grows.
+/// Memory for the slots of a [`DiagnosticPort`](super::DiagnosticPort): an array, a lent slice, or,
+/// with the feature `alloc`, a `Vec` that grows.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
@@ -152,9 +153,11 @@ impl<T> Slots for Vec<Slot<T>> {
     }
 }
 
-/// The key of a held connection. It is valid while the connection is held, and never refers to another one.
+/// The key of a held connection. It is valid while the connection is held, and never refers to
+/// another one.
 ///
-/// A slot has 2³² different keys; then they repeat. A key is valid only for the port that returned it.
+/// A slot has 2³² different keys; then they repeat. A key is valid only for the port that returned
+/// it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;

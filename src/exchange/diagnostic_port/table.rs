@@ -5,11 +5,15 @@ use core::fmt;
 use super::hash::hash;
 use super::iter::waiting;
 use super::slot::{NONE, Slot};
-use super::{ConnectionKey, HoldError, HoldErrorKind, HoldOutcome, Iter, SameCookie, Slots, SlotsError, WaitingConnection};
+use super::{
+    ConnectionKey, HoldError, HoldErrorKind, HoldOutcome, Iter, SameCookie, Slots, SlotsError,
+    WaitingConnection,
+};
 use crate::advertise::Advertise;
 use crate::wire::Guid;
 
-/// The tool's side of a diagnostic port (section "Diagnostic Ports"): which runtimes have a connection that waits for a command.
+/// The tool's side of a diagnostic port (section "Diagnostic Ports"): which runtimes have a
+/// connection that waits for a command.
 ///
 /// | step | here |
 /// |---|---|
@@ -18,13 +22,14 @@ use crate::wire::Guid;
 /// | a command for a runtime | [`take`](Self::take) by cookie, and give the connection to a [`Client`](crate::exchange::Client) |
 /// | a waiting connection ends | [`remove`](Self::remove) by the key that `hold` returned |
 ///
-/// The cookie is the runtime's identity; process ids of different namespaces collide. A token `T` represents the connection: a
-/// descriptor, an index, the socket. Every token that leaves the table is returned. When a port is dropped, tokens still held are
-/// dropped with its slots.
+/// The cookie is the runtime's identity; process ids of different namespaces collide. A token `T`
+/// represents the connection: a descriptor, an index, the socket. Every token that leaves the table
+/// is returned. When a port is dropped, tokens still held are dropped with its slots.
 ///
-/// Finding, holding, taking and removing take constant time, up to 100,000 connections, if the cookies do not collide. Any peer
-/// chooses its cookie, so use [`with_seed`](Self::with_seed) with random bits unless every process that can reach the port is
-/// trusted: otherwise a peer can choose cookies that make each step walk through all of them.
+/// Finding, holding, taking and removing take constant time, up to 100,000 connections, if the
+/// cookies do not collide. Any peer chooses its cookie, so use [`with_seed`](Self::with_seed) with
+/// random bits unless every process that can reach the port is trusted: otherwise a peer can choose
+/// cookies that make each step walk through all of them.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -94,7 +99,11 @@ impl<S: Slots> DiagnosticPort<S> {
     ///
     /// # Errors
     /// [`SlotsError`].
-    pub fn with_seed(mut slots: S, same_cookie: SameCookie, seed: u128) -> Result<Self, SlotsError> {
+    pub fn with_seed(
+        mut slots: S,
+        same_cookie: SameCookie,
+        seed: u128,
+    ) -> Result<Self, SlotsError> {
         if let Some(index) = slots.slots().iter().position(|slot| slot.held.is_some()) {
             return Err(SlotsError::InUse { index });
         }
@@ -102,7 +111,16 @@ impl<S: Slots> DiagnosticPort<S> {
         for slot in slots.slots_mut() {
             *slot = Slot { generation: slot.generation, ..Slot::EMPTY };
         }
-        let mut port = Self { slots, seed, same_cookie, most: u32::MAX, held: 0, free: NONE, oldest: NONE, newest: NONE };
+        let mut port = Self {
+            slots,
+            seed,
+            same_cookie,
+            most: u32::MAX,
+            held: 0,
+            free: NONE,
+            oldest: NONE,
+            newest: NONE,
+        };
         port.free_from(0);
         Ok(port)
     }
@@ -131,14 +149,21 @@ impl<S: Slots> DiagnosticPort<S> {
     /// Holds a connection until it is taken or removed.
     ///
     /// # Errors
-    /// [`HoldError`], with the token, if there is no room. Nothing has changed then, except that a `Vec` may have grown.
-    pub fn hold(&mut self, advertise: Advertise, token: S::Token) -> Result<HoldOutcome<S::Token>, HoldError<S::Token>> {
+    /// [`HoldError`], with the token, if there is no room. Nothing has changed then, except that a
+    /// `Vec` may have grown.
+    pub fn hold(
+        &mut self,
+        advertise: Advertise,
+        token: S::Token,
+    ) -> Result<HoldOutcome<S::Token>, HoldError<S::Token>> {
         let full = HoldErrorKind::Full { most: self.len() };
         let hash = self.hash(advertise.runtime_cookie);
         let found = self.find_first(advertise.runtime_cookie, hash);
         let queued = self.queued(found);
         let kind = match self.same_cookie {
-            SameCookie::Queue { most } if queued >= most.get() => Some(HoldErrorKind::CookieFull { most: most.get() }),
+            SameCookie::Queue { most } if queued >= most.get() => {
+                Some(HoldErrorKind::CookieFull { most: most.get() })
+            }
             SameCookie::Replace if queued > 0 => None,
             _ => (self.held >= self.most).then_some(full),
         };
@@ -200,10 +225,14 @@ impl<S: Slots> DiagnosticPort<S> {
         Some(token)
     }
 
-    /// The connections whose advertise has this process id, in order of arrival. Searches all held connections.
+    /// The connections whose advertise has this process id, in order of arrival. Searches all held
+    /// connections.
     ///
     /// They may belong to several runtimes: the id is from the runtime's own namespace.
-    pub fn find_process(&self, process_id: u64) -> impl Iterator<Item = WaitingConnection<&S::Token>> {
+    pub fn find_process(
+        &self,
+        process_id: u64,
+    ) -> impl Iterator<Item = WaitingConnection<&S::Token>> {
         self.iter().filter(move |waiting| waiting.advertise.process_id == process_id)
     }
 
@@ -259,11 +288,15 @@ impl<S: Slots> DiagnosticPort<S> {
             let first = self.follow(link);
             (first != NONE).then_some(Found { link, first })
         };
-        core::iter::successors(found(Link::Bucket(bucket)), move |before| found(Link::Behind(before.first)))
+        core::iter::successors(found(Link::Bucket(bucket)), move |before| {
+            found(Link::Behind(before.first))
+        })
     }
 
     fn find_first(&self, cookie: Guid, hash: u64) -> Option<Found> {
-        let is_it = |slot: &Slot<_>| slot.held.as_ref().is_some_and(|(advertise, _)| advertise.runtime_cookie == cookie);
+        let is_it = |slot: &Slot<_>| {
+            slot.held.as_ref().is_some_and(|(advertise, _)| advertise.runtime_cookie == cookie)
+        };
         self.chain(self.bucket(hash)).find(|found| self.slot(found.first).is_some_and(is_it))
     }
 
@@ -294,7 +327,10 @@ impl<S: Slots> DiagnosticPort<S> {
         }
         for index in 0..before {
             let first = self.slot(index).filter(|slot| slot.queued > 0);
-            if let Some(cookie) = first.and_then(|slot| slot.held.as_ref()).map(|(advertise, _)| advertise.runtime_cookie) {
+            if let Some(cookie) = first
+                .and_then(|slot| slot.held.as_ref())
+                .map(|(advertise, _)| advertise.runtime_cookie)
+            {
                 self.link_first(index, self.hash(cookie));
             }
         }
@@ -309,7 +345,12 @@ impl<S: Slots> DiagnosticPort<S> {
     }
 
     /// Puts a connection into a free slot: after those of the same cookie, as the newest of all.
-    fn insert(&mut self, advertise: Advertise, hash: u64, token: S::Token) -> Result<ConnectionKey, S::Token> {
+    fn insert(
+        &mut self,
+        advertise: Advertise,
+        hash: u64,
+        token: S::Token,
+    ) -> Result<ConnectionKey, S::Token> {
         if self.free == NONE {
             self.grow();
         }
@@ -333,7 +374,9 @@ impl<S: Slots> DiagnosticPort<S> {
                 let last = self.slot(first).map_or(first, |slot| slot.ahead);
                 self.edit(index, |slot| (slot.ahead, slot.queued) = (last, 0));
                 self.edit(last, |slot| slot.behind = index);
-                self.edit(first, |slot| (slot.ahead, slot.queued) = (index, slot.queued.saturating_add(1)));
+                self.edit(first, |slot| {
+                    (slot.ahead, slot.queued) = (index, slot.queued.saturating_add(1));
+                });
             }
         }
         Ok(key)
@@ -347,7 +390,12 @@ impl<S: Slots> DiagnosticPort<S> {
         let key = ConnectionKey { index, generation: slot.generation };
         let (ahead, behind, queued, chained) = (slot.ahead, slot.behind, slot.queued, slot.chained);
         let (older, newer) = (slot.older, slot.newer);
-        *slot = Slot { head: slot.head, generation: slot.generation.wrapping_add(1), newer: free, ..Slot::EMPTY };
+        *slot = Slot {
+            head: slot.head,
+            generation: slot.generation.wrapping_add(1),
+            newer: free,
+            ..Slot::EMPTY
+        };
         self.free = index;
         self.held = self.held.saturating_sub(1);
 
@@ -367,7 +415,10 @@ impl<S: Slots> DiagnosticPort<S> {
         } else if behind == NONE {
             self.point(found.link, chained);
         } else {
-            self.edit(behind, |slot| (slot.ahead, slot.queued, slot.chained) = (ahead, queued.saturating_sub(1), chained));
+            self.edit(behind, |slot| {
+                (slot.ahead, slot.queued, slot.chained) =
+                    (ahead, queued.saturating_sub(1), chained);
+            });
             self.point(found.link, behind);
         }
         Some(WaitingConnection { key, advertise, token })
@@ -384,7 +435,9 @@ impl<S: Slots> DiagnosticPort<S> {
 impl<S: Slots> fmt::Debug for DiagnosticPort<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut port = f.debug_struct("DiagnosticPort");
-        port.field("same_cookie", &self.same_cookie).field("len", &self.len()).field("capacity", &self.capacity());
+        port.field("same_cookie", &self.same_cookie)
+            .field("len", &self.len())
+            .field("capacity", &self.capacity());
         port.finish_non_exhaustive()
     }
 }

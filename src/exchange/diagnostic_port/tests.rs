@@ -38,7 +38,11 @@ fn tokens<S: Slots<Token = usize>>(port: &DiagnosticPort<S>) -> Vec<usize> {
 }
 
 /// Holds what must be held, and must replace nothing.
-fn hold<S: Slots<Token = usize>>(port: &mut DiagnosticPort<S>, number: usize, token: usize) -> ConnectionKey {
+fn hold<S: Slots<Token = usize>>(
+    port: &mut DiagnosticPort<S>,
+    number: usize,
+    token: usize,
+) -> ConnectionKey {
     let HoldOutcome { key, replaced } = port.hold(advertise(number), token).unwrap();
     assert_eq!(replaced, None);
     key
@@ -80,7 +84,8 @@ fn cookies_chosen_for_one_seed_spread_with_another() {
     let chosen: Vec<_> = (0..).filter(|number| in_bucket_0(0, *number)).take(500).collect();
     let chains = |seed| {
         let mut slots = empty(SLOTS.try_into().unwrap());
-        let mut port = DiagnosticPort::with_seed(&mut slots[..], SameCookie::Replace, seed).unwrap();
+        let mut port =
+            DiagnosticPort::with_seed(&mut slots[..], SameCookie::Replace, seed).unwrap();
         for number in &chosen {
             hold(&mut port, *number, *number);
         }
@@ -115,8 +120,13 @@ fn connection_is_used_once() {
     let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 4], SameCookie::Replace).unwrap();
     let key = hold(&mut port, 1, 10);
     assert_eq!(port.find(cookie(1)).unwrap().token, &10);
-    assert_eq!(port.take(cookie(1)), Some(WaitingConnection { key, advertise: advertise(1), token: 10 }));
-    assert!(port.take(cookie(1)).is_none() && port.find(cookie(1)).is_none() && port.get(key).is_none());
+    assert_eq!(
+        port.take(cookie(1)),
+        Some(WaitingConnection { key, advertise: advertise(1), token: 10 })
+    );
+    assert!(
+        port.take(cookie(1)).is_none() && port.find(cookie(1)).is_none() && port.get(key).is_none()
+    );
     assert_eq!((port.len(), port.waiting_for(cookie(1))), (0, 0));
 }
 
@@ -140,9 +150,15 @@ fn full_port_refuses_and_returns_token() {
 
 #[test]
 fn port_without_slots_refuses() {
-    for mut port in [SameCookie::Replace, queue(1)].map(|same_cookie| DiagnosticPort::new([], same_cookie).unwrap()) {
+    for mut port in [SameCookie::Replace, queue(1)]
+        .map(|same_cookie| DiagnosticPort::new([], same_cookie).unwrap())
+    {
         assert_eq!(port.hold(advertise(0), 0).unwrap_err().kind, HoldErrorKind::Full { most: 0 });
-        assert!(port.find(cookie(0)).is_none() && port.take_oldest().is_none() && port.iter().next().is_none());
+        assert!(
+            port.find(cookie(0)).is_none()
+                && port.take_oldest().is_none()
+                && port.iter().next().is_none()
+        );
     }
 }
 
@@ -173,7 +189,8 @@ fn queue_keeps_order_and_limit() {
     assert_eq!(port.remove(keys[1]).unwrap().token, 1);
     assert_eq!(port.hold(advertise(1), 4).unwrap().replaced, None);
     assert_eq!(tokens(&port), [0, 2, 100, 4]);
-    let order: Vec<_> = core::iter::from_fn(|| port.take(cookie(1))).map(|waiting| waiting.token).collect();
+    let order: Vec<_> =
+        core::iter::from_fn(|| port.take(cookie(1))).map(|waiting| waiting.token).collect();
     assert_eq!(order, [0, 2, 4]);
     assert_eq!(tokens(&port), [100]);
 }
@@ -187,7 +204,11 @@ fn stale_key_finds_nothing() {
         let held = port.hold(advertise(0), number).unwrap();
         assert_eq!(held.replaced.unwrap().key, *stale.last().unwrap());
         for key in &stale {
-            assert!(port.remove(*key).is_none() && port.get(*key).is_none() && port.token_mut(*key).is_none());
+            assert!(
+                port.remove(*key).is_none()
+                    && port.get(*key).is_none()
+                    && port.token_mut(*key).is_none()
+            );
         }
         assert_eq!(tokens(&port), [number]);
         stale.push(held.key);
@@ -204,7 +225,9 @@ fn colliding_process_ids_are_all_found() {
     for number in [3, 0, 1, 2] {
         hold(&mut port, number, number);
     }
-    let of = |process_id| port.find_process(process_id).map(|waiting| *waiting.token).collect::<Vec<_>>();
+    let of = |process_id| {
+        port.find_process(process_id).map(|waiting| *waiting.token).collect::<Vec<_>>()
+    };
     assert_eq!((of(0), of(1), of(2)), (vec![0, 1], vec![3, 2], vec![]));
 }
 
@@ -216,7 +239,8 @@ fn take_oldest_returns_arrival_order() {
     }
     assert_eq!(port.iter().len(), 4);
     assert_eq!((&port).into_iter().size_hint(), (4, Some(4)));
-    let order: Vec<_> = core::iter::from_fn(|| port.take_oldest()).map(|waiting| waiting.token).collect();
+    let order: Vec<_> =
+        core::iter::from_fn(|| port.take_oldest()).map(|waiting| waiting.token).collect();
     assert_eq!(order, [0, 1, 2, 3]);
 }
 
@@ -226,7 +250,10 @@ fn slots_with_tokens_are_refused_as_in_use() {
     let mut port = DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap();
     let old = hold(&mut port, 0, 0);
     hold(&mut port, 1, 1);
-    assert_eq!(DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap_err(), SlotsError::InUse { index: 0 });
+    assert_eq!(
+        DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap_err(),
+        SlotsError::InUse { index: 0 }
+    );
     assert_eq!(slots.iter_mut().filter_map(Slot::take).collect::<Vec<_>>(), [0, 1]);
     let mut port = DiagnosticPort::new(&mut slots[..], SameCookie::Replace).unwrap();
     assert!(port.find(cookie(0)).is_none());
@@ -236,8 +263,16 @@ fn slots_with_tokens_are_refused_as_in_use() {
 
 #[test]
 fn debug_omits_the_seed() {
-    let port = DiagnosticPort::with_seed([const { Slot::<u8>::EMPTY }; 2], SameCookie::Replace, 0x1234_5678).unwrap();
-    assert_eq!(format!("{port:?}"), "DiagnosticPort { same_cookie: Replace, len: 0, capacity: 2, .. }");
+    let port = DiagnosticPort::with_seed(
+        [const { Slot::<u8>::EMPTY }; 2],
+        SameCookie::Replace,
+        0x1234_5678,
+    )
+    .unwrap();
+    assert_eq!(
+        format!("{port:?}"),
+        "DiagnosticPort { same_cookie: Replace, len: 0, capacity: 2, .. }"
+    );
 }
 
 /// A token that counts its instances.
@@ -257,13 +292,21 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Random steps compared with a list that is searched linearly. Tokens that the port leaks or drops are found at each step.
-fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameCookie, alive: &'c Cell<usize>, seed: u128) {
+/// Random steps compared with a list that is searched linearly. Tokens that the port leaks or drops
+/// are found at each step.
+fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(
+    slots: S,
+    same_cookie: SameCookie,
+    alive: &'c Cell<usize>,
+    seed: u128,
+) {
     let mut port = DiagnosticPort::with_seed(slots, same_cookie, seed).unwrap();
-    let (mut list, mut stale): (Vec<(ConnectionKey, usize, usize)>, Vec<ConnectionKey>) = (Vec::new(), Vec::new());
+    let (mut list, mut stale): (Vec<(ConnectionKey, usize, usize)>, Vec<ConnectionKey>) =
+        (Vec::new(), Vec::new());
     let mut random = 1u64;
     for token in 0..2500 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let bits = usize::try_from(random >> 40).unwrap();
         // Phases of filling and of emptying.
         let (number, step) = (bits % 23, (bits >> 8) % if token % 400 < 250 { 6 } else { 12 });
@@ -273,8 +316,16 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
                 let capacity = port.capacity();
                 match port.hold(advertise(number), Counted::new(token, alive)) {
                     Ok(held) => {
-                        let replaced = held.replaced.as_ref().map(|waiting| (waiting.key, number, waiting.token.0));
-                        assert_eq!(replaced, first.filter(|_| same_cookie == SameCookie::Replace).map(|at| list.remove(at)));
+                        let replaced = held
+                            .replaced
+                            .as_ref()
+                            .map(|waiting| (waiting.key, number, waiting.token.0));
+                        assert_eq!(
+                            replaced,
+                            first
+                                .filter(|_| same_cookie == SameCookie::Replace)
+                                .map(|at| list.remove(at))
+                        );
                         stale.extend(replaced.map(|(key, ..)| key));
                         list.push((held.key, number, token));
                     }
@@ -282,8 +333,13 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
                         assert_eq!(refused.token.0, token);
                         let waiting = list.iter().filter(|(_, of, _)| *of == number).count();
                         match (refused.kind, same_cookie) {
-                            (HoldErrorKind::Full { most }, _) => assert_eq!((list.len(), port.capacity()), (most, capacity)),
-                            (HoldErrorKind::CookieFull { most }, SameCookie::Queue { most: told }) => {
+                            (HoldErrorKind::Full { most }, _) => {
+                                assert_eq!((list.len(), port.capacity()), (most, capacity));
+                            }
+                            (
+                                HoldErrorKind::CookieFull { most },
+                                SameCookie::Queue { most: told },
+                            ) => {
                                 assert_eq!((waiting, told.get()), (most as usize, most));
                             }
                             other => panic!("{other:?}"),
@@ -306,12 +362,21 @@ fn beside_a_list<'c, S: Slots<Token = Counted<'c>>>(slots: S, same_cookie: SameC
         };
         if let Some((waiting, at)) = out {
             let expected = list.remove(at);
-            assert_eq!((waiting.key, waiting.advertise, waiting.token.0), (expected.0, advertise(expected.1), expected.2));
+            assert_eq!(
+                (waiting.key, waiting.advertise, waiting.token.0),
+                (expected.0, advertise(expected.1), expected.2)
+            );
             stale.push(waiting.key);
         }
         assert_eq!(alive.get(), list.len());
-        let held: Vec<_> = port.iter().map(|waiting| (waiting.key, waiting.advertise.process_id, waiting.token.0)).collect();
-        assert_eq!(held, list.iter().map(|(key, of, token)| (*key, *of as u64 / 2, *token)).collect::<Vec<_>>());
+        let held: Vec<_> = port
+            .iter()
+            .map(|waiting| (waiting.key, waiting.advertise.process_id, waiting.token.0))
+            .collect();
+        assert_eq!(
+            held,
+            list.iter().map(|(key, of, token)| (*key, *of as u64 / 2, *token)).collect::<Vec<_>>()
+        );
         let mut by_cookie = BTreeMap::<_, Vec<_>>::new();
         for (key, of, _) in &list {
             by_cookie.entry(*of).or_default().push(*key);
@@ -363,7 +428,13 @@ fn growth_keeps_everything() {
             growths += 1;
             made += port.capacity();
             assert!(port.capacity() >= 2 * before);
-            assert!(keys.iter().step_by(97).zip((0..).step_by(97)).all(|(key, token)| *port.get(*key).unwrap().token == token));
+            assert!(
+                keys.iter().step_by(97).zip((0..).step_by(97)).all(|(key, token)| *port
+                    .get(*key)
+                    .unwrap()
+                    .token
+                    == token)
+            );
         }
     }
     // Amortised: all growths together visited fewer than four slots for each slot now in use.
@@ -384,6 +455,9 @@ fn growth_stops_at_limit() {
         hold(&mut port, number, number);
     }
     let capacity = port.capacity();
-    assert_eq!(port.hold(advertise(100), 100).unwrap_err(), HoldError { token: 100, kind: HoldErrorKind::Full { most: 100 } });
+    assert_eq!(
+        port.hold(advertise(100), 100).unwrap_err(),
+        HoldError { token: 100, kind: HoldErrorKind::Full { most: 100 } }
+    );
     assert_eq!((port.len(), port.capacity()), (100, capacity));
 }

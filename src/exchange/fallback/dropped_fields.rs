@@ -4,8 +4,9 @@ use core::fmt;
 
 /// The fields dropped by a step to an older command.
 ///
-/// The caller must allow losses in the request, with [`Fallback::allowing`](super::Fallback::allowing). Losses in the reply are
-/// always allowed ([`OF_REPLY`](Self::OF_REPLY)), but are reported too.
+/// The caller must allow losses in the request, with
+/// [`Fallback::allowing`](super::Fallback::allowing). Losses in the reply are always allowed
+/// ([`OF_REPLY`](Self::OF_REPLY)), but are reported too.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;

@@ -1,6 +1,9 @@
 //! `GenerateCoreDump3` → 2 → 1.
 
-use super::{DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep, dropped_unless, sealed};
+use super::{
+    DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep,
+    dropped_unless, sealed,
+};
 use crate::command::Command;
 use crate::message::dump::{DumpFlags, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::wire::{Encode, EncodeError, Sink};
@@ -72,9 +75,14 @@ impl FallbackRequest for DumpRequest<'_> {
             Version::Three => (Version::Two, DroppedFields::ERROR_TEXT),
             Version::Two => {
                 let said = DumpFlags::LOGGING.contains(self.request.flags);
-                (Version::One, dropped_unless(said, DroppedFields::DUMP_FLAGS, allowed, self.command())?)
+                (
+                    Version::One,
+                    dropped_unless(said, DroppedFields::DUMP_FLAGS, allowed, self.command())?,
+                )
             }
-            Version::One => return Err(FallbackError::new(self.command(), FallbackErrorKind::Oldest)),
+            Version::One => {
+                return Err(FallbackError::new(self.command(), FallbackErrorKind::Oldest));
+            }
         };
         Ok(FallbackStep { request: Self { version, ..*self }, dropped })
     }
@@ -103,7 +111,11 @@ mod tests {
     use std::{string::ToString, vec::Vec};
 
     fn request(flags: u32) -> GenerateCoreDump3<'static> {
-        GenerateCoreDump3 { dump_name: "/tmp/core.123".into(), dump_type: DumpType::WITH_HEAP, flags: DumpFlags(flags) }
+        GenerateCoreDump3 {
+            dump_name: "/tmp/core.123".into(),
+            dump_type: DumpType::WITH_HEAP,
+            flags: DumpFlags(flags),
+        }
     }
 
     fn wire(request: DumpRequest<'_>) -> Vec<u8> {
@@ -127,14 +139,20 @@ mod tests {
             let three = wire(fallback.request());
             assert_eq!(three, expected(3, last));
 
-            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::ERROR_TEXT);
+            assert_eq!(
+                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped,
+                DroppedFields::ERROR_TEXT
+            );
             let two = wire(fallback.request());
             assert_eq!(two, expected(2, last));
             let GenerateCoreDump3 { dump_name, dump_type, flags } = request;
             let read = Message::decode(&two).unwrap().request_as::<GenerateCoreDump2<'_>>();
             assert_eq!(read, Ok(GenerateCoreDump2 { dump_name, dump_type, flags }));
 
-            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::NONE);
+            assert_eq!(
+                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped,
+                DroppedFields::NONE
+            );
             let one = wire(fallback.request());
             // With flag 1 these are the bytes of vector 4002.
             assert_eq!(one, expected(1, last));
@@ -155,11 +173,17 @@ mod tests {
             assert_eq!(wire(fallback.request()), expected(2, flags.to_le_bytes()));
             let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
             assert_eq!(error.path().to_string(), "GenerateCoreDump2.flags");
-            assert_eq!((error.kind(), error.provider()), (FallbackErrorKind::CannotSay(DroppedFields::DUMP_FLAGS), None));
+            assert_eq!(
+                (error.kind(), error.provider()),
+                (FallbackErrorKind::CannotSay(DroppedFields::DUMP_FLAGS), None)
+            );
             assert_eq!(fallback.request().command(), Command::GENERATE_CORE_DUMP2);
 
             let mut fallback = fallback.allowing(DroppedFields::DUMP_FLAGS);
-            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped, DroppedFields::DUMP_FLAGS);
+            assert_eq!(
+                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap().dropped,
+                DroppedFields::DUMP_FLAGS
+            );
             let last = if flags & 1 == 1 { [1, 0, 0, 0] } else { [0; 4] };
             assert_eq!(wire(fallback.request()), expected(1, last), "{flags:#x}");
             assert_eq!(fallback.dropped().to_string(), "flags, message");

@@ -43,7 +43,8 @@ pub struct FallbackError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FallbackErrorKind {
-    /// The error is not [`HResult::UNKNOWN_COMMAND`]: the command is known, and something else is wrong.
+    /// The error is not [`HResult::UNKNOWN_COMMAND`]: the command is known, and something else is
+    /// wrong.
     OtherError(HResult),
     /// There is no older command.
     Oldest,
@@ -78,8 +79,8 @@ impl FallbackError {
         self.provider.and_then(|index| usize::try_from(index).ok())
     }
 
-    /// The path of the field that would be lost, such as `CollectTracing5.providers[3].filter`; only the command if the kind has no
-    /// field.
+    /// The path of the field that would be lost, such as `CollectTracing5.providers[3].filter`;
+    /// only the command if the kind has no field.
     pub fn path(&self) -> impl fmt::Display + use<> {
         FieldPath(*self)
     }
@@ -105,7 +106,9 @@ impl fmt::Display for FallbackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path().fmt(f)?;
         match self.kind {
-            FallbackErrorKind::OtherError(hresult) => write!(f, ": {hresult} does not mean an unknown command"),
+            FallbackErrorKind::OtherError(hresult) => {
+                write!(f, ": {hresult} does not mean an unknown command")
+            }
             FallbackErrorKind::Oldest => f.write_str(": there is no older command"),
             FallbackErrorKind::UserEvents => f.write_str(": older commands only stream"),
             FallbackErrorKind::CannotSay(_) => f.write_str(": no older command has this field"),

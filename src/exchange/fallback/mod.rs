@@ -6,12 +6,14 @@
 //! | [`DumpFallback`] | `GenerateCoreDump3` → 2 → 1 | 3 and 2 are the same, 1 has one flag |
 //! | [`ProcessInfoFallback`] | `ProcessInfo3` → 2 → 1 | the same, without payload |
 //!
-//! A fallback steps down only after `UNKNOWN_COMMAND`, and only if the older command means the same. Other losses must be
-//! [allowed](Fallback::allowing); each [`FallbackStep`] reports what was dropped. A runtime checks the command first (F-69), so a
-//! refused command has had no effect. Each command needs a new connection.
+//! A fallback steps down only after `UNKNOWN_COMMAND`, and only if the older command means the
+//! same. Other losses must be [allowed](Fallback::allowing); each [`FallbackStep`] reports what was
+//! dropped. A runtime checks the command first (F-69), so a refused command has had no effect. Each
+//! command needs a new connection.
 //!
 //! Runtimes crash on values that are out of range, older ones on more (F-72): call
-//! [`check_limits`](crate::message::Request::check_limits) on the request before starting a fallback.
+//! [`check_limits`](crate::message::Request::check_limits) on the request before starting a
+//! fallback.
 
 //! # Example
 //!
@@ -46,8 +48,9 @@ use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::wire::Encode;
 
-/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's newest request without intermediate
-/// memory. Pass it to [`Client::with_payload`](super::Client::with_payload).
+/// One command of a fallback. As [`Encode`] it is that command's payload, written from the caller's
+/// newest request without intermediate memory. Pass it to
+/// [`Client::with_payload`](super::Client::with_payload).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, ProcessInfoFallback};
@@ -60,7 +63,8 @@ use crate::wire::Encode;
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
 pub trait FallbackRequest: Encode + Copy + sealed::Sealed {
-    /// The command in the header. [`Message::reply_to`](crate::message::Message::reply_to) needs it to read the reply.
+    /// The command in the header. [`Message::reply_to`](crate::message::Message::reply_to) needs it
+    /// to read the reply.
     fn command(&self) -> Command;
 
     /// What follows the OK reply.
@@ -133,7 +137,11 @@ pub struct Fallback<R> {
 impl<R: FallbackRequest> Fallback<R> {
     /// A fallback from this request down. Nothing of the request may be dropped.
     pub fn new(request: impl Into<R>) -> Self {
-        Self { request: request.into(), allowed: DroppedFields::OF_REPLY, dropped: DroppedFields::NONE }
+        Self {
+            request: request.into(),
+            allowed: DroppedFields::OF_REPLY,
+            dropped: DroppedFields::NONE,
+        }
     }
 
     /// Also allows dropping these fields.
@@ -159,7 +167,10 @@ impl<R: FallbackRequest> Fallback<R> {
     /// [`FallbackError`]; the fallback then stays where it is.
     pub fn refused(&mut self, hresult: HResult) -> Result<FallbackStep<R>, FallbackError> {
         if hresult != HResult::UNKNOWN_COMMAND {
-            return Err(FallbackError::new(self.request.command(), FallbackErrorKind::OtherError(hresult)));
+            return Err(FallbackError::new(
+                self.request.command(),
+                FallbackErrorKind::OtherError(hresult),
+            ));
         }
         let step = self.request.older(self.allowed)?;
         self.request = step.request;
@@ -178,7 +189,11 @@ fn dropped_unless(
     if same {
         return Ok(DroppedFields::NONE);
     }
-    if allowed.contains(loss) { Ok(loss) } else { Err(FallbackError::new(command, FallbackErrorKind::CannotSay(loss))) }
+    if allowed.contains(loss) {
+        Ok(loss)
+    } else {
+        Err(FallbackError::new(command, FallbackErrorKind::CannotSay(loss)))
+    }
 }
 
 #[cfg(test)]
@@ -193,14 +208,20 @@ mod tests {
     fn only_unknown_command_steps_down() {
         let mut fallback = ProcessInfoFallback::new(ProcessInfo3 {});
         let before = fallback;
-        let others = HResult::NAMED.iter().copied().filter(|code| *code != HResult::UNKNOWN_COMMAND);
-        for hresult in others.chain([HResult(0x8013_1386 - 2), HResult(0x1385), HResult(u32::MAX)]) {
+        let others =
+            HResult::NAMED.iter().copied().filter(|code| *code != HResult::UNKNOWN_COMMAND);
+        for hresult in others.chain([HResult(0x8013_1386 - 2), HResult(0x1385), HResult(u32::MAX)])
+        {
             let error = fallback.refused(hresult).unwrap_err();
-            assert_eq!((error.kind(), error.command()), (FallbackErrorKind::OtherError(hresult), Command::PROCESS_INFO3));
+            assert_eq!(
+                (error.kind(), error.command()),
+                (FallbackErrorKind::OtherError(hresult), Command::PROCESS_INFO3)
+            );
             assert_eq!(fallback, before);
         }
         let error = fallback.refused(HResult::BAD_ENCODING).unwrap_err();
-        let text = "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not mean an unknown command";
+        let text =
+            "ProcessInfo3: 0x80131384 DS_IPC_E_BAD_ENCODING does not mean an unknown command";
         assert_eq!(error.to_string(), text);
         assert!(fallback.refused(HResult(0x8013_1385)).is_ok());
     }
@@ -208,9 +229,17 @@ mod tests {
     /// The result of this request with a runtime that knows only `known`.
     fn ask<R: FallbackRequest>(request: R, known: Command) -> Outcome {
         let mut buffer = [0; 256];
-        let mut client = Client::with_payload(request.command(), Some(request.continuation()), &request, &mut buffer).unwrap();
+        let mut client = Client::with_payload(
+            request.command(),
+            Some(request.continuation()),
+            &request,
+            &mut buffer,
+        )
+        .unwrap();
         let reply: &[u8] = match client.action() {
-            ClientAction::Send(range) if buffer[range.start + 16..range.start + 18] == known.code().to_be_bytes() => {
+            ClientAction::Send(range)
+                if buffer[range.start + 16..range.start + 18] == known.code().to_be_bytes() =>
+            {
                 b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"
             }
             _ => b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80",
@@ -233,7 +262,9 @@ mod tests {
 
     #[test]
     fn client_steps_down_to_known_command() {
-        use crate::message::eventpipe::{CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode};
+        use crate::message::eventpipe::{
+            CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode,
+        };
         use crate::message::eventpipe::{StreamingProviderConfig, StreamingSession6};
         use crate::wire::{Array, IpcString};
         let providers = [StreamingProviderConfig {
@@ -256,12 +287,18 @@ mod tests {
             let mut taken = 0;
             let then = loop {
                 match ask(fallback.request(), Command::from_code(code)) {
-                    Outcome::Error { hresult, .. } => fallback.refused(hresult).map(|_| taken += 1).unwrap(),
+                    Outcome::Error { hresult, .. } => {
+                        fallback.refused(hresult).map(|_| taken += 1).unwrap();
+                    }
                     Outcome::Ok { then, .. } => break then,
                     other => panic!("{other:?}"),
                 }
             };
-            assert_eq!((taken, then), (steps, AfterReply::Stream { session_id: Some(42) }), "{code:#x}");
+            assert_eq!(
+                (taken, then),
+                (steps, AfterReply::Stream { session_id: Some(42) }),
+                "{code:#x}"
+            );
         }
     }
 

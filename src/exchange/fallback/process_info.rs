@@ -1,11 +1,15 @@
 //! `ProcessInfo3` → 2 → 1.
 
-use super::{DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep, sealed};
+use super::{
+    DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep,
+    sealed,
+};
 use crate::command::Command;
 use crate::message::process::ProcessInfo3;
 use crate::wire::{Encode, EncodeError, Sink};
 
-/// From `ProcessInfo3` down. The request has no payload in any of them; only fields of the reply are dropped.
+/// From `ProcessInfo3` down. The request has no payload in any of them; only fields of the reply
+/// are dropped.
 ///
 /// | from | to | dropped |
 /// |---|---|---|
@@ -97,7 +101,10 @@ mod tests {
         let mut fallback = ProcessInfoFallback::new(ProcessInfo3 {});
         let mut buffer = [0; 20];
         let mut write = |fallback: &ProcessInfoFallback| {
-            assert_eq!(encode(fallback.request().command(), &fallback.request(), &mut buffer), Ok(20));
+            assert_eq!(
+                encode(fallback.request().command(), &fallback.request(), &mut buffer),
+                Ok(20)
+            );
             buffer
         };
         let three = write(&fallback);
@@ -105,7 +112,10 @@ mod tests {
         assert_eq!(Message::decode(&three).unwrap().request_as(), Ok(ProcessInfo3 {}));
 
         let step = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap();
-        assert_eq!((step.request, step.dropped.to_string()), (fallback.request(), "version, runtimeIdentifier".into()));
+        assert_eq!(
+            (step.request, step.dropped.to_string()),
+            (fallback.request(), "version, runtimeIdentifier".into())
+        );
         let two = write(&fallback);
         assert_eq!(&two, b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0");
         assert_eq!(Message::decode(&two).unwrap().request_as(), Ok(process::ProcessInfo2 {}));
@@ -119,8 +129,12 @@ mod tests {
 
         let bottom = fallback;
         let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
-        assert_eq!((error.to_string(), fallback), ("ProcessInfo: there is no older command".into(), bottom));
-        let dropped = "version, runtimeIdentifier, managedEntrypointAssemblyName, clrProductVersion";
+        assert_eq!(
+            (error.to_string(), fallback),
+            ("ProcessInfo: there is no older command".into(), bottom)
+        );
+        let dropped =
+            "version, runtimeIdentifier, managedEntrypointAssemblyName, clrProductVersion";
         assert_eq!(fallback.dropped().to_string(), dropped);
     }
 }

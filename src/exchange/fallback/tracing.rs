@@ -1,11 +1,14 @@
 //! `CollectTracing6` → 5 → 4 → 3 → 2.
 
-use super::{DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep, dropped_unless, sealed};
+use super::{
+    DroppedFields, Fallback, FallbackError, FallbackErrorKind, FallbackRequest, FallbackStep,
+    dropped_unless, sealed,
+};
 use crate::command::{Command, Continuation};
 use crate::message::Request as _;
 use crate::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
-    request_rundown,
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode,
+    StreamingProviderConfig, StreamingSession, request_rundown,
 };
 use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 
@@ -17,8 +20,8 @@ use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
 /// | 4 | 3 | `rundownKeyword` is 0 or 0x80020139 | [`RUNDOWN_KEYWORD`](DroppedFields::RUNDOWN_KEYWORD) |
 /// | 3 | 2 | `requestStackwalk` is true: 2 always takes stacks | [`STACKS`](DroppedFields::STACKS) |
 ///
-/// Buffer, format and providers do not change. A `user_events` session has no command below 5. A filter with `enable = 0` and ids
-/// excludes those ids, so it counts.
+/// Buffer, format and providers do not change. A `user_events` session has no command below 5. A
+/// filter with `enable = 0` and ids excludes those ids, so it counts.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -120,21 +123,27 @@ impl<'a> TracingRequest<'a> {
     const fn five(&self) -> CollectTracing5<'a> {
         match self.request {
             Newest::Five(request) => *request,
-            Newest::Six(CollectTracing6::UserEvents(session)) => CollectTracing5::UserEvents(*session),
-            Newest::Six(CollectTracing6::Streaming(session)) => CollectTracing5::Streaming(StreamingSession {
-                circular_buffer_mb: session.circular_buffer_mb,
-                format: session.format,
-                rundown_keyword: session.rundown_keyword,
-                request_stackwalk: session.request_stackwalk,
-                providers: session.providers,
-            }),
+            Newest::Six(CollectTracing6::UserEvents(session)) => {
+                CollectTracing5::UserEvents(*session)
+            }
+            Newest::Six(CollectTracing6::Streaming(session)) => {
+                CollectTracing5::Streaming(StreamingSession {
+                    circular_buffer_mb: session.circular_buffer_mb,
+                    format: session.format,
+                    rundown_keyword: session.rundown_keyword,
+                    request_stackwalk: session.request_stackwalk,
+                    providers: session.providers,
+                })
+            }
         }
     }
 
     /// Whether a full buffer drops events, the only mode below 6.
     fn drops(&self) -> bool {
         match self.request {
-            Newest::Six(CollectTracing6::Streaming(session)) => session.session_buffer_mode == SessionBufferMode::DROP,
+            Newest::Six(CollectTracing6::Streaming(session)) => {
+                session.session_buffer_mode == SessionBufferMode::DROP
+            }
             Newest::Six(CollectTracing6::UserEvents(_)) | Newest::Five(_) => true,
         }
     }
@@ -164,9 +173,13 @@ impl FallbackRequest for TracingRequest<'_> {
 
     fn older(&self, allowed: DroppedFields) -> Result<FallbackStep<Self>, FallbackError> {
         let command = self.command();
-        let step = |version, dropped| Ok(FallbackStep { request: Self { version, ..*self }, dropped });
+        let step =
+            |version, dropped| Ok(FallbackStep { request: Self { version, ..*self }, dropped });
         if self.version == Version::Six {
-            return step(Version::Five, dropped_unless(self.drops(), DroppedFields::BUFFER_MODE, allowed, command)?);
+            return step(
+                Version::Five,
+                dropped_unless(self.drops(), DroppedFields::BUFFER_MODE, allowed, command)?,
+            );
         }
         let CollectTracing5::Streaming(session) = self.five() else {
             return Err(FallbackError::new(command, FallbackErrorKind::UserEvents));
@@ -175,18 +188,30 @@ impl FallbackRequest for TracingRequest<'_> {
             Version::Six | Version::Five => {
                 let dropped = match Self::filtered(&session) {
                     None => DroppedFields::NONE,
-                    Some(_) if allowed.contains(DroppedFields::EVENT_FILTERS) => DroppedFields::EVENT_FILTERS,
-                    Some(index) => return Err(FallbackError::in_provider(command, DroppedFields::EVENT_FILTERS, index)),
+                    Some(_) if allowed.contains(DroppedFields::EVENT_FILTERS) => {
+                        DroppedFields::EVENT_FILTERS
+                    }
+                    Some(index) => {
+                        return Err(FallbackError::in_provider(
+                            command,
+                            DroppedFields::EVENT_FILTERS,
+                            index,
+                        ));
+                    }
                 };
                 step(Version::Four, dropped)
             }
             Version::Four => {
                 let same = request_rundown(session.rundown_keyword).is_some();
-                step(Version::Three, dropped_unless(same, DroppedFields::RUNDOWN_KEYWORD, allowed, command)?)
+                step(
+                    Version::Three,
+                    dropped_unless(same, DroppedFields::RUNDOWN_KEYWORD, allowed, command)?,
+                )
             }
-            Version::Three => {
-                step(Version::Two, dropped_unless(session.request_stackwalk, DroppedFields::STACKS, allowed, command)?)
-            }
+            Version::Three => step(
+                Version::Two,
+                dropped_unless(session.request_stackwalk, DroppedFields::STACKS, allowed, command)?,
+            ),
             Version::Two => Err(FallbackError::new(command, FallbackErrorKind::Oldest)),
         }
     }
@@ -196,7 +221,11 @@ impl Encode for TracingRequest<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let session = match (self.request, self.version, self.five()) {
             (Newest::Six(request), Version::Six, _) => return request.encode(sink),
-            (_, Version::Four | Version::Three | Version::Two, CollectTracing5::Streaming(session)) => session,
+            (
+                _,
+                Version::Four | Version::Three | Version::Two,
+                CollectTracing5::Streaming(session),
+            ) => session,
             (_, _, request) => return request.encode(sink),
         };
         session.circular_buffer_mb.encode(sink)?;
@@ -204,7 +233,8 @@ impl Encode for TracingRequest<'_> {
         if self.version == Version::Four {
             session.rundown_keyword.encode(sink)?;
         } else {
-            // A special keyword gets here only if the caller allowed losing it: then some rundown, not none.
+            // A special keyword gets here only if the caller allowed losing it: then some rundown,
+            // not none.
             request_rundown(session.rundown_keyword).unwrap_or(true).encode(sink)?;
         }
         if self.version != Version::Two {
@@ -213,7 +243,13 @@ impl Encode for TracingRequest<'_> {
         let count = session.providers.len();
         u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
         session.providers.iter().try_for_each(|provider| {
-            let StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: _ } = provider;
+            let StreamingProviderConfig {
+                keywords,
+                log_level,
+                provider_name,
+                arguments,
+                filter: _,
+            } = provider;
             ProviderConfig { keywords, log_level, provider_name, arguments }.encode(sink)
         })
     }
@@ -227,8 +263,10 @@ mod tests {
     use crate::message::{Message, Request, encode};
     use std::{string::String, string::ToString, vec::Vec};
 
-    /// `Ab` with keywords 0x0102030405060708, level 4, arguments `k=v`: the provider of vectors 5201, 5301, 5401 and 6001.
-    const AB: &[u8] = b"\x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
+    /// `Ab` with keywords 0x0102030405060708, level 4, arguments `k=v`: the provider of vectors
+    /// 5201, 5301, 5401 and 6001.
+    const AB: &[u8] =
+        b"\x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
     const NO_FILTER: &[u8] = b"\0\0\0\0\0";
     /// 256 MB, nettrace.
     const STREAM: &[u8] = b"\0\x01\0\0\x01\0\0\0";
@@ -257,7 +295,10 @@ mod tests {
         let mut buffer = [0; 512];
         let len = encode(asked.command(), &asked, &mut buffer).unwrap();
         let request = Message::decode(&buffer[..len]).unwrap().request().unwrap();
-        assert_eq!((request.command(), request.continuation()), (asked.command(), Some(asked.continuation())));
+        assert_eq!(
+            (request.command(), request.continuation()),
+            (asked.command(), Some(asked.continuation()))
+        );
         assert!(Message::decode(&buffer[..len]).unwrap().is_canonical(&request));
         buffer[..len].to_vec()
     }
@@ -290,7 +331,10 @@ mod tests {
             let (keyword, two) = (keyword.to_le_bytes(), b"\x02\0\0\0");
             descend(&mut fallback, &[DroppedFields::NONE]);
             let providers = [AB, NO_FILTER, AB, NO_FILTER].concat();
-            assert_eq!(wire(&fallback), message(6, &[b"\0\0\0\0", STREAM, &keyword, b"\x01", two, &providers]));
+            assert_eq!(
+                wire(&fallback),
+                message(6, &[b"\0\0\0\0", STREAM, &keyword, b"\x01", two, &providers])
+            );
             descend(&mut fallback, &[DroppedFields::NONE]);
             assert_eq!(wire(&fallback), message(5, &[STREAM, &keyword, b"\x01", two, AB, AB]));
             descend(&mut fallback, &[DroppedFields::NONE]);
@@ -312,7 +356,8 @@ mod tests {
         const V5201: &[u8] = b"DOTNET_IPC_V1\0\x43\0\x02\x03\0\0\0\x01\0\0\x01\0\0\0\x01\x01\0\0\0\
             \x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
         let request: CollectTracing6<'_> = read(V6401);
-        let mut fallback = TracingFallback::new(&request).allowing(DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS));
+        let mut fallback = TracingFallback::new(&request)
+            .allowing(DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS));
         descend(&mut fallback, &[DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS]);
         assert_eq!(wire(&fallback), V5401);
         descend(&mut fallback, &[DroppedFields::NONE, DroppedFields::NONE]);
@@ -337,12 +382,21 @@ mod tests {
         const NOTHING: &[u8] = b"\x01\0\0\0\0";
         let one = b"\x01\0\0\0";
         let five = message(6, &[b"\0\0\0\0", STREAM, &[0; 8], b"\x01", one, AB, NO_FILTER]);
-        let four = |count: u8| message(5, &[STREAM, &[0; 8], &[1, count, 0, 0, 0], &AB.repeat(count.into())]);
+        let four = |count: u8| {
+            message(5, &[STREAM, &[0; 8], &[1, count, 0, 0, 0], &AB.repeat(count.into())])
+        };
         let three = message(4, &[STREAM, b"\x01\x01", one, AB]);
         let two = message(3, &[STREAM, b"\0", one, AB]);
-        // The number of steps before, the field, the loss, and the message after the step that loses it.
+        // The number of steps before, the field, the loss, and the message after the step that
+        // loses it.
         let cases = [
-            (six(0, true, &[NO_FILTER], 1), 0, "6.sessionBufferMode", DroppedFields::BUFFER_MODE, five),
+            (
+                six(0, true, &[NO_FILTER], 1),
+                0,
+                "6.sessionBufferMode",
+                DroppedFields::BUFFER_MODE,
+                five,
+            ),
             (
                 six(0, true, &[NO_FILTER, NO_FILTER, NO_FILTER, ONLY_4], 0),
                 1,
@@ -350,19 +404,49 @@ mod tests {
                 DroppedFields::EVENT_FILTERS,
                 four(4),
             ),
-            (six(0, true, &[ALL_BUT_4], 0), 1, "5.providers[0].filter", DroppedFields::EVENT_FILTERS, four(1)),
-            (six(0, true, &[NO_FILTER, NOTHING, ONLY_4], 0), 1, "5.providers[1].filter", DroppedFields::EVENT_FILTERS, four(3)),
-            (six(0x100, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", DroppedFields::RUNDOWN_KEYWORD, three.clone()),
-            (six(0x1_8002_0139, true, &[NO_FILTER], 0), 2, "4.rundownKeyword", DroppedFields::RUNDOWN_KEYWORD, three),
+            (
+                six(0, true, &[ALL_BUT_4], 0),
+                1,
+                "5.providers[0].filter",
+                DroppedFields::EVENT_FILTERS,
+                four(1),
+            ),
+            (
+                six(0, true, &[NO_FILTER, NOTHING, ONLY_4], 0),
+                1,
+                "5.providers[1].filter",
+                DroppedFields::EVENT_FILTERS,
+                four(3),
+            ),
+            (
+                six(0x100, true, &[NO_FILTER], 0),
+                2,
+                "4.rundownKeyword",
+                DroppedFields::RUNDOWN_KEYWORD,
+                three.clone(),
+            ),
+            (
+                six(0x1_8002_0139, true, &[NO_FILTER], 0),
+                2,
+                "4.rundownKeyword",
+                DroppedFields::RUNDOWN_KEYWORD,
+                three,
+            ),
             (six(0, false, &[NO_FILTER], 0), 3, "3.requestStackwalk", DroppedFields::STACKS, two),
         ];
         for (newest, before, path, loss, expected) in cases {
             let request: CollectTracing6<'_> = read(&newest);
             let mut fallback = TracingFallback::new(&request);
             let error = descend(&mut fallback, &std::vec![DroppedFields::NONE; before]).unwrap();
-            assert_eq!(error, std::format!("CollectTracing{path}: no older command has this field"));
+            assert_eq!(
+                error,
+                std::format!("CollectTracing{path}: no older command has this field")
+            );
             let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
-            assert_eq!((error.kind(), error.command()), (FallbackErrorKind::CannotSay(loss), fallback.request().command()));
+            assert_eq!(
+                (error.kind(), error.command()),
+                (FallbackErrorKind::CannotSay(loss), fallback.request().command())
+            );
             let nth = path.split(['[', ']']).nth(1).map(|index| index.parse().unwrap());
             assert_eq!(error.provider(), nth);
 
@@ -377,13 +461,23 @@ mod tests {
     fn allowing_other_fields_is_not_enough() {
         let newest = six(0x100, false, &[b"\x01\0\0\0\0"], 1);
         let request: CollectTracing6<'_> = read(&newest);
-        let order =
-            [DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS, DroppedFields::RUNDOWN_KEYWORD, DroppedFields::STACKS];
+        let order = [
+            DroppedFields::BUFFER_MODE,
+            DroppedFields::EVENT_FILTERS,
+            DroppedFields::RUNDOWN_KEYWORD,
+            DroppedFields::STACKS,
+        ];
         for (nth, missing) in order.iter().enumerate() {
-            let allowed = order.iter().filter(|loss| *loss != missing).fold(DroppedFields::DUMP_FLAGS, |all, loss| all.with(*loss));
+            let allowed = order
+                .iter()
+                .filter(|loss| *loss != missing)
+                .fold(DroppedFields::DUMP_FLAGS, |all, loss| all.with(*loss));
             let mut fallback = TracingFallback::new(&request).allowing(allowed);
             assert!(descend(&mut fallback, &order[..nth]).is_some());
-            assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err().kind(), FallbackErrorKind::CannotSay(*missing));
+            assert_eq!(
+                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err().kind(),
+                FallbackErrorKind::CannotSay(*missing)
+            );
         }
         let mut fallback = TracingFallback::new(&request).allowing(DroppedFields::ALL);
         descend(&mut fallback, &order);

@@ -110,7 +110,9 @@ impl Server {
     pub fn action(&self) -> ServerAction {
         match self.state {
             State::Receive(incoming) => ServerAction::Receive(incoming.range()),
-            State::TooSmall(_, size) => ServerAction::Finished(ServerOutcome::BufferTooSmall { size }),
+            State::TooSmall(_, size) => {
+                ServerAction::Finished(ServerOutcome::BufferTooSmall { size })
+            }
             State::Decode(header) => ServerAction::Decode(0..header.size.into()),
             State::ReceiveFd(_) => ServerAction::ReceiveFd,
             State::Respond => ServerAction::Respond,
@@ -123,7 +125,8 @@ impl Server {
         }
     }
 
-    /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the range.
+    /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the
+    /// range.
     ///
     /// # Errors
     /// [`MisuseError`] if the exchange did not ask for this.
@@ -145,26 +148,34 @@ impl Server {
             CheckOrder::Strict => incoming.progress(buffer),
         };
         self.state = match progress {
-            Ok(Progress::InPayload(header) | Progress::Whole(header)) if self.refuses_now(&progress, header) => {
+            Ok(Progress::InPayload(header) | Progress::Whole(header))
+                if self.refuses_now(&progress, header) =>
+            {
                 State::Refuse(RefusalReason::UnknownCommand { command: header.command })
             }
-            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => State::TooSmall(incoming, header.size),
+            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => {
+                State::TooSmall(incoming, header.size)
+            }
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
             Ok(Progress::Whole(header)) => State::Decode(header),
             Err(error) => State::Refuse(RefusalReason::malformed(error)),
         };
     }
 
-    /// Whether the command is unknown, and that is answered now: at the header by a strict server, after the payload by a runtime.
+    /// Whether the command is unknown, and that is answered now: at the header by a strict server,
+    /// after the payload by a runtime.
     fn refuses_now(&self, progress: &Result<Progress, DecodeError>, header: Header) -> bool {
-        let now = self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
+        let now =
+            self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
         now && !self.options.commands.contains(header.command)
     }
 
-    /// Continues after [`ServerOutcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20 bytes to its front.
+    /// Continues after [`ServerOutcome::BufferTooSmall`] in a larger buffer. The caller has copied
+    /// the 20 bytes to its front.
     ///
     /// # Errors
-    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not begin with that header.
+    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
+    /// begin with that header.
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
         let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
@@ -172,7 +183,8 @@ impl Server {
     }
 
     /// The request of the action [`Decode`](ServerAction::Decode), decoded once. The action is then
-    /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or [`Refuse`](ServerAction::Refuse).
+    /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or
+    /// [`Refuse`](ServerAction::Refuse).
     ///
     /// # Errors
     /// [`MisuseError`] if the exchange did not ask for this.
@@ -191,10 +203,14 @@ impl Server {
         };
         let user_events = request.continuation() == Some(Continuation::UserEvents);
         if let Err(error) = request.check_limits() {
-            let reason = RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
+            let reason =
+                RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
             // Checks made by the kernel fail after the descriptor (F-19, F-21).
-            let fails_late = user_events && self.options.order == CheckOrder::AsShipped && reason.hresult() == HResult::FAIL;
-            self.state = if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
+            let fails_late = user_events
+                && self.options.order == CheckOrder::AsShipped
+                && reason.hresult() == HResult::FAIL;
+            self.state =
+                if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
             return Ok(ParsedRequest::OverLimit(error));
         }
         let (limit, found) = (self.options.max_providers, clamp(request.providers_len()));
@@ -227,13 +243,18 @@ impl Server {
         Ok(())
     }
 
-    /// Writes an OK with `payload` over the request, to be sent. The command determines what follows; after a
-    /// `ProcessEnvironmentReply`, as many bytes as it announces.
+    /// Writes an OK with `payload` over the request, to be sent. The command determines what
+    /// follows; after a `ProcessEnvironmentReply`, as many bytes as it announces.
     ///
     /// # Errors
-    /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes is refused here, where released
-    /// runtimes send a wrapped size (F-40). [`RespondError::Misuse`] if the exchange did not ask for this.
-    pub fn respond<T: Encode + ?Sized>(&mut self, payload: &T, buffer: &mut [u8]) -> Result<(), RespondError> {
+    /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes
+    /// is refused here, where released runtimes send a wrapped size (F-40).
+    /// [`RespondError::Misuse`] if the exchange did not ask for this.
+    pub fn respond<T: Encode + ?Sized>(
+        &mut self,
+        payload: &T,
+        buffer: &mut [u8],
+    ) -> Result<(), RespondError> {
         let State::Respond = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::OK, payload, buffer)?;
         let next = match self.continuation {
@@ -246,7 +267,9 @@ impl Server {
                     left => Next::Continue(Some(left)),
                 }
             }
-            Continuation::Close | Continuation::BySessionType => Next::Close(ServerOutcome::Answered),
+            Continuation::Close | Continuation::BySessionType => {
+                Next::Close(ServerOutcome::Answered)
+            }
         };
         self.state = State::Send(Outgoing::new(clamp(len)), next);
         Ok(())
@@ -255,8 +278,8 @@ impl Server {
     /// Writes an error over the request, to be sent.
     ///
     /// # Errors
-    /// As [`respond`](Self::respond). Allowed in [`Respond`](ServerAction::Respond), in [`Refuse`](ServerAction::Refuse), and with
-    /// a buffer that is too small.
+    /// As [`respond`](Self::respond). Allowed in [`Respond`](ServerAction::Respond), in
+    /// [`Refuse`](ServerAction::Refuse), and with a buffer that is too small.
     pub fn refuse(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         self.refuse_with(&ErrorReply::new(hresult), buffer)
     }
@@ -265,12 +288,19 @@ impl Server {
     ///
     /// # Errors
     /// As [`refuse`](Self::refuse).
-    pub fn refuse_with(&mut self, error: &ErrorReply<'_>, buffer: &mut [u8]) -> Result<(), RespondError> {
+    pub fn refuse_with(
+        &mut self,
+        error: &ErrorReply<'_>,
+        buffer: &mut [u8],
+    ) -> Result<(), RespondError> {
         let (State::Respond | State::Refuse(_) | State::TooSmall(..)) = self.state else {
             return Err(MisuseError::NotAsked.into());
         };
         let len = message::encode(Command::ERROR, error, buffer)?;
-        self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::Refused(error.hresult)));
+        self.state = State::Send(
+            Outgoing::new(clamp(len)),
+            Next::Close(ServerOutcome::Refused(error.hresult)),
+        );
         Ok(())
     }
 
@@ -280,7 +310,9 @@ impl Server {
     /// [`MisuseError`] if the exchange did not ask for this.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
-        let State::Send(outgoing, next) = &mut self.state else { return Err(MisuseError::NotAsked) };
+        let State::Send(outgoing, next) = &mut self.state else {
+            return Err(MisuseError::NotAsked);
+        };
         if outgoing.sent(n)? {
             self.state = match *next {
                 Next::Continue(left) => State::Continue(left),
@@ -296,15 +328,19 @@ impl Server {
     /// # Errors
     /// [`MisuseError`] if there was nothing to send.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
-        let (State::Send(..) | State::Continue(_)) = self.state else { return Err(MisuseError::NotAsked) };
+        let (State::Send(..) | State::Continue(_)) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
         self.state = State::Close(ServerOutcome::Gone { end: End::Reset });
         Ok(())
     }
 
-    /// The next `n` bytes after the reply are at the front of the buffer, to be sent; 0 changes nothing.
+    /// The next `n` bytes after the reply are at the front of the buffer, to be sent; 0 changes
+    /// nothing.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or with more bytes than the reply announced.
+    /// [`MisuseError`] if the exchange did not ask for this, or with more bytes than the reply
+    /// announced.
     pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Continue(left) = self.state else { return Err(MisuseError::NotAsked) };
         if buffer.len() < n {
@@ -328,41 +364,49 @@ impl Server {
     /// The stream has ended, or the `user_events` session was stopped.
     ///
     /// # Errors
-    /// [`MisuseError`] unless a session has the connection. An environment block ends with its last byte, or with
-    /// [`break_off`](Self::break_off).
+    /// [`MisuseError`] unless a session has the connection. An environment block ends with its last
+    /// byte, or with [`break_off`](Self::break_off).
     pub fn continuation_ended(&mut self) -> Result<(), MisuseError> {
-        let (State::Continue(None) | State::Hold) = self.state else { return Err(MisuseError::NotAsked) };
+        let (State::Continue(None) | State::Hold) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
         self.state = State::Close(ServerOutcome::Answered);
         Ok(())
     }
 
-    /// Interrupts the environment block, and writes an error at the front of the buffer, to be sent instead (F-43).
+    /// Interrupts the environment block, and writes an error at the front of the buffer, to be sent
+    /// instead (F-43).
     ///
     /// # Errors
     /// As [`refuse`](Self::refuse), if no block is being sent.
     pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         let State::Continue(Some(_)) = self.state else { return Err(MisuseError::NotAsked.into()) };
         let len = message::encode(Command::ERROR, &ErrorReply::new(hresult), buffer)?;
-        self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::BrokenOff(hresult)));
+        self.state =
+            State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::BrokenOff(hresult)));
         Ok(())
     }
 
     /// The connection ended, or the caller's time limit expired.
     ///
-    /// A client that sends no more may still read: in the runtimes' order of checks, a truncated message, even of 0 bytes, is
-    /// answered (F-69).
+    /// A client that sends no more may still read: in the runtimes' order of checks, a truncated
+    /// message, even of 0 bytes, is answered (F-69).
     ///
     /// # Errors
-    /// [`MisuseError`] if nothing is expected from the client. While something is to be sent, only a timeout is possible.
+    /// [`MisuseError`] if nothing is expected from the client. While something is to be sent, only
+    /// a timeout is possible.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
-            (State::Receive(incoming), End::Closed) if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped => {
+            (State::Receive(incoming), End::Closed)
+                if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped =>
+            {
                 State::Refuse(RefusalReason::EndOfInput { received: incoming.have() })
             }
             (State::ReceiveFd(_), End::Closed) => State::Refuse(RefusalReason::NoDescriptor),
             (State::Hold, End::Closed | End::Reset) => State::Close(ServerOutcome::Answered),
-            (State::Receive(_) | State::ReceiveFd(_), _) | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
+            (State::Receive(_) | State::ReceiveFd(_), _)
+            | (State::Send(..) | State::Continue(_), End::TimedOut) => gone,
             _ => return Err(MisuseError::NotAsked),
         };
         Ok(())

@@ -20,12 +20,12 @@ use super::KnownCommands;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CheckOrder {
-    /// As runtimes do (F-69): 20 bytes, `size`, all of the payload, magic, command, payload. The end of the input inside the
-    /// message, even before its first byte, is answered.
+    /// As runtimes do (F-69): 20 bytes, `size`, all of the payload, magic, command, payload. The
+    /// end of the input inside the message, even before its first byte, is answered.
     #[default]
     AsShipped,
-    /// Each error is answered as soon as it is certain: magic at its first wrong byte, `size`, command, and then the payload. A
-    /// connection without any bytes is closed silently.
+    /// Each error is answered as soon as it is certain: magic at its first wrong byte, `size`,
+    /// command, and then the payload. A connection without any bytes is closed silently.
     Strict,
 }
 
@@ -48,13 +48,15 @@ pub struct ServerOptions {
     pub order: CheckOrder,
     /// Which commands the server knows; it answers the others with `UNKNOWN_COMMAND`.
     pub commands: KnownCommands,
-    /// The most providers in a session. Runtimes accept 1,000 (F-16); a higher value has no effect.
+    /// The most providers in a session. Runtimes accept 1,000 (F-16); a higher value has no
+    /// effect.
     pub max_providers: u32,
 }
 
 impl ServerOptions {
     /// As runtimes: their order of checks, all commands, 1,000 providers.
-    pub const DEFAULT: Self = Self { order: CheckOrder::AsShipped, commands: KnownCommands::All, max_providers: 1000 };
+    pub const DEFAULT: Self =
+        Self { order: CheckOrder::AsShipped, commands: KnownCommands::All, max_providers: 1000 };
 }
 
 impl Default for ServerOptions {

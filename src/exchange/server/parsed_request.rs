@@ -3,7 +3,8 @@
 use crate::message::AnyRequest;
 use crate::wire::{DecodeError, LimitError};
 
-/// A request, or the reason for refusing it: the result of [`Server::request`](super::Server::request).
+/// A request, or the reason for refusing it: the result of
+/// [`Server::request`](super::Server::request).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction};

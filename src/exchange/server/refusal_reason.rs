@@ -62,7 +62,9 @@ impl RefusalReason {
     /// The answer of a runtime.
     pub fn hresult(self) -> HResult {
         match self {
-            Self::EndOfInput { .. } | Self::TooManyProviders { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
+            Self::EndOfInput { .. } | Self::TooManyProviders { .. } | Self::NoDescriptor => {
+                HResult::BAD_ENCODING
+            }
             Self::Malformed { kind, .. } => kind.hresult(),
             Self::UnknownCommand { .. } => HResult::UNKNOWN_COMMAND,
             Self::OverLimit { kind, .. } => kind.hresult(),
@@ -73,11 +75,15 @@ impl RefusalReason {
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EndOfInput { received } => write!(f, "the connection ended after {received} bytes of the request"),
+            Self::EndOfInput { received } => {
+                write!(f, "the connection ended after {received} bytes of the request")
+            }
             Self::Malformed { kind, offset } => write!(f, "at byte {offset}: {kind}"),
             Self::UnknownCommand { command } => write!(f, "unknown command {command}"),
             Self::OverLimit { kind, offset } => write!(f, "at byte {offset}: {kind}"),
-            Self::TooManyProviders { limit, found } => write!(f, "{found} providers exceed the limit of {limit}"),
+            Self::TooManyProviders { limit, found } => {
+                write!(f, "{found} providers exceed the limit of {limit}")
+            }
             Self::NoDescriptor => f.write_str("no file descriptor was passed"),
         }
     }

@@ -16,20 +16,25 @@ use super::SessionOutcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum SessionAction {
-    /// Read the stream: [`received`](super::Session::received), and at its end [`ended`](super::Session::ended). To end the session
-    /// early, stop it: [`stopping`](super::Session::stopping).
+    /// Read the stream: [`received`](super::Session::received), and at its end
+    /// [`ended`](super::Session::ended). To end the session early, stop it:
+    /// [`stopping`](super::Session::stopping).
     Read,
-    /// Continue to read the stream *while* the stop's connection waits for its reply. A runtime does not answer before the stream
-    /// has been read, so doing one after the other blocks forever (F-75).
+    /// Continue to read the stream *while* the stop's connection waits for its reply. A runtime
+    /// does not answer before the stream has been read, so doing one after the other blocks
+    /// forever (F-75).
     ReadAndAwaitStop,
-    /// Keep the connection of a `user_events` session open, and watch for its end: it carries no data, and the session ends with it
-    /// (F-23). To end the session, close it ([`hung_up`](super::Session::hung_up)) or stop the session.
+    /// Keep the connection of a `user_events` session open, and watch for its end: it carries no
+    /// data, and the session ends with it (F-23). To end the session, close it
+    /// ([`hung_up`](super::Session::hung_up)) or stop the session.
     Hold,
     /// The same while waiting for the stop's reply.
     HoldAndAwaitStop,
-    /// The session's connection has ended; the stop's reply, or the end of its connection, is pending.
+    /// The session's connection has ended; the stop's reply, or the end of its connection, is
+    /// pending.
     AwaitStop,
-    /// The stream exceeds the caller's limit: close the session's connection, then [`hung_up`](super::Session::hung_up).
+    /// The stream exceeds the caller's limit: close the session's connection, then
+    /// [`hung_up`](super::Session::hung_up).
     HangUp,
     /// Nothing more is asked for.
     Finished(SessionOutcome),

@@ -12,13 +12,16 @@ use super::{End, MisuseError, Outcome};
 use crate::continuation::OpaqueStream;
 use crate::message::{Message, Reply, eventpipe::StopTracing};
 
-/// A session from the reply that started it: the stream on one connection, and `StopTracing` on another.
+/// A session from the reply that started it: the stream on one connection, and `StopTracing` on
+/// another.
 ///
-/// `StopTracing` on the connection of the stream is ignored, and so is closing that connection's sending half (F-76): a session
-/// ends with a `StopTracing` on a second connection, or with its connection. The stop's reply and the end of the stream arrive in
-/// either order, with the same outcome.
+/// `StopTracing` on the connection of the stream is ignored, and so is closing that connection's
+/// sending half (F-76): a session ends with a `StopTracing` on a second connection, or with its
+/// connection. The stop's reply and the end of the stream arrive in either order, with the same
+/// outcome.
 ///
-/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How long to wait for its reply:
+/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How
+/// long to wait for its reply:
 /// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
 ///
 /// ```
@@ -61,8 +64,9 @@ enum Connection {
 }
 
 impl Session {
-    /// A session that streams over its connection; the caller accepts `limit` bytes. Without the id, which the generic OK lacks
-    /// ([`AfterReply::Stream`](super::AfterReply::Stream)), it cannot be stopped, only closed.
+    /// A session that streams over its connection; the caller accepts `limit` bytes. Without the
+    /// id, which the generic OK lacks ([`AfterReply::Stream`](super::AfterReply::Stream)), it
+    /// cannot be stopped, only closed.
     pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
         Self {
             id: session_id,
@@ -73,7 +77,8 @@ impl Session {
         }
     }
 
-    /// A session that writes `user_events`. Its connection carries no data; the session ends with it (F-23).
+    /// A session that writes `user_events`. Its connection carries no data; the session ends with
+    /// it (F-23).
     pub const fn user_events(session_id: Option<u64>) -> Self {
         Self { streams: false, ..Self::streaming(session_id, 0) }
     }
@@ -87,16 +92,21 @@ impl Session {
             (Connection::Open, _, false) => SessionAction::Hold,
             (Connection::OverLimit, _, _) => SessionAction::HangUp,
             (Connection::Over(_), StopOutcome::Awaited, _) => SessionAction::AwaitStop,
-            (Connection::Over(end), stop, streamed) => {
-                SessionAction::Finished(SessionOutcome { streamed, bytes: self.stream.passed(), end, stop })
-            }
+            (Connection::Over(end), stop, streamed) => SessionAction::Finished(SessionOutcome {
+                streamed,
+                bytes: self.stream.passed(),
+                end,
+                stop,
+            }),
         }
     }
 
-    /// These bytes arrived on the session's connection. Returns those within the limit, and those beyond it, which are not counted.
+    /// These bytes arrived on the session's connection. Returns those within the limit, and those
+    /// beyond it, which are not counted.
     ///
     /// # Errors
-    /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an [end](Self::ended).
+    /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an
+    /// [end](Self::ended).
     pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
@@ -119,8 +129,8 @@ impl Session {
         self.end(SessionEnd::Ended(end))
     }
 
-    /// The caller has closed the session's connection, on request or on its own initiative. That ends a `user_events` session
-    /// (F-23); a stream closed before its end is incomplete.
+    /// The caller has closed the session's connection, on request or on its own initiative. That
+    /// ends a `user_events` session (F-23); a stream closed before its end is incomplete.
     ///
     /// # Errors
     /// [`MisuseError`] if it had ended before.
@@ -152,15 +162,20 @@ impl Session {
         self.id.map(|session_id| StopTracing { session_id })
     }
 
-    /// The caller begins to stop the session. Call this before the request's first byte is sent, because the end of the stream may
-    /// arrive before a later call. A failed stop may be repeated.
+    /// The caller begins to stop the session. Call this before the request's first byte is sent,
+    /// because the end of the stream may arrive before a later call. A failed stop may be
+    /// repeated.
     ///
     /// # Errors
-    /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is pending or was answered with OK.
+    /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
+    /// pending or was answered with OK.
     pub fn stopping(&mut self) -> Result<(), MisuseError> {
         let repeatable = matches!(
             self.stop,
-            StopOutcome::NotSent | StopOutcome::Refused(_) | StopOutcome::Malformed | StopOutcome::Unanswered(_)
+            StopOutcome::NotSent
+                | StopOutcome::Refused(_)
+                | StopOutcome::Malformed
+                | StopOutcome::Unanswered(_)
         );
         if self.connection != Connection::Open || self.id.is_none() || !repeatable {
             return Err(MisuseError::NotAsked);
@@ -172,8 +187,8 @@ impl Session {
     /// The stop's [`Client`](super::Client) has this outcome, with the reply in `buffer`.
     ///
     /// # Errors
-    /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the outcome is that it should be
-    /// larger: the client can still continue.
+    /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the
+    /// outcome is that it should be larger: the client can still continue.
     pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);
@@ -184,7 +199,9 @@ impl Session {
                 self.judge(buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?)
             }
             Outcome::Error { hresult, .. } => StopOutcome::Refused(hresult),
-            Outcome::BufferTooSmall { size } => return Err(MisuseError::BufferTooShort { needed: size.into() }),
+            Outcome::BufferTooSmall { size } => {
+                return Err(MisuseError::BufferTooShort { needed: size.into() });
+            }
             Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => StopOutcome::Unanswered(end),
             Outcome::Malformed { .. } => StopOutcome::Malformed,
         };
@@ -247,12 +264,24 @@ mod tests {
             (ok(28), OK_42, StopOutcome::Answered),
             (ok(28), OK_43, StopOutcome::OtherId(43)),
             (ok(20), OK, StopOutcome::AnsweredWithoutId),
-            (Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING }, &[], StopOutcome::Refused(HResult::BAD_ENCODING)),
-            (Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 }, &[], StopOutcome::Malformed),
+            (
+                Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING },
+                &[],
+                StopOutcome::Refused(HResult::BAD_ENCODING)
+            ),
+            (
+                Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 },
+                &[],
+                StopOutcome::Malformed
+            ),
             (ok(27), b"DOTNET_IPC_V1\0\x1b\0\xff\0\0\0\x2a\0\0\0\0\0\0", StopOutcome::Malformed),
         ];
         for end in ENDS {
-            stops.push((Outcome::NoReply { end, request_sent: true }, &[], StopOutcome::Unanswered(end)));
+            stops.push((
+                Outcome::NoReply { end, request_sent: true },
+                &[],
+                StopOutcome::Unanswered(end),
+            ));
             stops.push((Outcome::Cut { received: 3, end }, &[], StopOutcome::Unanswered(end)));
         }
         stops
@@ -283,9 +312,11 @@ mod tests {
                 assert_eq!(stop_first.action(), SessionAction::Read);
                 stop_first.ended(end).unwrap();
 
-                let expected = SessionOutcome { streamed: true, bytes: 5, end: SessionEnd::Ended(end), stop };
+                let expected =
+                    SessionOutcome { streamed: true, bytes: 5, end: SessionEnd::Ended(end), stop };
                 assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
-                let whole = end == End::Closed && matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
+                let whole = end == End::Closed
+                    && matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
                 assert_eq!(
                     expected.stream_end(),
                     Some(if whole { StreamEnd::Complete } else { StreamEnd::Incomplete }),
@@ -301,7 +332,12 @@ mod tests {
             let mut session = Session::streaming(Some(42), 100);
             session.ended(end).unwrap();
             let before = session.clone();
-            let expected = SessionOutcome { streamed: true, bytes: 0, end: SessionEnd::Ended(end), stop: StopOutcome::NotSent };
+            let expected = SessionOutcome {
+                streamed: true,
+                bytes: 0,
+                end: SessionEnd::Ended(end),
+                stop: StopOutcome::NotSent,
+            };
             assert_eq!(outcome(&session), expected);
             assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
             // The runtime would answer OK to an id that it no longer knows (F-31).
@@ -318,8 +354,15 @@ mod tests {
             session.stopping().unwrap();
             assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
             session.stop_finished(reply, buffer).unwrap();
-            let done = matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_));
-            assert_eq!(session.stopping(), if done { Err(MisuseError::NotAsked) } else { Ok(()) }, "{stop:?}");
+            let done = matches!(
+                stop,
+                StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_)
+            );
+            assert_eq!(
+                session.stopping(),
+                if done { Err(MisuseError::NotAsked) } else { Ok(()) },
+                "{stop:?}"
+            );
         }
         let mut session = Session::streaming(Some(42), 100);
         session.stopping().unwrap();
@@ -327,7 +370,10 @@ mod tests {
         assert_eq!(session.stop(), StopOutcome::Unanswered(End::TimedOut));
         session.stopping().unwrap();
         session.stop_not_sent().unwrap();
-        assert_eq!((session.stop(), session.stop_not_sent()), (StopOutcome::NotSent, Err(MisuseError::NotAsked)));
+        assert_eq!(
+            (session.stop(), session.stop_not_sent()),
+            (StopOutcome::NotSent, Err(MisuseError::NotAsked))
+        );
         session.stopping().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
         session.stopping().unwrap();
@@ -349,7 +395,10 @@ mod tests {
                 assert_eq!(session.received(b"fg"), Ok((&b""[..], &b"fg"[..])));
                 assert_eq!(session.action(), SessionAction::HangUp);
                 let before = session.clone();
-                assert_eq!((session.received(b"h"), session.stopping()), (Err(MisuseError::NotAsked), Err(MisuseError::NotAsked)));
+                assert_eq!(
+                    (session.received(b"h"), session.stopping()),
+                    (Err(MisuseError::NotAsked), Err(MisuseError::NotAsked))
+                );
                 assert_eq!(session, before);
                 if peer_closes {
                     session.ended(End::Closed).unwrap();
@@ -393,14 +442,21 @@ mod tests {
         let mut over = open.clone();
         over.hung_up().unwrap();
         let unnamed = Session::streaming(None, 5);
-        assert_eq!((unnamed.stop_request(), open.stop_request()), (None, Some(StopTracing { session_id: 42 })));
+        assert_eq!(
+            (unnamed.stop_request(), open.stop_request()),
+            (None, Some(StopTracing { session_id: 42 }))
+        );
         let cases: [(&Session, Call, MisuseError); 10] = [
             (&open, |session| session.received(b"").map(|_| ()), MisuseError::NoBytes),
             (&open, |session| session.stop_finished(ok(28), OK_42), MisuseError::NotAsked),
             (&open, |session| session.stop_failed(End::Closed), MisuseError::NotAsked),
             (&unnamed, Session::stopping, MisuseError::NotAsked),
             (&awaited, Session::stopping, MisuseError::NotAsked),
-            (&awaited, |session| session.stop_finished(ok(28), &OK_42[..27]), MisuseError::BufferTooShort { needed: 28 }),
+            (
+                &awaited,
+                |session| session.stop_finished(ok(28), &OK_42[..27]),
+                MisuseError::BufferTooShort { needed: 28 },
+            ),
             (
                 &awaited,
                 |session| session.stop_finished(Outcome::BufferTooSmall { size: 99 }, &[]),

@@ -25,7 +25,8 @@ pub enum SessionEnd {
     Ended(End),
     /// The caller closed it.
     HungUp,
-    /// The caller closed it because it exceeded the limit; for a `user_events` session, because any byte arrived.
+    /// The caller closed it because it exceeded the limit; for a `user_events` session, because any
+    /// byte arrived.
     LimitReached,
 }
 
@@ -45,7 +46,8 @@ pub enum SessionEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopOutcome {
-    /// It was not sent while the session's connection was open. Later it means nothing: unknown ids are answered with OK (F-31).
+    /// It was not sent while the session's connection was open. Later it means nothing: unknown ids
+    /// are answered with OK (F-31).
     NotSent,
     /// It is pending.
     Awaited,
@@ -59,8 +61,8 @@ pub enum StopOutcome {
     Refused(HResult),
     /// The message received is not a reply.
     Malformed,
-    /// The stop had no connection, or its connection ended without a reply. After a timeout it may still be answered, if the stream
-    /// is read.
+    /// The stop had no connection, or its connection ended without a reply. After a timeout it may
+    /// still be answered, if the stream is read.
     Unanswered(End),
 }
 
@@ -92,11 +94,16 @@ pub struct SessionOutcome {
 impl SessionOutcome {
     /// Whether the stream is complete; `None` if the session wrote `user_events`.
     ///
-    /// [`Complete`](StreamEnd::Complete) requires that the runtime answered the stop with OK, which it does once the rundown is
-    /// written (F-76), and that the stream was then closed, not cut off, given up, or longer than the limit.
+    /// [`Complete`](StreamEnd::Complete) requires that the runtime answered the stop with OK, which
+    /// it does once the rundown is written (F-76), and that the stream was then closed, not cut
+    /// off, given up, or longer than the limit.
     pub fn stream_end(&self) -> Option<StreamEnd> {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);
-        self.streamed.then_some(if is_complete { StreamEnd::Complete } else { StreamEnd::Incomplete })
+        self.streamed.then_some(if is_complete {
+            StreamEnd::Complete
+        } else {
+            StreamEnd::Incomplete
+        })
     }
 }

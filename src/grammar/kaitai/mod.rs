@@ -1,4 +1,5 @@
-//! The grammar for Kaitai Struct: the types of its messages and fields, in a page with those of the kinds (`dotnet_ipc.ksy.jinja`).
+//! The grammar for Kaitai Struct: the types of its messages and fields, in a page with those of the
+//! kinds (`dotnet_ipc.ksy.jinja`).
 
 mod page;
 
@@ -15,7 +16,9 @@ use super::model::{Command, Field, Frame, Limit, Measure, Model};
 use super::names::{own_name, snake_of};
 use super::template::filled;
 use super::{GrammarError, bytes_of, error};
-use page::{Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row};
+use page::{
+    Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row,
+};
 
 const TEMPLATE: &str = include_str!("../dotnet_ipc.ksy.jinja");
 
@@ -25,7 +28,10 @@ pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
     let (mut payloads, mut requests) = (Vec::new(), Vec::new());
     for command in &model.commands {
         let name = format!("{}_request", snake_of(own_name(&command.name)));
-        requests.push(Case { is: command.code.clone(), type_name: types.payload(&name, command, &mut payloads)? });
+        requests.push(Case {
+            is: command.code.clone(),
+            type_name: types.payload(&name, command, &mut payloads)?,
+        });
     }
     let mut drafts = Vec::new();
     for draft in &model.legacy.commands {
@@ -40,12 +46,23 @@ pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
     for command in &model.commands {
         replies.push(Case { is: command.code.clone(), type_name: snake_of(&command.reply) });
     }
-    let mut reply_codes: Vec<&str> =
-        model.replies.iter().map(|reply| reply.code.as_str()).chain([model.error.code.as_str()]).collect();
+    let mut reply_codes: Vec<&str> = model
+        .replies
+        .iter()
+        .map(|reply| reply.code.as_str())
+        .chain([model.error.code.as_str()])
+        .collect();
     reply_codes.dedup();
     let environment = &model.continuations.environment;
-    let after = model.replies.iter().find(|reply| reply.fields.iter().any(|field| field.name == environment.size));
-    let structs = model.structs.iter().map(|of| types.object(&of.name, &of.fields, &of.limits)).collect::<Result<Vec<_>, _>>()?;
+    let after = model
+        .replies
+        .iter()
+        .find(|reply| reply.fields.iter().any(|field| field.name == environment.size));
+    let structs = model
+        .structs
+        .iter()
+        .map(|of| types.object(&of.name, &of.fields, &of.limits))
+        .collect::<Result<Vec<_>, _>>()?;
     let page = Page {
         protocol: &model.protocol,
         header: types.frame(&model.header)?,
@@ -56,7 +73,12 @@ pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
         payloads,
         reply_payloads,
         reply_codes,
-        error: model.error.fields.iter().map(|field| types.row(field)).collect::<Result<Vec<_>, _>>()?,
+        error: model
+            .error
+            .fields
+            .iter()
+            .map(|field| types.row(field))
+            .collect::<Result<Vec<_>, _>>()?,
         error_code: &model.error.code,
         structs,
         arrays: types.arrays()?,
@@ -83,7 +105,12 @@ struct Types<'m> {
 
 impl Types<'_> {
     /// The type of a request's payload, added to `objects` with its parts.
-    fn payload(&self, name: &str, command: &Command, objects: &mut Vec<Object>) -> Result<String, GrammarError> {
+    fn payload(
+        &self,
+        name: &str,
+        command: &Command,
+        objects: &mut Vec<Object>,
+    ) -> Result<String, GrammarError> {
         if command.fields.is_empty() {
             return Ok("no_fields".to_owned());
         }
@@ -93,7 +120,8 @@ impl Types<'_> {
             return Ok(name.to_owned());
         };
         // A selector has a type for each number.
-        let (front, branches) = command.fields.split_at_checked(at.saturating_add(1)).unwrap_or_default();
+        let (front, branches) =
+            command.fields.split_at_checked(at.saturating_add(1)).unwrap_or_default();
         let mut object = Object { doc: since, ..self.object(name, front, &[])? };
         let Some(selector) = front.last() else { return Err(error(format!("{name}: no field"))) };
         let (id, mut cases) = (snake_of(&selector.name), Vec::new());
@@ -104,7 +132,10 @@ impl Types<'_> {
             for field in branches {
                 match &field.when {
                     Some(when) if when.field.as_ref() != Some(&selector.name) => {
-                        return Err(error(format!("{}: this condition is not supported here", field.name)));
+                        return Err(error(format!(
+                            "{}: this condition is not supported here",
+                            field.name
+                        )));
                     }
                     Some(when) if when.is != Some(*number) => {}
                     _ => fields.push(Field { when: None, ..field.clone() }),
@@ -119,10 +150,17 @@ impl Types<'_> {
         Ok(name.to_owned())
     }
 
-    fn object(&self, name: &str, fields: &[Field], limits: &[Limit]) -> Result<Object, GrammarError> {
+    fn object(
+        &self,
+        name: &str,
+        fields: &[Field],
+        limits: &[Limit],
+    ) -> Result<Object, GrammarError> {
         let rows = fields.iter().map(|field| self.row(field)).collect::<Result<Vec<_>, _>>()?;
         let mut faults = Vec::<FaultRow>::new();
-        let of_fields = fields.iter().flat_map(|field| field.limits.iter().map(move |limit| (limit, Some(field))));
+        let of_fields = fields
+            .iter()
+            .flat_map(|field| field.limits.iter().map(move |limit| (limit, Some(field))));
         for (limit, field) in limits.iter().map(|limit| (limit, None)).chain(of_fields) {
             let Some(measure) = measure(limit, field) else { continue };
             let expression = refused(limit, &measure)?;
@@ -136,7 +174,12 @@ impl Types<'_> {
 
     fn row(&self, field: &Field) -> Result<Row, GrammarError> {
         let id = snake_of(&field.name);
-        let mut row = Row { id: id.clone(), original: Some(field.name.clone()), doc: doc(field), ..Row::default() };
+        let mut row = Row {
+            id: id.clone(),
+            original: Some(field.name.clone()),
+            doc: doc(field),
+            ..Row::default()
+        };
         match (field.type_name.as_str(), &field.items) {
             ("array", Some(items)) => row.type_name = Some(format!("{items}_array")),
             ("rest", _) => {
@@ -156,8 +199,10 @@ impl Types<'_> {
             let Some(answers) = &when.answers else {
                 return Err(error(format!("{}: this condition is not supported here", field.name)));
             };
-            let codes = self.model.commands.iter().filter(|command| answers.contains(&command.name));
-            let codes: Vec<String> = codes.map(|command| format!("answers == {}", command.code)).collect();
+            let codes =
+                self.model.commands.iter().filter(|command| answers.contains(&command.name));
+            let codes: Vec<String> =
+                codes.map(|command| format!("answers == {}", command.code)).collect();
             let left = if when.bytes_left { " and not _io.eof" } else { "" };
             row.condition = Some(format!("({}){left}", codes.join(" or ")));
         }
@@ -170,7 +215,9 @@ impl Types<'_> {
         let of_struct = self.model.structs.iter().any(|of| of.name == name);
         Ok(match (name, kind.and_then(|kind| kind.bytes)) {
             ("ulong", Some(bytes)) => (Some(name.to_owned()), Some(bytes)),
-            ("byte" | "ushort" | "wchar" | "uint", Some(bytes)) => (Some(format!("u{bytes}")), None),
+            ("byte" | "ushort" | "wchar" | "uint", Some(bytes)) => {
+                (Some(format!("u{bytes}")), None)
+            }
             ("hresult" | "guid", _) => (Some(name.to_owned()), None),
             // Languages have their own type of that name.
             ("bool", _) => (Some("flag".to_owned()), None),
@@ -183,7 +230,10 @@ impl Types<'_> {
 
     /// The type of a number.
     fn plain(&self, name: &str) -> Result<String, GrammarError> {
-        self.sized(name)?.0.filter(|spelled| spelled.starts_with('u')).ok_or_else(|| error(format!("{name} is not a number")))
+        self.sized(name)?
+            .0
+            .filter(|spelled| spelled.starts_with('u'))
+            .ok_or_else(|| error(format!("{name} is not a number")))
     }
 
     fn counted(&self, name: &str) -> Result<Counted, GrammarError> {
@@ -198,7 +248,8 @@ impl Types<'_> {
     fn arrays(&self) -> Result<Vec<Array>, GrammarError> {
         let fields = self.model.structs.iter().flat_map(|of| &of.fields);
         let fields = fields.chain(self.model.commands.iter().flat_map(|command| &command.fields));
-        let fields = fields.chain(self.model.legacy.commands.iter().flat_map(|command| &command.fields));
+        let fields =
+            fields.chain(self.model.legacy.commands.iter().flat_map(|command| &command.fields));
         let mut arrays = Vec::<Array>::new();
         for items in fields.filter_map(|field| field.items.as_ref()) {
             let name = format!("{items}_array");
@@ -209,15 +260,24 @@ impl Types<'_> {
             let kind = self.model.kinds.iter().find(|kind| kind.name == *items);
             let of_struct = self.model.structs.iter().find(|of| of.name == *items);
             let least = kind.map_or(of_struct.map(|of| of.least), |kind| kind.bytes);
-            let least = least.filter(|least| *least > 0).ok_or_else(|| error(format!("an array of {items}")))?;
+            let least = least
+                .filter(|least| *least > 0)
+                .ok_or_else(|| error(format!("an array of {items}")))?;
             let count = self.counted("array")?.count;
-            arrays.push(Array { name, count, least, type_name: type_name.unwrap_or_default(), size });
+            arrays.push(Array {
+                name,
+                count,
+                least,
+                type_name: type_name.unwrap_or_default(),
+                size,
+            });
         }
         Ok(arrays)
     }
 
     fn frame(&self, frame: &Frame) -> Result<Fixed, GrammarError> {
-        let fields = frame.fields.iter().map(|field| self.row(field)).collect::<Result<Vec<_>, _>>()?;
+        let fields =
+            frame.fields.iter().map(|field| self.row(field)).collect::<Result<Vec<_>, _>>()?;
         Ok(Fixed { bytes: frame.bytes, magic: bytes_of(&frame.magic)?, fields })
     }
 }
@@ -232,7 +292,8 @@ fn doc(field: &Field) -> Option<String> {
     let mut parts = vec![];
     parts.extend(field.unit.as_ref().map(|unit| format!("in {unit}")));
     if field.bits {
-        let bits: Vec<String> = field.names.iter().map(|(bit, name)| format!("{bit} {name}")).collect();
+        let bits: Vec<String> =
+            field.names.iter().map(|(bit, name)| format!("{bit} {name}")).collect();
         parts.push(format!("bits: {}", bits.join(", ")));
     }
     parts.extend(field.absent.as_ref().map(|text| format!("absent: {text}")));
@@ -250,7 +311,8 @@ fn measure(limit: &Limit, field: Option<&Field>) -> Option<String> {
         Measure::UnitsBeforeNul => format!("{id}.units_before_nul"),
         Measure::Utf8BeforeNul => format!("{id}.utf8_before_nul"),
         Measure::CountOfAll => {
-            let counts: Vec<String> = limit.fields.iter().map(|field| format!("{}.count", snake_of(field))).collect();
+            let counts: Vec<String> =
+                limit.fields.iter().map(|field| format!("{}.count", snake_of(field))).collect();
             format!("({})", counts.join(" + "))
         }
         Measure::Distinct => return None,
@@ -276,8 +338,16 @@ fn refused(limit: &Limit, measure: &str) -> Result<String, GrammarError> {
 
 /// The names of numbers, by field; commands and HRESULTs.
 fn enums(model: &Model) -> Result<Vec<Enumeration>, GrammarError> {
-    let value = |number: &str, name: &str| EnumValue { number: number.to_owned(), id: snake_of(name), original: quoted(name) };
-    let mut commands: Vec<EnumValue> = model.commands.iter().map(|command| value(&command.code, own_name(&command.name))).collect();
+    let value = |number: &str, name: &str| EnumValue {
+        number: number.to_owned(),
+        id: snake_of(name),
+        original: quoted(name),
+    };
+    let mut commands: Vec<EnumValue> = model
+        .commands
+        .iter()
+        .map(|command| value(&command.code, own_name(&command.name)))
+        .collect();
     let ok = model.replies.first().ok_or_else(|| error("there are no replies"))?;
     commands.extend([value(&ok.code, "OK"), value(&model.error.code, "Error")]);
     let hresults = model.hresults.iter().map(|row| value(&row.code, &row.name)).collect();
@@ -285,12 +355,19 @@ fn enums(model: &Model) -> Result<Vec<Enumeration>, GrammarError> {
         Enumeration { name: "command".to_owned(), values: commands },
         Enumeration { name: "hresult_code".to_owned(), values: hresults },
     ];
-    let fields = model.structs.iter().flat_map(|of| &of.fields).chain(model.commands.iter().flat_map(|command| &command.fields));
+    let fields = model
+        .structs
+        .iter()
+        .flat_map(|of| &of.fields)
+        .chain(model.commands.iter().flat_map(|command| &command.fields));
     for field in fields.filter(|field| is_enum(field)) {
-        let values = field.names.iter().map(|(number, name)| value(&number.to_string(), name)).collect();
+        let values =
+            field.names.iter().map(|(number, name)| value(&number.to_string(), name)).collect();
         let one = Enumeration { name: snake_of(&field.name), values };
         match enums.iter().find(|known| known.name == one.name) {
-            Some(known) if *known != one => return Err(error(format!("{} has two sets of names", field.name))),
+            Some(known) if *known != one => {
+                return Err(error(format!("{} has two sets of names", field.name)));
+            }
             Some(_) => {}
             None => enums.push(one),
         }

@@ -17,12 +17,15 @@ pub(super) struct Candidate {
     pub(super) owner: u32,
 }
 
-/// The sockets in `directory` named like default ports. Files, directories and symbolic links with such a name are skipped.
+/// The sockets in `directory` named like default ports. Files, directories and symbolic links with
+/// such a name are skipped.
 pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let file_name = entry?.file_name();
-        let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else { continue };
+        let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else {
+            continue;
+        };
         let path = directory.join(&file_name);
         // A socket that has disappeared is skipped.
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
@@ -41,8 +44,8 @@ pub(super) fn identity(directory: &Path) -> io::Result<(u64, u64)> {
 /// The maximum number of symbolic links that Linux follows.
 const MOST_LINKS: u32 = 40;
 
-/// `path` as seen by a process whose root is `root`, as a path without symbolic links that begins with `root`. The kernel would
-/// resolve absolute links from our root.
+/// `path` as seen by a process whose root is `root`, as a path without symbolic links that begins
+/// with `root`. The kernel would resolve absolute links from our root.
 pub(super) fn within(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut todo: VecDeque<PathBuf> = VecDeque::from([path.to_path_buf()]);
     let mut at = root.to_path_buf();

@@ -46,7 +46,8 @@ pub struct Discovery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveredEndpoint {
-    /// The process id in our pid namespace, for [`Endpoint::process`](crate::io::Endpoint::process). `None` for a socket without a
+    /// The process id in our pid namespace, for
+    /// [`Endpoint::process`](crate::io::Endpoint::process). `None` for a socket without a
     /// known process.
     pub process_id: Option<u32>,
     /// The process id in the name: from the process's own pid namespace.
@@ -85,7 +86,8 @@ pub enum EndpointState {
     Listening,
     /// No process listens. Only a clean shutdown removes a socket (F-61, F-82).
     Stale,
-    /// Another socket in the same directory, with the same process id and a newer key, has replaced it.
+    /// Another socket in the same directory, with the same process id and a newer key, has replaced
+    /// it.
     Superseded,
     /// It could not be checked.
     Unknown(io::ErrorKind),

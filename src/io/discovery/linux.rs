@@ -25,15 +25,27 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
         Err(error) => {
-            unseen.push(UnreadablePath { process_id: None, path: PathBuf::from("/proc"), why: error.kind() });
+            unseen.push(UnreadablePath {
+                process_id: None,
+                path: PathBuf::from("/proc"),
+                why: error.kind(),
+            });
             return Vec::new();
         }
     };
     let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let found: Vec<Process> = ids.filter_map(|process_id| process(process_id, unseen)).filter(|process| process.runs).collect();
-    // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are others.
+    let found: Vec<Process> = ids
+        .filter_map(|process_id| process(process_id, unseen))
+        .filter(|process| process.runs)
+        .collect();
+    // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are
+    // others.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
-        unseen.push(UnreadablePath { process_id: None, path: PathBuf::from("/proc/1"), why: error.kind() });
+        unseen.push(UnreadablePath {
+            process_id: None,
+            path: PathBuf::from("/proc/1"),
+            why: error.kind(),
+        });
     }
     found
 }
@@ -79,7 +91,8 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
 }
 
 fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -94,24 +107,29 @@ fn field<'t>(status: &'t [u8], name: &str) -> Option<&'t str> {
     core::str::from_utf8(line).ok()
 }
 
-/// The last of `NSpid`: the id in the process's own pid namespace. A kernel without namespaces has no such line.
+/// The last of `NSpid`: the id in the process's own pid namespace. A kernel without namespaces has
+/// no such line.
 fn inner_id(status: &[u8]) -> Option<u32> {
     field(status, "NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 /// The process's `TMPDIR`, made absolute; `None` if it has none.
 fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
-    let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")? else { return Ok(None) };
+    let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")?
+    else {
+        return Ok(None);
+    };
     if value.is_empty() {
         return Ok(None);
     }
     let path = PathBuf::from(OsString::from_vec(value));
-    // Relative to the current directory of the process, which may have changed since the runtime started.
+    // Relative to the current directory of the process, which may have changed since the runtime
+    // started.
     Ok(Some(if path.is_absolute() { path } else { fs::read_link(home.join("cwd"))?.join(path) }))
 }
 
-/// The value of the first entry that begins with `name`, like `getenv`. Only the value is kept, whatever the size of the
-/// environment.
+/// The value of the first entry that begins with `name`, like `getenv`. Only the value is kept,
+/// whatever the size of the environment.
 fn variable(environment: &mut impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
     loop {
         let mut entry = Vec::new();
@@ -143,15 +161,19 @@ fn is_our_root(home: &Path) -> io::Result<bool> {
 pub(super) struct Listeners(Vec<(Option<PathBuf>, BTreeSet<OsString>)>);
 
 impl Listeners {
-    /// Whether the system lists a listening socket of this name in the process's network namespace. An unlisted socket may still
-    /// listen.
+    /// Whether the system lists a listening socket of this name in the process's network namespace.
+    /// An unlisted socket may still listen.
     pub(super) fn is_listed(&mut self, process_id: u32, name: &str) -> bool {
         let home = PathBuf::from(std::format!("/proc/{process_id}"));
         let namespace = fs::read_link(home.join("ns/net")).ok();
-        if let Some((_, names)) = self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace) {
+        if let Some((_, names)) =
+            self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace)
+        {
             return names.contains(OsStr::new(name));
         }
-        let names = File::open(home.join("net/unix")).and_then(|file| listeners(BufReader::new(file))).unwrap_or_default();
+        let names = File::open(home.join("net/unix"))
+            .and_then(|file| listeners(BufReader::new(file)))
+            .unwrap_or_default();
         let listed = names.contains(OsStr::new(name));
         self.0.push((namespace, names));
         listed
@@ -164,7 +186,8 @@ fn listeners(table: impl io::BufRead) -> io::Result<BTreeSet<OsString>> {
     for line in table.split(b'\n') {
         let line = line?;
         let flags = line.split(|b| *b == b' ').filter(|field| !field.is_empty()).nth(3);
-        let flags = flags.and_then(|flags| u32::from_str_radix(core::str::from_utf8(flags).ok()?, 16).ok());
+        let flags =
+            flags.and_then(|flags| u32::from_str_radix(core::str::from_utf8(flags).ok()?, 16).ok());
         let name = line.rsplit(|b| matches!(b, b'/' | b' ')).next().unwrap_or_default();
         if flags.is_some_and(|flags| flags & ACCEPTS != 0) && name.starts_with(b"dotnet") {
             names.insert(OsStr::from_bytes(name).to_os_string());
@@ -188,7 +211,8 @@ mod tests {
     fn variable_is_read_as_getenv_does() {
         #[track_caller]
         fn tmpdir(environment: &[u8], value: Option<&[u8]>) {
-            let found = variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
+            let found =
+                variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
             assert_eq!(found.as_deref(), value);
         }
         tmpdir(b"", None);
@@ -216,6 +240,9 @@ mod tests {
             0000000000000000: 00000002 00000000 00010000 0001 01 20003 @abstract\n\
             cut";
         let names = listeners(&table[..]).unwrap();
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["dotnet-diagnostic-12-3-socket", "dotnet-diagnostic-14-3-socket"]);
+        assert_eq!(
+            names.into_iter().collect::<Vec<_>>(),
+            ["dotnet-diagnostic-12-3-socket", "dotnet-diagnostic-14-3-socket"]
+        );
     }
 }

@@ -23,12 +23,17 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     }
 }
 
-/// The key of its socket: its start time in seconds since the Unix epoch. (From the document; not run on macOS.)
+/// The key of its socket: its start time in seconds since the Unix epoch. (From the document; not
+/// run on macOS.)
 #[cfg(target_os = "macos")]
 fn start_time(process_id: u32) -> Option<u64> {
     use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
     let (mut system, pid) = (System::new(), sysinfo::Pid::from_u32(process_id));
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, ProcessRefreshKind::nothing());
+    system.refresh_processes_specifics(
+        ProcessesToUpdate::Some(&[pid]),
+        true,
+        ProcessRefreshKind::nothing(),
+    );
     system.process(pid).map(sysinfo::Process::start_time)
 }
 

@@ -1,24 +1,28 @@
 //! Find the processes that can be diagnosed, and their endpoints.
 //!
 //! # Linux
-//! A runtime creates its socket in the directory that `TMPDIR` names in *its* environment, with the process id in *its* pid
-//! namespace, seen from *its* root. So discovery reads for every process: the environment (`/proc/PID/environ`), the root
-//! (`/proc/PID/root`, if it differs from ours), the ids (`NSpid` of `/proc/PID/status`), and the start time (`/proc/PID/stat`),
-//! which is the key in the name. A socket belongs to the process with its id and key. `/proc/PID/net/unix` lists listening sockets;
-//! discovery connects to a socket that is not listed or fits no process, and closes the connection without sending.
+//! A runtime creates its socket in the directory that `TMPDIR` names in *its* environment, with the
+//! process id in *its* pid namespace, seen from *its* root. So discovery reads for every process:
+//! the environment (`/proc/PID/environ`), the root (`/proc/PID/root`, if it differs from ours), the
+//! ids (`NSpid` of `/proc/PID/status`), and the start time (`/proc/PID/stat`), which is the key in
+//! the name. A socket belongs to the process with its id and key. `/proc/PID/net/unix` lists
+//! listening sockets; discovery connects to a socket that is not listed or fits no process, and
+//! closes the connection without sending.
 //!
-//! It works without root: unreadable details of another user's process are reported as [`UnreadablePath`]. Such a process is still
-//! found if its socket is in `/tmp` or in our `TMPDIR`.
+//! It works without root: unreadable details of another user's process are reported as
+//! [`UnreadablePath`]. Such a process is still found if its socket is in `/tmp` or in our `TMPDIR`.
 //!
 //! # macOS
-//! The environment of another process is not readable: discovery looks in our own `TMPDIR`, which belongs to the user, and in
-//! `/tmp`. It does not know or search a sandboxed application's group container. The key of a process's socket is the second of its
-//! start; whatever the key, a socket belongs to a process if the kernel says that this process listens at it. That takes a
-//! connection to each socket, closed without sending. Type-checked; not run.
+//! The environment of another process is not readable: discovery looks in our own `TMPDIR`, which
+//! belongs to the user, and in `/tmp`. It does not know or search a sandboxed application's group
+//! container. The key of a process's socket is the second of its start; whatever the key, a socket
+//! belongs to a process if the kernel says that this process listens at it. That takes a connection
+//! to each socket, closed without sending. Type-checked; not run.
 //!
 //! # Windows
-//! The names of all pipes are listed. A pipe disappears with its process: none is stale. The creator of a pipe is not checked. Wine
-//! 8 does not list them, so listing was not run; there, a process's pipe is used by name.
+//! The names of all pipes are listed. A pipe disappears with its process: none is stale. The
+//! creator of a pipe is not checked. Wine 8 does not list them, so listing was not run; there, a
+//! process's pipe is used by name.
 
 //! # Example
 //!
@@ -67,11 +71,13 @@ pub fn processes() -> Result<Discovery, Error> {
     system::processes()
 }
 
-/// The path of a process's socket or pipe. `process_id` is from our pid namespace, whatever the process's own is.
+/// The path of a process's socket or pipe. `process_id` is from our pid namespace, whatever the
+/// process's own is.
 ///
 /// # Errors
-/// [`Phase::Find`](super::Phase::Find): [`ErrorKind::NotFound`](super::ErrorKind::NotFound) lists what was searched: no such
-/// process, or no socket of it in the right place. `until` is checked between steps; each step reads the file system.
+/// [`Phase::Find`](super::Phase::Find): [`ErrorKind::NotFound`](super::ErrorKind::NotFound) lists
+/// what was searched: no such process, or no socket of it in the right place. `until` is checked
+/// between steps; each step reads the file system.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Until, discovery};

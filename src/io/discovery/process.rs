@@ -31,6 +31,13 @@ pub(super) enum Tmpdir {
 
 impl Process {
     pub(super) fn unknown(process_id: u32) -> Self {
-        Self { process_id, inner_id: process_id, start_time: None, root: None, tmpdir: Tmpdir::Unreadable, runs: true }
+        Self {
+            process_id,
+            inner_id: process_id,
+            start_time: None,
+            root: None,
+            tmpdir: Tmpdir::Unreadable,
+            runs: true,
+        }
     }
 }

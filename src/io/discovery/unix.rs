@@ -22,11 +22,16 @@ impl Process {
     fn directories(&self) -> Vec<PathBuf> {
         match &self.tmpdir {
             Tmpdir::Known(tmpdir) => {
-                let path = tmpdir.as_deref().unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
+                let path = tmpdir
+                    .as_deref()
+                    .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
                 std::vec![self.root.as_deref().map_or_else(
                     || path.to_path_buf(),
                     // A missing one is reported by its expected path.
-                    |root| directory::within(root, path).unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path))),
+                    |root| {
+                        directory::within(root, path)
+                            .unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path)))
+                    },
                 )]
             }
             Tmpdir::Unreadable => our_directories(),
@@ -42,7 +47,8 @@ impl Process {
 /// Our `TMPDIR`, and the default if it is unset.
 fn our_directories() -> Vec<PathBuf> {
     let tmpdir = std::env::var_os("TMPDIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let mut directories: Vec<PathBuf> = tmpdir.and_then(|path| std::path::absolute(path).ok()).into_iter().collect();
+    let mut directories: Vec<PathBuf> =
+        tmpdir.and_then(|path| std::path::absolute(path).ok()).into_iter().collect();
     let default = PathBuf::from(crate::endpoint::directory(None));
     if !directories.contains(&default) {
         directories.push(default);
@@ -51,16 +57,26 @@ fn our_directories() -> Vec<PathBuf> {
 }
 
 /// Whether a process listens, and which, as far as the system reports it.
-fn ask(candidate: &Candidate, process_id: Option<u32>, listeners: &mut Listeners) -> Option<(EndpointState, Option<u32>)> {
-    if process_id.is_some_and(|process_id| listeners.is_listed(process_id, &candidate.name.to_string())) {
+fn ask(
+    candidate: &Candidate,
+    process_id: Option<u32>,
+    listeners: &mut Listeners,
+) -> Option<(EndpointState, Option<u32>)> {
+    if process_id
+        .is_some_and(|process_id| listeners.is_listed(process_id, &candidate.name.to_string()))
+    {
         return Some((EndpointState::Listening, process_id));
     }
-    // Not listed, or there is no list, or no process fits and so the right list is unknown. The list is read in pieces, and a
-    // socket can be missed while others appear and disappear: a connection decides.
+    // Not listed, or there is no list, or no process fits and so the right list is unknown. The
+    // list is read in pieces, and a socket can be missed while others appear and disappear: a
+    // connection decides.
     let probed = UnixAddress::of(&candidate.path).and_then(|address| Ok(probe(address.get())?));
     let state = match probed {
         Ok(Probe::Listening(peer)) => {
-            return Some((EndpointState::Listening, peer.and_then(|peer| peer.process_id).or(process_id)));
+            return Some((
+                EndpointState::Listening,
+                peer.and_then(|peer| peer.process_id).or(process_id),
+            ));
         }
         Ok(Probe::Refused) => EndpointState::Stale,
         Ok(Probe::Absent) => return None,
@@ -81,16 +97,23 @@ pub(super) fn processes() -> Result<Discovery, Error> {
     let mut directories: BTreeMap<(u64, u64), Vec<Place>> = BTreeMap::new();
     let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
     let ours = our_directories().into_iter().map(|path| Place { of: None, path });
-    let theirs =
-        table.iter().flat_map(|process| process.directories().into_iter().map(|path| Place { of: Some(process.process_id), path }));
+    let theirs = table.iter().flat_map(|process| {
+        process.directories().into_iter().map(|path| Place { of: Some(process.process_id), path })
+    });
     for place in ours.chain(theirs) {
         match directory::identity(&place.path) {
             Ok(identity) => directories.entry(identity).or_default().push(place),
             // A missing one contains no sockets.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&place.path) => {}
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    || missing.contains(&place.path) => {}
             Err(error) => {
                 missing.insert(place.path.clone());
-                unseen.push(UnreadablePath { process_id: place.of, path: place.path, why: error.kind() });
+                unseen.push(UnreadablePath {
+                    process_id: place.of,
+                    path: place.path,
+                    why: error.kind(),
+                });
             }
         }
     }
@@ -100,18 +123,27 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         let mut failed = None;
         // The first may lead through the root of a process that has exited.
         let listed = places.iter().find_map(|place| {
-            directory::sockets(&place.path).inspect_err(|error| failed = failed.take().or(Some((place, error.kind())))).ok()
+            directory::sockets(&place.path)
+                .inspect_err(|error| failed = failed.take().or(Some((place, error.kind()))))
+                .ok()
         });
         match (listed, failed) {
-            (Some(candidates), _) => found.extend(judge(&candidates, &places, &by_id, &mut listeners)),
-            (None, Some((place, why))) => unseen.push(UnreadablePath { process_id: place.of, path: place.path.clone(), why }),
+            (Some(candidates), _) => {
+                found.extend(judge(&candidates, &places, &by_id, &mut listeners));
+            }
+            (None, Some((place, why))) => {
+                unseen.push(UnreadablePath { process_id: place.of, path: place.path.clone(), why });
+            }
             (None, None) => {}
         }
     }
     unseen.retain(|unseen| {
-        unseen.process_id.is_none() || !found.iter().any(|found| found.process_id == unseen.process_id && !found.is_stale())
+        unseen.process_id.is_none()
+            || !found.iter().any(|found| found.process_id == unseen.process_id && !found.is_stale())
     });
-    found.sort_by(|one, other| (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint)));
+    found.sort_by(|one, other| {
+        (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
+    });
     Ok(Discovery { found, unseen })
 }
 
@@ -143,11 +175,14 @@ fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &Table<'t>) -> O
     // A runtime that does not know its start time writes no key (F-61).
     let is_keyless = candidate.name.key == UNKNOWN_KEY;
     let same_id = table.with_inner_id(candidate.name.pid);
-    let named: Vec<&Process> = same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
-    let here = named.iter().filter(|process| places.iter().any(|place| place.of == Some(process.process_id)));
+    let named: Vec<&Process> =
+        same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
+    let here = named
+        .iter()
+        .filter(|process| places.iter().any(|place| place.of == Some(process.process_id)));
     let here: Vec<&Process> = here.copied().collect();
-    // The first processes of two pid namespaces may have started in the same jiffy. If both have this directory, the name is
-    // ambiguous, and the listener decides.
+    // The first processes of two pid namespaces may have started in the same jiffy. If both have
+    // this directory, the name is ambiguous, and the listener decides.
     match (&here[..], &named[..]) {
         ([one], _) | ([], [one]) => Some(one),
         _ => None,
@@ -155,7 +190,12 @@ fn owner_of<'t>(candidate: &Candidate, places: &[Place], table: &Table<'t>) -> O
 }
 
 /// Assigns the sockets of one directory to processes.
-fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listeners: &mut Listeners) -> Vec<DiscoveredEndpoint> {
+fn judge(
+    candidates: &[Candidate],
+    places: &[Place],
+    table: &Table<'_>,
+    listeners: &mut Listeners,
+) -> Vec<DiscoveredEndpoint> {
     let mut found: Vec<DiscoveredEndpoint> = Vec::new();
     for candidate in candidates {
         let owner = owner_of(candidate, places, table).map(|process| process.process_id);
@@ -168,7 +208,8 @@ fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listener
             id_in_name: candidate.name.pid,
             key: Some(candidate.name.key),
             prefix: candidate.name.prefix,
-            endpoint: own.map_or_else(|| candidate.path.clone(), |place| place.path.join(file_name)),
+            endpoint: own
+                .map_or_else(|| candidate.path.clone(), |place| place.path.join(file_name)),
             owner: Some(candidate.owner),
             state,
         });
@@ -177,11 +218,18 @@ fn judge(candidates: &[Candidate], places: &[Place], table: &Table<'_>, listener
     found
 }
 
-/// Of several sockets in one directory with one process id, one belongs to the process: the one with its key, else the newest.
+/// Of several sockets in one directory with one process id, one belongs to the process: the one
+/// with its key, else the newest.
 fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     let rank = |found: &DiscoveredEndpoint| {
-        let is_its_key = |process: &Process| Some(process.process_id) == found.process_id && process.start_time == found.key;
-        (table.with_inner_id(found.id_in_name).any(is_its_key), found.key, found.prefix == NamePrefix::Current)
+        let is_its_key = |process: &Process| {
+            Some(process.process_id) == found.process_id && process.start_time == found.key
+        };
+        (
+            table.with_inner_id(found.id_in_name).any(is_its_key),
+            found.key,
+            found.prefix == NamePrefix::Current,
+        )
     };
     let mut best = BTreeMap::new();
     for one in found.iter().filter(|found| !found.is_stale()) {
@@ -211,22 +259,34 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
         let mut candidates = match directory::sockets(path) {
             Ok(candidates) => candidates,
             Err(error) => {
-                unseen.push(UnreadablePath { process_id: None, path: path.clone(), why: error.kind() });
+                unseen.push(UnreadablePath {
+                    process_id: None,
+                    path: path.clone(),
+                    why: error.kind(),
+                });
                 continue;
             }
         };
         candidates.retain(|candidate| candidate.name.pid == process.inner_id);
         candidates.sort_by_key(|candidate| {
-            core::cmp::Reverse((process.is_named(candidate), candidate.name.key, candidate.name.prefix == NamePrefix::Current))
+            core::cmp::Reverse((
+                process.is_named(candidate),
+                candidate.name.key,
+                candidate.name.prefix == NamePrefix::Current,
+            ))
         });
         for candidate in candidates {
             check()?;
             // Another key means an earlier process with this id, unless this process listens there.
             let named = process.is_named(&candidate) || candidate.name.key == UNKNOWN_KEY;
             match ask(&candidate, named.then_some(process_id), &mut listeners) {
-                Some((EndpointState::Listening, listener)) if listener == Some(process_id) => return Ok(candidate.path),
+                Some((EndpointState::Listening, listener)) if listener == Some(process_id) => {
+                    return Ok(candidate.path);
+                }
                 // The listener is unknown: connecting will tell.
-                Some((EndpointState::Listening, None)) if process.start_time.is_none() => return Ok(candidate.path),
+                Some((EndpointState::Listening, None)) if process.start_time.is_none() => {
+                    return Ok(candidate.path);
+                }
                 Some((EndpointState::Unknown(_), _)) if named => return Ok(candidate.path),
                 _ => dead = dead.or(Some(candidate.path)),
             }
@@ -236,9 +296,18 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
 }
 
 /// The places searched in vain.
-fn nothing(process: &Process, directories: &[PathBuf], dead: Option<&Path>, unseen: &[UnreadablePath]) -> String {
+fn nothing(
+    process: &Process,
+    directories: &[PathBuf],
+    dead: Option<&Path>,
+    unseen: &[UnreadablePath],
+) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
-    let mut text = std::vec![std::format!("a socket of process {} in {}", process.process_id, places.join(" or "))];
+    let mut text = std::vec![std::format!(
+        "a socket of process {} in {}",
+        process.process_id,
+        places.join(" or ")
+    )];
     if process.inner_id != process.process_id {
         text.push(std::format!(", where its process id is {}", process.inner_id));
     }
@@ -261,12 +330,21 @@ mod tests {
 
     #[test]
     fn discovery_two_candidates_prefers_matching_tmpdir() {
-        let process = |process_id| Process { inner_id: 1, start_time: Some(7), ..Process::unknown(process_id) };
+        let process = |process_id| Process {
+            inner_id: 1,
+            start_time: Some(7),
+            ..Process::unknown(process_id)
+        };
         let table = [process(11), process(12), Process::unknown(1)];
         let place = |of| Place { of: Some(of), path: PathBuf::from("/x") };
         let owner = |pid, key, places: &[Place], table| {
-            let candidate = Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner: 0 };
-            owner_of(&candidate, places, &Table::of(table)).map(|process: &Process| process.process_id)
+            let candidate = Candidate {
+                path: PathBuf::from("/x/s"),
+                name: SocketName::new(pid, key),
+                owner: 0,
+            };
+            owner_of(&candidate, places, &Table::of(table))
+                .map(|process: &Process| process.process_id)
         };
         assert_eq!(owner(1, 7, &[place(12)], &table), Some(12));
         assert_eq!(owner(1, 7, &[place(1), place(11)], &table), Some(11));
@@ -295,7 +373,11 @@ mod tests {
         let left = |table: &[Process]| {
             let mut found: Vec<_> = (0..N).map(named).collect();
             supersede(&mut found, &Table::of(table));
-            let left: Vec<_> = found.iter().filter(|found| !found.is_stale()).map(|found| found.key.unwrap()).collect();
+            let left: Vec<_> = found
+                .iter()
+                .filter(|found| !found.is_stale())
+                .map(|found| found.key.unwrap())
+                .collect();
             left
         };
         assert_eq!(left(&[process]), [N / 2]);
@@ -305,7 +387,11 @@ mod tests {
     #[test]
     fn discovery_unlisted_socket_is_tried() {
         let home = tempfile::tempdir().unwrap();
-        let candidate = |path: &str| Candidate { path: home.path().join(path), name: SocketName::new(u32::MAX, 7), owner: 0 };
+        let candidate = |path: &str| Candidate {
+            path: home.path().join(path),
+            name: SocketName::new(u32::MAX, 7),
+            owner: 0,
+        };
         let mut listeners = Listeners::default();
         // There is no such process, so no list of its network namespace.
         let mut ask = |path: &str| ask(&candidate(path), Some(u32::MAX), &mut listeners);
@@ -324,6 +410,8 @@ mod tests {
         std::fs::write(home.path().join("file"), "").unwrap();
         let below_a_file = EndpointState::Unknown(std::io::ErrorKind::NotADirectory);
         assert_eq!(ask("file/below"), Some((below_a_file, Some(u32::MAX))));
-        let Some((EndpointState::Unknown(_), Some(u32::MAX))) = ask(&"x".repeat(200)) else { panic!("no socket has such a path") };
+        let Some((EndpointState::Unknown(_), Some(u32::MAX))) = ask(&"x".repeat(200)) else {
+            panic!("no socket has such a path")
+        };
     }
 }

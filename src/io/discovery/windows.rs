@@ -9,8 +9,11 @@ use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::{Error, ErrorKind, Phase, Until};
 
 pub(super) fn processes() -> Result<Discovery, Error> {
-    let mut found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
-    found.sort_by(|one, other| (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint)));
+    let mut found =
+        pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
+    found.sort_by(|one, other| {
+        (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
+    });
     Ok(Discovery { found, unseen: Vec::new() })
 }
 
@@ -36,7 +39,9 @@ fn pipes(namespace: &Path) -> io::Result<Vec<DiscoveredEndpoint>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(namespace)? {
         let entry = entry?.file_name();
-        let Some(name) = entry.to_str().and_then(|name| PipeName::parse(name).ok()) else { continue };
+        let Some(name) = entry.to_str().and_then(|name| PipeName::parse(name).ok()) else {
+            continue;
+        };
         found.push(DiscoveredEndpoint {
             process_id: Some(name.pid),
             id_in_name: name.pid,
@@ -57,11 +62,16 @@ mod tests {
 
     #[test]
     fn discovery_recognises_pipe_names() {
-        // A directory replaces the namespace of pipes in tests: not every system that runs them lists one.
+        // A directory replaces the namespace of pipes in tests: not every system that runs them
+        // lists one.
         let home = tempfile::tempdir().unwrap();
-        for name in
-            ["dotnet-diagnostic-12", "dotnetcore-diagnostic-123", "dotnet-diagnostic-12-345-socket", "dotnet-diagnostic-x", "other"]
-        {
+        for name in [
+            "dotnet-diagnostic-12",
+            "dotnetcore-diagnostic-123",
+            "dotnet-diagnostic-12-345-socket",
+            "dotnet-diagnostic-x",
+            "other",
+        ] {
             std::fs::write(home.path().join(name), "").unwrap();
         }
         let mut found = pipes(home.path()).unwrap();

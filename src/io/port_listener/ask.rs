@@ -48,7 +48,8 @@ impl<C> Queue<C> {
         self.waker.wake();
     }
 
-    /// All questions since the last call; `None` once the queue is closed. Clears the wake-up first.
+    /// All questions since the last call; `None` once the queue is closed. Clears the wake-up
+    /// first.
     pub(super) fn take(&self) -> Option<Vec<Ask<C>>> {
         lock(&self.asks).as_mut().map(core::mem::take)
     }
@@ -115,7 +116,13 @@ impl<T: Send + 'static> Answer<T> {
             *state = State::Waiting;
             state = match until.left() {
                 None => self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => self.0.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                Some(left) => {
+                    self.0
+                        .changed
+                        .wait_timeout(state, left)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
             };
         }
     }

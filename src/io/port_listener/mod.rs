@@ -1,7 +1,8 @@
 //! Listen at a diagnostic port: runtimes connect, send an advertise, and wait for commands.
 //!
-//! One thread per port accepts connections, reads the advertises and holds the connections. A silent peer costs a descriptor or
-//! handle until it times out, and there are at most [`PortOptions::most_silent`] of them.
+//! One thread per port accepts connections, reads the advertises and holds the connections. A
+//! silent peer costs a descriptor or handle until it times out, and there are at most
+//! [`PortOptions::most_silent`] of them.
 //!
 //! A port is a Unix socket or a named pipe of Windows; everything else is the same.
 
@@ -60,7 +61,10 @@ use crate::advertise::Advertise;
 #[cfg(windows)]
 use crate::io::windows::{PipeListener as Listener, PipeTransport as PeerTransport};
 #[cfg(unix)]
-use {super::UnixTransport as PeerTransport, readiness::Best, std::os::unix::net::UnixListener as Listener};
+use {
+    super::UnixTransport as PeerTransport, readiness::Best,
+    std::os::unix::net::UnixListener as Listener,
+};
 
 #[cfg(unix)]
 type Peers = unix::Sockets<Best>;
@@ -97,10 +101,11 @@ pub struct PortListener {
 impl PortListener {
     /// Listens so that only this user can connect.
     ///
-    /// - On Unix: on a socket with mode 0600, in a directory of 0700 that is created if missing. Our own socket without a listener
-    ///   is replaced; anything else there is an error.
-    /// - On Windows: on a pipe of that name, with or without `\\\\.\pipe\`, open to this user, administrators and the system, and
-    ///   to no other machine. A runtime needs only the name: `DOTNET_DiagnosticPorts=NAME` (F-124).
+    /// - On Unix: on a socket with mode 0600, in a directory of 0700 that is created if missing.
+    ///   Our own socket without a listener is replaced; anything else there is an error.
+    /// - On Windows: on a pipe of that name, with or without `\\\\.\pipe\`, open to this user,
+    ///   administrators and the system, and to no other machine. A runtime needs only the name:
+    ///   `DOTNET_DiagnosticPorts=NAME` (F-124).
     ///
     /// # Errors
     /// [`Phase::Listen`].
@@ -109,7 +114,8 @@ impl PortListener {
         Self::start(listener, path, options, Peers::new)
     }
 
-    /// Listens on a socket or pipe made by the caller. The caller controls its permissions and its removal.
+    /// Listens on a socket or pipe made by the caller. The caller controls its permissions and its
+    /// removal.
     ///
     /// # Errors
     /// [`Phase::Listen`].
@@ -127,14 +133,17 @@ impl PortListener {
             let (queue, woken) = Queue::new()?;
             let queue = Arc::new(queue);
             let pump = Pump::new(system(listener, woken)?, Arc::clone(&queue), options, seed())?;
-            let thread = thread::Builder::new().name(String::from("diagnostic port")).spawn(move || pump.run())?;
+            let thread = thread::Builder::new()
+                .name(String::from("diagnostic port"))
+                .spawn(move || pump.run())?;
             Ok((queue, thread))
         };
         let (queue, thread) = start().map_err(|error| Error::new(Phase::Listen, error))?;
         Ok(Self { queue, thread: Some(thread), _path: path })
     }
 
-    /// Waits for a matching runtime, and returns its advertise. Its connection stays, for the [`PortRuntime`].
+    /// Waits for a matching runtime, and returns its advertise. Its connection stays, for the
+    /// [`PortRuntime`].
     ///
     /// A waiting runtime is found again; [`RuntimeFilter::NotAmong`] finds others.
     ///
@@ -149,7 +158,11 @@ impl PortListener {
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn take(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, PeerTransport), Error> {
+    pub fn take(
+        &self,
+        which: RuntimeFilter,
+        until: &Until<'_>,
+    ) -> Result<(Advertise, PeerTransport), Error> {
         take(&self.queue, which, until)
     }
 
@@ -159,7 +172,10 @@ impl PortListener {
     /// [`ErrorKind::NotFound`] if the port's thread has ended.
     pub fn waiting(&self) -> Result<Vec<PortRuntime>, Error> {
         let all = question(&self.queue, &Until::FOREVER, Ask::List)?;
-        Ok(all.into_iter().map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise }).collect())
+        Ok(all
+            .into_iter()
+            .map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise })
+            .collect())
     }
 
     /// The port's counters.
@@ -197,12 +213,18 @@ fn question<T: Send + 'static>(
     queue.put(ask(giver));
     match answer.wait(until) {
         Ok(Some(answer)) => Ok(answer),
-        Ok(None) => Err(Error::new(Phase::Connect, ErrorKind::NotFound("the diagnostic port".to_string()))),
+        Ok(None) => {
+            Err(Error::new(Phase::Connect, ErrorKind::NotFound("the diagnostic port".to_string())))
+        }
         Err(stopped) => Err(stopped.during(Phase::Connect)),
     }
 }
 
-fn take(queue: &Questions, which: RuntimeFilter, until: &Until<'_>) -> Result<(Advertise, PeerTransport), Error> {
+fn take(
+    queue: &Questions,
+    which: RuntimeFilter,
+    until: &Until<'_>,
+) -> Result<(Advertise, PeerTransport), Error> {
     let (advertise, connection) = question(queue, until, |giver| Ask::Take(which, giver))?;
     let transport = transport(connection).map_err(|error| Error::new(Phase::Connect, error))?;
     Ok((advertise, transport))
@@ -229,17 +251,33 @@ mod tests {
     fn comes_goes_and_is_handed_out<R: Readiness>() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
-        let options = PortOptions { advertise: Duration::from_secs(2), most_silent: 3, ..PortOptions::DEFAULT };
-        let port = PortListener::start(Listener::bind(&path).unwrap(), Box::new(()), options, Sockets::<R>::new).unwrap();
-        let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), canceller: None };
+        let options = PortOptions {
+            advertise: Duration::from_secs(2),
+            most_silent: 3,
+            ..PortOptions::DEFAULT
+        };
+        let port = PortListener::start(
+            Listener::bind(&path).unwrap(),
+            Box::new(()),
+            options,
+            Sockets::<R>::new,
+        )
+        .unwrap();
+        let until = Until {
+            deadline: Instant::now().checked_add(Duration::from_secs(10)),
+            canceller: None,
+        };
         let counted = |done: fn(PortCounts) -> bool| {
             while !done(port.counts().unwrap()) {
                 until.check().unwrap();
                 thread::sleep(Duration::from_millis(5));
             }
         };
-        let advertise =
-            |process_id| Advertise { runtime_cookie: Guid::from_bytes([process_id; 16]), process_id: process_id.into(), future: 0 };
+        let advertise = |process_id| Advertise {
+            runtime_cookie: Guid::from_bytes([process_id; 16]),
+            process_id: process_id.into(),
+            future: 0,
+        };
         let silent: Vec<_> = (0..5).map(|_| UnixStream::connect(&path).unwrap()).collect();
         counted(|counts| (counts.silent_dropped, counts.silent_timed_out) == (2, 3));
         let come = |process_id| {
@@ -291,6 +329,9 @@ mod tests {
         // Answered at the last moment.
         let (answer, giver) = ask::answer::<u32>();
         giver.give(1).unwrap();
-        assert_eq!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(), Some(1));
+        assert_eq!(
+            answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(),
+            Some(1)
+        );
     }
 }

@@ -8,9 +8,10 @@ use crate::wire::Guid;
 
 /// Time limits and maximum numbers of a port.
 ///
-/// On Unix, whatever these are, the connections of a port take at most three quarters of the process's descriptors
-/// (`RLIMIT_NOFILE`), and waiting runtimes at most half: the rest is left to the process. With the usual limit of 1,024 that is 768
-/// and 512. Windows has no such limit: there a port has a handle for each connection allowed here, and a few more.
+/// On Unix, whatever these are, the connections of a port take at most three quarters of the
+/// process's descriptors (`RLIMIT_NOFILE`), and waiting runtimes at most half: the rest is left to
+/// the process. With the usual limit of 1,024 that is 768 and 512. Windows has no such limit: there
+/// a port has a handle for each connection allowed here, and a few more.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
@@ -20,21 +21,28 @@ use crate::wire::Guid;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortOptions {
-    /// From the start of a connection to the last byte of its advertise. A runtime sends it immediately.
+    /// From the start of a connection to the last byte of its advertise. A runtime sends it
+    /// immediately.
     pub advertise: Duration,
-    /// The most connections without their advertise. For one more, the oldest is closed, so a new runtime always gets in.
+    /// The most connections without their advertise. For one more, the oldest is closed, so a new
+    /// runtime always gets in.
     pub most_silent: usize,
     /// The most waiting runtimes. One more is disconnected, and retries by itself (F-57).
     pub most_held: u32,
-    /// How long a runtime may wait until its connection is taken; `None` means no limit. A disconnected runtime connects again by
-    /// itself (F-57); an impostor is gone.
+    /// How long a runtime may wait until its connection is taken; `None` means no limit. A
+    /// disconnected runtime connects again by itself (F-57); an impostor is gone.
     pub held: Option<Duration>,
 }
 
 impl PortOptions {
-    /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10 minutes until one is taken.
-    pub const DEFAULT: Self =
-        Self { advertise: Duration::from_secs(5), most_silent: 1024, most_held: 4096, held: Some(Duration::from_secs(600)) };
+    /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10 minutes until one is
+    /// taken.
+    pub const DEFAULT: Self = Self {
+        advertise: Duration::from_secs(5),
+        most_silent: 1024,
+        most_held: 4096,
+        held: Some(Duration::from_secs(600)),
+    };
 }
 
 impl Default for PortOptions {
@@ -110,7 +118,8 @@ pub struct PortCounts {
     pub held_timed_out: u64,
     /// Replaced by a newer connection of the same runtime.
     pub replaced: u64,
-    /// Disconnected because [`PortOptions::most_held`] wait, or hold half of the process's descriptors.
+    /// Disconnected because [`PortOptions::most_held`] wait, or hold half of the process's
+    /// descriptors.
     pub refused: u64,
     /// Handed out.
     pub handed_out: u64,

@@ -10,7 +10,9 @@ use super::ask::{Ask, Giver, Queue};
 use super::system::{LISTENER, Room, System};
 use super::{PortCounts, PortOptions, RuntimeFilter};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
-use crate::exchange::diagnostic_port::{ConnectionKey, DiagnosticPort, SameCookie, Slot, WaitingConnection};
+use crate::exchange::diagnostic_port::{
+    ConnectionKey, DiagnosticPort, SameCookie, Slot, WaitingConnection,
+};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
 
 /// The number of the first connection.
@@ -58,8 +60,14 @@ struct HoldOutcome<C> {
 }
 
 impl<S: System> Pump<S> {
-    pub(super) fn new(system: S, queue: Arc<Queue<S::Connection>>, options: PortOptions, seed: u128) -> io::Result<Self> {
-        let port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, seed).map_err(io::Error::other)?;
+    pub(super) fn new(
+        system: S,
+        queue: Arc<Queue<S::Connection>>,
+        options: PortOptions,
+        seed: u128,
+    ) -> io::Result<Self> {
+        let port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, seed)
+            .map_err(io::Error::other)?;
         Ok(Self {
             system,
             queue,
@@ -88,7 +96,8 @@ impl<S: System> Pump<S> {
 
     /// Waits, then handles all events; `None` at the end.
     fn turn(&mut self, ready: &mut Vec<u64>) -> Option<()> {
-        let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout =
+            self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let silent = self.silent.iter().map(|(id, silent)| (*id, &silent.connection));
         let held = self.port.iter().map(|waiting| (waiting.token.id, &waiting.token.connection));
         self.system.wait(silent.chain(held), timeout, ready).ok()?;
@@ -126,7 +135,11 @@ impl<S: System> Pump<S> {
                     advertised |= self.begin(connection);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
                 // Usually no descriptor is left: close the oldest silent connection.
                 Err(_) if self.drop_oldest() => {}
                 Err(_) => {
@@ -153,7 +166,15 @@ impl<S: System> Pump<S> {
             && self.drop_oldest()
         {}
         let deadline = Instant::now().checked_add(self.options.advertise);
-        self.silent.insert(id, Silent { connection, receiver: AdvertiseReceiver::new(), bytes: [0; ADVERTISE_LEN], deadline });
+        self.silent.insert(
+            id,
+            Silent {
+                connection,
+                receiver: AdvertiseReceiver::new(),
+                bytes: [0; ADVERTISE_LEN],
+                deadline,
+            },
+        );
         self.read(id)
     }
 
@@ -165,7 +186,10 @@ impl<S: System> Pump<S> {
                 AdvertiseAction::Receive(range) => range,
                 AdvertiseAction::Finished(outcome) => break outcome,
             };
-            let acknowledged = match self.system.read(&mut silent.connection, silent.bytes.get_mut(range).unwrap_or_default()) {
+            let acknowledged = match self
+                .system
+                .read(&mut silent.connection, silent.bytes.get_mut(range).unwrap_or_default())
+            {
                 Ok(0) => silent.receiver.ended(End::Closed),
                 Ok(count) => silent.receiver.received(&silent.bytes, count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -182,10 +206,15 @@ impl<S: System> Pump<S> {
             AdvertiseOutcome::Advertised(advertise) => {
                 self.counts.advertised = self.counts.advertised.saturating_add(1);
                 let deadline = self.options.held.and_then(|held| Instant::now().checked_add(held));
-                return self.hold(advertise, HoldOutcome { id, connection: silent.connection, deadline });
+                return self
+                    .hold(advertise, HoldOutcome { id, connection: silent.connection, deadline });
             }
-            AdvertiseOutcome::BadMagic { .. } => self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1),
-            AdvertiseOutcome::Ended { .. } => self.counts.ended_early = self.counts.ended_early.saturating_add(1),
+            AdvertiseOutcome::BadMagic { .. } => {
+                self.counts.not_a_runtime = self.counts.not_a_runtime.saturating_add(1);
+            }
+            AdvertiseOutcome::Ended { .. } => {
+                self.counts.ended_early = self.counts.ended_early.saturating_add(1);
+            }
         }
         self.close(&mut silent.connection);
         false
@@ -193,7 +222,9 @@ impl<S: System> Pump<S> {
 
     fn hold(&mut self, advertise: Advertise, mut token: HoldOutcome<S::Connection>) -> bool {
         let (id, deadline) = (token.id, token.deadline);
-        if self.port.len() >= self.system.room().held && self.port.find(advertise.runtime_cookie).is_none() {
+        if self.port.len() >= self.system.room().held
+            && self.port.find(advertise.runtime_cookie).is_none()
+        {
             self.counts.refused = self.counts.refused.saturating_add(1);
             self.close(&mut token.connection);
             return false;
@@ -246,7 +277,10 @@ impl<S: System> Pump<S> {
 
     /// Closes a held connection; returns whether it was held.
     fn hang_up(&mut self, id: u64) -> bool {
-        let Some(mut waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key)) else { return false };
+        let Some(mut waiting) = self.held.get(&id).copied().and_then(|key| self.port.remove(key))
+        else {
+            return false;
+        };
         self.forget(&waiting);
         self.close(&mut waiting.token.connection);
         true
@@ -261,12 +295,18 @@ impl<S: System> Pump<S> {
 
     fn expire(&mut self) {
         let now = Instant::now();
-        while self.silent.first_key_value().is_some_and(|(_, silent)| silent.deadline.is_some_and(|deadline| deadline <= now)) {
+        while self
+            .silent
+            .first_key_value()
+            .is_some_and(|(_, silent)| silent.deadline.is_some_and(|deadline| deadline <= now))
+        {
             let Some((_, mut silent)) = self.silent.pop_first() else { break };
             self.counts.silent_timed_out = self.counts.silent_timed_out.saturating_add(1);
             self.close(&mut silent.connection);
         }
-        while let Some((_, id)) = self.held_until.first().copied().filter(|(deadline, _)| *deadline <= now) {
+        while let Some((_, id)) =
+            self.held_until.first().copied().filter(|(deadline, _)| *deadline <= now)
+        {
             self.held_until.pop_first();
             if self.hang_up(id) {
                 self.counts.held_timed_out = self.counts.held_timed_out.saturating_add(1);
@@ -288,7 +328,11 @@ impl<S: System> Pump<S> {
                     None
                 }
                 Ask::Counts(giver) => {
-                    let _ = giver.give(PortCounts { silent: self.silent.len(), held: self.port.len(), ..self.counts });
+                    let _ = giver.give(PortCounts {
+                        silent: self.silent.len(),
+                        held: self.port.len(),
+                        ..self.counts
+                    });
                     None
                 }
                 Ask::Find(_, giver) if giver.is_abandoned() => None,
@@ -307,17 +351,27 @@ impl<S: System> Pump<S> {
     }
 
     /// Hands out a live connection; returns the question if there is none.
-    fn hand_out(&mut self, which: RuntimeFilter, giver: Giver<(Advertise, S::Connection)>) -> Option<Ask<S::Connection>> {
+    fn hand_out(
+        &mut self,
+        which: RuntimeFilter,
+        giver: Giver<(Advertise, S::Connection)>,
+    ) -> Option<Ask<S::Connection>> {
         while let Some(mut waiting) = self.find(&which).and_then(|(key, _)| self.port.remove(key)) {
             self.forget(&waiting);
             if self.system.remove(&mut waiting.token.connection).is_err() {
                 self.counts.ended_waiting = self.counts.ended_waiting.saturating_add(1);
                 continue;
             }
-            let WaitingConnection { advertise, token: HoldOutcome { id, connection, deadline }, .. } = waiting;
+            let WaitingConnection {
+                advertise,
+                token: HoldOutcome { id, connection, deadline },
+                ..
+            } = waiting;
             match giver.give((advertise, connection)) {
                 Ok(()) => self.counts.handed_out = self.counts.handed_out.saturating_add(1),
-                Err((advertise, connection)) => self.hold_again(advertise, HoldOutcome { id, connection, deadline }),
+                Err((advertise, connection)) => {
+                    self.hold_again(advertise, HoldOutcome { id, connection, deadline });
+                }
             }
             return None;
         }
@@ -366,7 +420,8 @@ mod tests {
         let system = Sockets::<Best>::new(listener, woken).unwrap();
         let mut pump = Pump::new(system, Arc::new(queue), PortOptions::DEFAULT, 1).unwrap();
         let (connection, theirs) = UnixStream::pair().unwrap();
-        let advertise = Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
+        let advertise =
+            Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 7, future: 0 };
         pump.hold_again(advertise, HoldOutcome { id: FIRST, connection, deadline: None });
         assert_eq!(pump.find(&RuntimeFilter::Process(7)).map(|(_, found)| found), Some(advertise));
         assert_eq!(pump.counts.handed_out, 0);

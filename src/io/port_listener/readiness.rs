@@ -1,7 +1,8 @@
 //! Which of many descriptors are ready.
 //!
-//! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is closed, and no module of the
-//! Unix half has `unsafe`. `rustix` takes borrowed descriptors, and the pump removes each before closing it.
+//! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is
+//! closed, and no module of the Unix half has `unsafe`. `rustix` takes borrowed descriptors, and
+//! the pump removes each before closing it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -20,8 +21,8 @@ pub(super) trait Readiness: Sized + Send + 'static {
     /// Removes a descriptor that is about to be closed or handed out.
     fn remove(&self, fd: BorrowedFd<'_>);
 
-    /// Fills `ready` with the numbers of those that are readable or have ended; none on a timeout or signal. `all` are those that
-    /// were added and not removed.
+    /// Fills `ready` with the numbers of those that are readable or have ended; none on a timeout
+    /// or signal. `all` are those that were added and not removed.
     fn wait<'f>(
         &mut self,
         all: impl Iterator<Item = (u64, BorrowedFd<'f>)>,
@@ -41,7 +42,10 @@ pub(super) type Best = Poll;
 const AT_ONCE: usize = 256;
 
 fn timespec(timeout: Duration) -> Timespec {
-    Timespec { tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX), tv_nsec: timeout.subsec_nanos().into() }
+    Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    }
 }
 
 /// `epoll`: the work is proportional to the ready descriptors.
@@ -73,7 +77,11 @@ impl Readiness for Epoll {
     ) -> io::Result<()> {
         let mut events = Vec::with_capacity(AT_ONCE);
         let timeout = timeout.map(timespec);
-        match rustix::event::epoll::wait(&self.0, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+        match rustix::event::epoll::wait(
+            &self.0,
+            rustix::buffer::spare_capacity(&mut events),
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -106,12 +114,15 @@ impl Readiness for Poll {
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
         use rustix::event::{PollFd, PollFlags, poll};
-        let (ids, mut fds): (Vec<_>, Vec<_>) = all.map(|(id, fd)| (id, PollFd::from_borrowed_fd(fd, PollFlags::IN))).unzip();
+        let (ids, mut fds): (Vec<_>, Vec<_>) =
+            all.map(|(id, fd)| (id, PollFd::from_borrowed_fd(fd, PollFlags::IN))).unzip();
         match poll(&mut fds, timeout.map(timespec).as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        ready.extend(ids.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(id, _)| *id));
+        ready.extend(
+            ids.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(id, _)| *id),
+        );
         Ok(())
     }
 }

@@ -10,8 +10,8 @@ use crate::io::{Connect, Connection, Deadlines, Error, Until};
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 
-/// A runtime connected to a [`PortListener`](super::PortListener). Connecting to it takes its next connection, so a
-/// [`Client`](crate::io::Client) works as with a socket or pipe.
+/// A runtime connected to a [`PortListener`](super::PortListener). Connecting to it takes its next
+/// connection, so a [`Client`](crate::io::Client) works as with a socket or pipe.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::Client;
@@ -44,14 +44,16 @@ impl PortRuntime {
         self.advertise.process_id
     }
 
-    /// Resumes it if it waits on this port; otherwise does nothing (F-42). Takes its next connection for this.
+    /// Resumes it if it waits on this port; otherwise does nothing (F-42). Takes its next
+    /// connection for this.
     ///
     /// `until` limits the wait for the connection; the request uses [`Deadlines::DEFAULT`].
     ///
     /// # Errors
     /// [`Error`], as for every call.
     pub fn resume(&self, until: &Until<'_>) -> Result<HResult, Error> {
-        let mut connection = Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
+        let mut connection =
+            Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
         if let Some(canceller) = until.canceller {
             connection = connection.with_canceller(canceller);
         }
@@ -63,7 +65,8 @@ impl Connect for PortRuntime {
     type Transport = PeerTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<PeerTransport, Error> {
-        take(&self.queue, RuntimeFilter::Cookie(self.cookie()), until).map(|(_, transport)| transport)
+        take(&self.queue, RuntimeFilter::Cookie(self.cookie()), until)
+            .map(|(_, transport)| transport)
     }
 }
 

@@ -10,7 +10,8 @@ pub(super) const LISTENER: u64 = 0;
 
 /// The connections of a port, and the wait for any of them. Used only by the port's thread.
 ///
-/// Reads and accepts do not block: they fail with `WouldBlock`, and [`wait`](Self::wait) reports when to try again.
+/// Reads and accepts do not block: they fail with `WouldBlock`, and [`wait`](Self::wait) reports
+/// when to try again.
 pub(super) trait System: Send + 'static {
     /// A connection. Dropping it closes it.
     type Connection: Debug + Send + 'static;
@@ -33,11 +34,13 @@ pub(super) trait System: Send + 'static {
     /// Stops reading it: it is reported when the peer ends it or sends something.
     fn await_end(&mut self, connection: &mut Self::Connection) -> io::Result<()>;
 
-    /// Stops watching a connection that is about to be closed or handed out. Fails if it has ended or sent something since.
+    /// Stops watching a connection that is about to be closed or handed out. Fails if it has ended
+    /// or sent something since.
     fn remove(&mut self, connection: &mut Self::Connection) -> io::Result<()>;
 
-    /// Waits for an event, a question or the timeout. Adds to `ready` the numbers of the connections that are readable or have
-    /// ended, and [`LISTENER`] if one is pending. `all` are those that were added and not removed.
+    /// Waits for an event, a question or the timeout. Adds to `ready` the numbers of the
+    /// connections that are readable or have ended, and [`LISTENER`] if one is pending. `all`
+    /// are those that were added and not removed.
     fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Self::Connection)>,

@@ -22,7 +22,9 @@ const WAKE: u64 = u64::MAX;
 pub(super) type Connection = UnixStream;
 
 /// Listens so that only this user can connect; the last drop removes the socket.
-pub(super) fn bind_private(path: &Path) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
+pub(super) fn bind_private(
+    path: &Path,
+) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
     let (listener, path) = listening_path::bind_private(path)?;
     Ok((listener, Box::new(path)))
 }
@@ -118,9 +120,14 @@ impl<R: Readiness> System for Sockets<R> {
         timeout: Option<Duration>,
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
-        let listener: Option<(u64, BorrowedFd<'_>)> = (!self.is_paused).then_some((LISTENER, self.listener.as_fd()));
+        let listener: Option<(u64, BorrowedFd<'_>)> =
+            (!self.is_paused).then_some((LISTENER, self.listener.as_fd()));
         let own = listener.into_iter().chain([(WAKE, self.woken.0.as_fd())]);
-        self.readiness.wait(own.chain(all.map(|(id, connection)| (id, connection.as_fd()))), timeout, ready)?;
+        self.readiness.wait(
+            own.chain(all.map(|(id, connection)| (id, connection.as_fd()))),
+            timeout,
+            ready,
+        )?;
         ready.retain(|id| *id != WAKE);
         let mut bytes = [0; 64];
         while matches!((&self.woken.0).read(&mut bytes), Ok(1..)) {}
@@ -129,7 +136,10 @@ impl<R: Readiness> System for Sockets<R> {
 
     /// By the current limit, which the process may change.
     fn room(&self) -> Room {
-        let limit = getrlimit(Resource::Nofile).current.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let limit = getrlimit(Resource::Nofile)
+            .current
+            .and_then(|most| usize::try_from(most).ok())
+            .unwrap_or(usize::MAX);
         // At least one connection is accepted, and one held.
         Room { connections: (limit / 4).saturating_mul(3).max(2), held: (limit / 2).max(1) }
     }

@@ -13,16 +13,21 @@ use crate::advertise::ADVERTISE_LEN;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched, wait_for_either};
 use crate::io::{Error, Phase};
 
-/// How many runtimes can connect before any of them is accepted. A runtime that finds none free retries by itself, some 400 ms
-/// later (F-124).
+/// How many runtimes can connect before any of them is accepted. A runtime that finds none free
+/// retries by itself, some 400 ms later (F-124).
 const FREE: usize = 4;
 
 pub(super) type Connection = Watched<ADVERTISE_LEN>;
 
 /// Listens so that only this user can connect. A pipe without handles disappears.
-pub(super) fn bind_private(path: &Path) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
+pub(super) fn bind_private(
+    path: &Path,
+) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
     let Some(name) = path.to_str() else {
-        return Err(Error::new(Phase::Listen, io::Error::new(io::ErrorKind::InvalidInput, "the pipe name is not Unicode")));
+        return Err(Error::new(
+            Phase::Listen,
+            io::Error::new(io::ErrorKind::InvalidInput, "the pipe name is not Unicode"),
+        ));
     };
     Ok((PipeListener::bind(name)?, Box::new(())))
 }
@@ -53,9 +58,10 @@ impl Waker {
 
 /// Pipes that wait for their client, and connected ones.
 ///
-/// Each has at most one operation in flight: the wait for a client, the read of an advertise, or the read that ends with the
-/// connection. All operations set the same event when they end; their own memory shows which of them did. Starting an operation
-/// resets that event, so none is started between the check of all of them and the wait.
+/// Each has at most one operation in flight: the wait for a client, the read of an advertise, or
+/// the read that ends with the connection. All operations set the same event when they end; their
+/// own memory shows which of them did. Starting an operation resets that event, so none is started
+/// between the check of all of them and the wait.
 #[derive(Debug)]
 pub(super) struct Pipes {
     maker: PipeMaker,
@@ -149,7 +155,9 @@ impl System for Pipes {
             if has_failed || (!self.is_paused && self.free.iter().any(Watched::is_over)) {
                 ready.push(LISTENER);
             }
-            ready.extend(all.iter().filter(|(_, connection)| connection.is_over()).map(|(id, _)| *id));
+            ready.extend(
+                all.iter().filter(|(_, connection)| connection.is_over()).map(|(id, _)| *id),
+            );
         };
         look(ready);
         if ready.is_empty() {

@@ -22,12 +22,21 @@ pub(super) enum Answer<'h> {
     Refused(Refusal),
 }
 
-/// Calls the handler. The answer borrows from the handler, not from the request, which the reply will overwrite.
-pub(super) fn ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<'_>, fd: Passed) -> Answer<'h> {
+/// Calls the handler. The answer borrows from the handler, not from the request, which the reply
+/// will overwrite.
+pub(super) fn ask<'h, H: Handler + ?Sized>(
+    handler: &'h H,
+    request: &AnyRequest<'_>,
+    fd: Passed,
+) -> Answer<'h> {
     try_ask(handler, request, fd).unwrap_or_else(Answer::Refused)
 }
 
-fn try_ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<'_>, fd: Passed) -> Result<Answer<'h>, Refusal> {
+fn try_ask<'h, H: Handler + ?Sized>(
+    handler: &'h H,
+    request: &AnyRequest<'_>,
+    fd: Passed,
+) -> Result<Answer<'h>, Refusal> {
     use AnyRequest as Ask;
     handler.check(request)?;
     let result = match *request {
@@ -41,18 +50,41 @@ fn try_ask<'h, H: Handler + ?Sized>(handler: &'h H, request: &AnyRequest<'_>, fd
         Ask::EnablePerfMap(request) => handler.enable_perf_map(request)?,
         Ask::DisablePerfMap(request) => handler.disable_perf_map(request)?,
         Ask::ApplyStartupHook(request) => handler.apply_startup_hook(request)?,
-        Ask::StopTracing(request) => return Ok(Answer::Reply(AnyReply::Session(handler.stop_tracing(request)?))),
-        Ask::ProcessInfo(_) => return Ok(Answer::Reply(AnyReply::ProcessInfo(handler.process_info()?))),
-        Ask::ProcessInfo2(_) => return Ok(Answer::Reply(AnyReply::ProcessInfo2(handler.process_info2()?))),
-        Ask::ProcessInfo3(_) => return Ok(Answer::Reply(AnyReply::ProcessInfo3(handler.process_info3()?))),
-        Ask::ProcessEnvironment(_) => return Ok(Answer::Environment(handler.process_environment()?)),
-        Ask::CollectTracing(request) => return Ok(Answer::Stream(handler.collect_tracing(request)?)),
-        Ask::CollectTracing2(request) => return Ok(Answer::Stream(handler.collect_tracing2(request)?)),
-        Ask::CollectTracing3(request) => return Ok(Answer::Stream(handler.collect_tracing3(request)?)),
-        Ask::CollectTracing4(request) => return Ok(Answer::Stream(handler.collect_tracing4(request)?)),
-        Ask::CollectTracing5(CollectTracing5::Streaming(request)) => return Ok(Answer::Stream(handler.collect_tracing5(request)?)),
-        Ask::CollectTracing6(CollectTracing6::Streaming(request)) => return Ok(Answer::Stream(handler.collect_tracing6(request)?)),
-        Ask::CollectTracing5(CollectTracing5::UserEvents(request)) | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
+        Ask::StopTracing(request) => {
+            return Ok(Answer::Reply(AnyReply::Session(handler.stop_tracing(request)?)));
+        }
+        Ask::ProcessInfo(_) => {
+            return Ok(Answer::Reply(AnyReply::ProcessInfo(handler.process_info()?)));
+        }
+        Ask::ProcessInfo2(_) => {
+            return Ok(Answer::Reply(AnyReply::ProcessInfo2(handler.process_info2()?)));
+        }
+        Ask::ProcessInfo3(_) => {
+            return Ok(Answer::Reply(AnyReply::ProcessInfo3(handler.process_info3()?)));
+        }
+        Ask::ProcessEnvironment(_) => {
+            return Ok(Answer::Environment(handler.process_environment()?));
+        }
+        Ask::CollectTracing(request) => {
+            return Ok(Answer::Stream(handler.collect_tracing(request)?));
+        }
+        Ask::CollectTracing2(request) => {
+            return Ok(Answer::Stream(handler.collect_tracing2(request)?));
+        }
+        Ask::CollectTracing3(request) => {
+            return Ok(Answer::Stream(handler.collect_tracing3(request)?));
+        }
+        Ask::CollectTracing4(request) => {
+            return Ok(Answer::Stream(handler.collect_tracing4(request)?));
+        }
+        Ask::CollectTracing5(CollectTracing5::Streaming(request)) => {
+            return Ok(Answer::Stream(handler.collect_tracing5(request)?));
+        }
+        Ask::CollectTracing6(CollectTracing6::Streaming(request)) => {
+            return Ok(Answer::Stream(handler.collect_tracing6(request)?));
+        }
+        Ask::CollectTracing5(CollectTracing5::UserEvents(request))
+        | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
             return user_events(handler, request, fd);
         }
         Ask::Unknown { .. } => return Err(HResult::UNKNOWN_COMMAND.into()),

@@ -7,10 +7,13 @@ use super::answer::{self, Answer, Passed};
 use super::gate::{Gate, Place};
 use super::writer::until;
 use super::{
-    Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport, StreamSession, StreamWriter,
+    Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport,
+    StreamSession, StreamWriter,
 };
 use crate::continuation::EnvironmentEncoder;
-use crate::exchange::{self, End, MisuseError, ParsedRequest, RespondError, ServerAction, ServerOutcome};
+use crate::exchange::{
+    self, End, MisuseError, ParsedRequest, RespondError, ServerAction, ServerOutcome,
+};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
 use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
@@ -25,10 +28,12 @@ const ROOM: usize = 4096;
 /// How much of an environment block is sent at once.
 const PIECE: usize = 16 * 1024;
 
-/// Serves one connection of any kind until it is over. Uses only the time limits of [`ServeOptions`], not the numbers.
+/// Serves one connection of any kind until it is over. Uses only the time limits of
+/// [`ServeOptions`], not the numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Cancelled`] on `shutdown`. A client's failure is not an error: see [`Served::outcome`].
+/// [`ErrorKind::Cancelled`] on `shutdown`. A client's failure is not an error: see
+/// [`Served::outcome`].
 pub fn serve_connection<T: ServerTransport, H: Handler + ?Sized>(
     transport: T,
     handler: &H,
@@ -65,7 +70,12 @@ enum Follows<'c> {
 }
 
 impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
-    pub(super) fn new(transport: T, handler: &'c H, options: &'c ServeOptions, shutdown: Option<&'c Canceller>) -> Self {
+    pub(super) fn new(
+        transport: T,
+        handler: &'c H,
+        options: &'c ServeOptions,
+        shutdown: Option<&'c Canceller>,
+    ) -> Self {
         Self {
             transport,
             handler,
@@ -76,7 +86,11 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
             request: None,
             requesting: until(options.request, shutdown),
             // Unknown until then.
-            served: Served { command: None, outcome: ServerOutcome::Gone { end: End::Reset }, streamed: 0 },
+            served: Served {
+                command: None,
+                outcome: ServerOutcome::Gone { end: End::Reset },
+                streamed: 0,
+            },
             place: None,
             sessions: None,
             session: None,
@@ -107,7 +121,10 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         loop {
             match self.server.action() {
                 ServerAction::Receive(range) => {
-                    match self.transport.receive(self.buffer.get_mut(range).unwrap_or_default(), &self.requesting) {
+                    match self
+                        .transport
+                        .receive(self.buffer.get_mut(range).unwrap_or_default(), &self.requesting)
+                    {
                         Ok(0) => self.server.ended(End::Closed),
                         Ok(n) => self.server.received(&self.buffer, n),
                         Err(stopped) => self.server.ended(end(&stopped)?),
@@ -131,7 +148,10 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     self.refuse(&refusal)?;
                 }
                 ServerAction::Send(_) => self.send()?,
-                ServerAction::Continue { .. } | ServerAction::Hold | ServerAction::Close | ServerAction::Finished(_) => {
+                ServerAction::Continue { .. }
+                | ServerAction::Hold
+                | ServerAction::Close
+                | ServerAction::Finished(_) => {
                     return Ok(follows);
                 }
                 other @ ServerAction::Respond => return Err(unexpected(&other)),
@@ -145,7 +165,9 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         let ParsedRequest::Request(request) = asked else { return Ok(Follows::Nothing) };
         self.served.command = Some(request.command());
         let fd = match self.server.action() {
-            ServerAction::ReceiveFd => receive_fd(&mut self.server, &mut self.transport, &self.requesting)?,
+            ServerAction::ReceiveFd => {
+                receive_fd(&mut self.server, &mut self.transport, &self.requesting)?
+            }
             _ => None,
         };
         if self.server.action() != ServerAction::Respond {
@@ -155,13 +177,15 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         match answer {
             Answer::Reply(reply) => self.respond(&reply)?,
             Answer::Refused(refusal) => self.refuse(&refusal)?,
-            Answer::Environment(entries) => match EnvironmentEncoder::new(entries.entries.iter().copied()) {
-                Ok(encoder) => {
-                    self.respond(&AnyReply::ProcessEnvironment(encoder.reply()))?;
-                    return Ok(Follows::Environment(entries));
+            Answer::Environment(entries) => {
+                match EnvironmentEncoder::new(entries.entries.iter().copied()) {
+                    Ok(encoder) => {
+                        self.respond(&AnyReply::ProcessEnvironment(encoder.reply()))?;
+                        return Ok(Follows::Environment(entries));
+                    }
+                    Err(_) => self.refuse(&HResult::FAIL.into())?,
                 }
-                Err(_) => self.refuse(&HResult::FAIL.into())?,
-            },
+            }
             Answer::Stream(session) => {
                 self.begin(session.session_id())?;
                 return Ok(Follows::Stream(session));
@@ -241,7 +265,9 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     /// What follows the reply.
     fn follow(&mut self, follows: Follows<'c>) -> Result<(), Error> {
         match (follows, self.server.action()) {
-            (Follows::Environment(entries), ServerAction::Continue { .. }) => self.environment(&entries),
+            (Follows::Environment(entries), ServerAction::Continue { .. }) => {
+                self.environment(&entries)
+            }
             (Follows::Stream(session), ServerAction::Continue { .. }) => {
                 self.place = None;
                 let mut writer = StreamWriter {
@@ -263,11 +289,19 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
             }
             (Follows::Held(session), ServerAction::Hold) => {
                 self.place = None;
-                let mut held = HeldConnection { transport: &mut self.transport, canceller: self.shutdown, hung_up: false };
+                let mut held = HeldConnection {
+                    transport: &mut self.transport,
+                    canceller: self.shutdown,
+                    hung_up: false,
+                };
                 (session.hold)(&mut held);
                 let hung_up = held.hung_up;
                 self.not_shut_down()?;
-                if hung_up { self.server.ended(End::Closed).map_err(bug) } else { self.server.continuation_ended().map_err(bug) }
+                if hung_up {
+                    self.server.ended(End::Closed).map_err(bug)
+                } else {
+                    self.server.continuation_ended().map_err(bug)
+                }
             }
             // The reply was not sent, or nothing follows it.
             _ => Ok(()),
@@ -283,7 +317,9 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     fn environment(&mut self, entries: &Entries<'_>) -> Result<(), Error> {
         // It was measured before.
-        let Ok(mut encoder) = EnvironmentEncoder::new(entries.entries.iter().copied()) else { return Ok(()) };
+        let Ok(mut encoder) = EnvironmentEncoder::new(entries.entries.iter().copied()) else {
+            return Ok(());
+        };
         let (mut written, piece) = (0u32, PIECE.max(self.buffer.len()));
         self.buffer.resize(piece, 0);
         while let ServerAction::Continue { .. } = self.server.action() {
@@ -305,7 +341,11 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 }
 
-fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut T, until: &Until<'_>) -> Result<Passed, Error> {
+fn receive_fd<T: ServerTransport>(
+    server: &mut exchange::Server,
+    transport: &mut T,
+    until: &Until<'_>,
+) -> Result<Passed, Error> {
     #[cfg(unix)]
     let received = transport.receive_fd(until).map(|received| received.map(|(_, fd)| fd));
     #[cfg(not(unix))]
@@ -321,7 +361,12 @@ fn receive_fd<T: ServerTransport>(server: &mut exchange::Server, transport: &mut
         Ok(Some(None)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
         // None can be received, or none can be stored: the client gets an error.
-        Err(Stopped::Io(error)) if matches!(error.kind(), std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other) => {
+        Err(Stopped::Io(error))
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other
+            ) =>
+        {
             server.fd_missing()
         }
         Err(stopped) => server.ended(end(&stopped)?),

@@ -5,12 +5,12 @@ use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, SessionReply, StopTracing, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, SessionReply, StopTracing,
+    StreamingSession, StreamingSession6,
 };
 use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
-    SetEnvironmentVariable,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
+    ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable,
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
@@ -39,10 +39,12 @@ macro_rules! commands {
     )*};
 }
 
-/// A server's handler: one method for each command; the default answer of each is `UNKNOWN_COMMAND`.
+/// A server's handler: one method for each command; the default answer of each is
+/// `UNKNOWN_COMMAND`.
 ///
-/// A request passed to a method decodes and is within the limits (F-16); others go to [`refuse`](Self::refuse). Several threads
-/// call it at once, one for each connection, unless [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
+/// A request passed to a method decodes and is within the limits (F-16); others go to
+/// [`refuse`](Self::refuse). Several threads call it at once, one for each connection, unless
+/// [`ServeOptions::most_at_once`](super::ServeOptions::most_at_once) is 1.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -128,8 +130,9 @@ pub trait Handler {
         Ok(())
     }
 
-    /// The reply to a request that reaches no method; by default [`RefusalReason::hresult`], as in runtimes. `message` is given if
-    /// its header is right, its command known, and its payload complete.
+    /// The reply to a request that reaches no method; by default [`RefusalReason::hresult`], as in
+    /// runtimes. `message` is given if its header is right, its command known, and its payload
+    /// complete.
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let _ = request;
         reason.hresult().into()

@@ -19,15 +19,21 @@ pub trait ServerTransport: Transport {
     /// # Errors
     /// [`Stopped`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
-    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         let _ = until;
-        Err(Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "this connection cannot pass descriptors")))
+        Err(Stopped::Io(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "this connection cannot pass descriptors",
+        )))
     }
 
     /// Waits until the client hangs up. A half-close does not count (F-23).
     ///
-    /// The default cannot detect it: without a deadline it reads and discards input up to its end; with a deadline, it waits until
-    /// then.
+    /// The default cannot detect it: without a deadline it reads and discards input up to its end;
+    /// with a deadline, it waits until then.
     ///
     /// # Errors
     /// [`Stopped`]: the client is still there.
@@ -54,8 +60,10 @@ pub trait Listen {
     /// Waits for the next client.
     ///
     /// # Errors
-    /// [`Phase::Listen`](crate::io::Phase::Listen), with [`TimedOut`](crate::io::ErrorKind::TimedOut) and
-    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after these.
+    /// [`Phase::Listen`](crate::io::Phase::Listen), with
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut) and
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after
+    /// these.
     fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
 }
 
@@ -106,11 +114,16 @@ mod unix {
     use crate::io::{Error, Phase, Stopped, UnixTransport, Until, unix_fd};
 
     impl ServerTransport for UnixTransport {
-        fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        fn receive_fd(
+            &mut self,
+            until: &Until<'_>,
+        ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
             loop {
                 until.check()?;
                 match unix_fd::receive_fd(self.as_fd()) {
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => wait(self.as_fd(), PollFlags::IN, until)?,
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                        wait(self.as_fd(), PollFlags::IN, until)?;
+                    }
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     received => return Ok(received?),
                 }
@@ -148,8 +161,14 @@ mod unix {
             until.check()?;
             match listener.accept() {
                 Ok((stream, _)) => return Ok(UnixTransport::new(stream)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(listener.as_fd(), PollFlags::IN, until)?,
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    wait(listener.as_fd(), PollFlags::IN, until)?;
+                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -1,8 +1,9 @@
 //! Serve the protocol over real sockets: a handler with a method for each command, served with
 //! deadlines.
 //!
-//! Unlike a runtime, a server of this module does not block forever on half a request (F-6), or on a client that does not read. It
-//! answers errors as runtimes do, or strictly: [`ServeOptions::exchange`].
+//! Unlike a runtime, a server of this module does not block forever on half a request (F-6), or on
+//! a client that does not read. It answers errors as runtimes do, or strictly:
+//! [`ServeOptions::exchange`].
 //!
 //! | | |
 //! |---|---|

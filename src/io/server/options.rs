@@ -19,20 +19,24 @@ use crate::message::eventpipe::MAX_SESSIONS;
 pub struct ServeOptions {
     /// How strict the server is, and which commands it knows.
     pub exchange: ServerOptions,
-    /// From the start of a connection to the last byte of the request, and to the descriptor. Runtimes wait forever (F-6).
+    /// From the start of a connection to the last byte of the request, and to the descriptor.
+    /// Runtimes wait forever (F-6).
     pub request: Option<Duration>,
     /// For sending a reply, and each piece of an environment block.
     pub send: Option<Duration>,
-    /// For sending each piece of a stream: a client that does not read blocks the handler this long.
+    /// For sending each piece of a stream: a client that does not read blocks the handler this
+    /// long.
     pub stream: Option<Duration>,
-    /// How many requests are served at once; further clients wait to be accepted. A session counts until its reply is sent.
+    /// How many requests are served at once; further clients wait to be accepted. A session counts
+    /// until its reply is sent.
     pub most_at_once: usize,
     /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
     pub most_sessions: usize,
 }
 
 impl ServeOptions {
-    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64 sessions, as in runtimes.
+    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64
+    /// sessions, as in runtimes.
     pub const DEFAULT: Self = Self {
         exchange: ServerOptions::DEFAULT,
         request: Some(Duration::from_secs(5)),

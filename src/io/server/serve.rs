@@ -10,10 +10,11 @@ use super::listen::pause;
 use super::{Handler, Listen, ServeOptions};
 use crate::io::{Canceller, Error, ErrorKind, Until};
 
-/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the shutdown.
+/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
+/// shutdown.
 ///
-/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of [`ServeOptions::request`], so only
-/// trusted clients should reach the socket.
+/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
+/// [`ServeOptions::request`], so only trusted clients should reach the socket.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
@@ -35,11 +36,17 @@ use crate::io::{Canceller, Error, ErrorKind, Until};
 /// ```
 ///
 /// # Errors
-/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by `shutdown`.
+/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
+/// `shutdown`.
 ///
 /// # Panics
 /// If a method of the handler panics, once the server has ended; the others are served until then.
-pub fn serve<L, H>(listener: L, handler: &H, options: &ServeOptions, shutdown: &Canceller) -> Result<(), Error>
+pub fn serve<L, H>(
+    listener: L,
+    handler: &H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
 where
     L: Listen<Transport: Send>,
     H: Handler + Sync + ?Sized,
@@ -58,7 +65,8 @@ where
     L: Listen<Transport: Send>,
     H: Deref<Target: Handler> + Send,
 {
-    let (requests, sessions) = (Gate::new(options.most_at_once.max(1)), Gate::new(options.most_sessions));
+    let (requests, sessions) =
+        (Gate::new(options.most_at_once.max(1)), Gate::new(options.most_sessions));
     let until = Until { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
@@ -81,12 +89,15 @@ where
                 },
             };
             let (sessions, handler) = (&sessions, handler_of(&transport));
-            let served = thread::Builder::new().name(String::from("diagnostics server")).spawn_scoped(scope, move || {
-                let mut conversation = Conversation::new(transport, &*handler, options, Some(shutdown));
-                (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
-                // Cancelled, as the caller knows.
-                let _ = conversation.run();
-            });
+            let served = thread::Builder::new()
+                .name(String::from("diagnostics server"))
+                .spawn_scoped(scope, move || {
+                    let mut conversation =
+                        Conversation::new(transport, &*handler, options, Some(shutdown));
+                    (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
+                    // Cancelled, as the caller knows.
+                    let _ = conversation.run();
+                });
             if served.is_err() {
                 // No thread: the client was disconnected. Others may end meanwhile.
                 pause(shutdown);

@@ -26,9 +26,12 @@ pub struct StreamSession<'h> {
 type Stream<'h> = Box<dyn FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h>;
 
 impl<'h> StreamSession<'h> {
-    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed when it returns. If the reply
-    /// cannot be sent, it is dropped without a call.
-    pub fn new(session_id: u64, stream: impl FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h) -> Self {
+    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed
+    /// when it returns. If the reply cannot be sent, it is dropped without a call.
+    pub fn new(
+        session_id: u64,
+        stream: impl FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h,
+    ) -> Self {
         Self { session_id, stream: Box::new(stream) }
     }
 
@@ -40,7 +43,9 @@ impl<'h> StreamSession<'h> {
 
 impl fmt::Debug for StreamSession<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamSession").field("session_id", &self.session_id).finish_non_exhaustive()
+        f.debug_struct("StreamSession")
+            .field("session_id", &self.session_id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,8 +66,8 @@ pub struct HeldSession<'h> {
 type Hold<'h> = Box<dyn FnOnce(&mut HeldConnection<'_>) + 'h>;
 
 impl<'h> HeldSession<'h> {
-    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is closed when it returns. If the
-    /// reply cannot be sent, it is dropped without a call.
+    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is
+    /// closed when it returns. If the reply cannot be sent, it is dropped without a call.
     pub fn new(session_id: u64, hold: impl FnOnce(&mut HeldConnection<'_>) + 'h) -> Self {
         Self { session_id, hold: Box::new(hold) }
     }
@@ -91,7 +96,8 @@ impl fmt::Debug for HeldSession<'_> {
 pub struct Entries<'h> {
     /// The entries to send, in this order.
     pub entries: Vec<Entry<'h>>,
-    /// Interrupts the block with an error after this many of its bytes, like a runtime that fails while sending (F-43).
+    /// Interrupts the block with an error after this many of its bytes, like a runtime that fails
+    /// while sending (F-43).
     pub broken_off: Option<(u32, HResult)>,
 }
 

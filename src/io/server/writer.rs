@@ -12,8 +12,9 @@ use crate::io::{Canceller, Stopped, Until};
 /// The most that is sent at once.
 const PIECE: usize = 64 * 1024;
 
-/// Writes the stream of a session. A write returns once the client's side has accepted it: a client that does not read blocks the
-/// handler, for up to [`ServeOptions::stream`](super::ServeOptions::stream).
+/// Writes the stream of a session. A write returns once the client's side has accepted it: a client
+/// that does not read blocks the handler, for up to
+/// [`ServeOptions::stream`](super::ServeOptions::stream).
 ///
 /// ```
 /// use std::io::Write as _;
@@ -28,8 +29,9 @@ const PIECE: usize = 64 * 1024;
 /// # drop(session);
 /// ```
 ///
-/// Writing fails with `TimedOut` if the client did not read in time, with `ConnectionAborted` on shutdown, and with the system's
-/// error if the client has disconnected. Nothing can be written after that.
+/// Writing fails with `TimedOut` if the client did not read in time, with `ConnectionAborted` on
+/// shutdown, and with the system's error if the client has disconnected. Nothing can be written
+/// after that.
 pub struct StreamWriter<'w> {
     pub(super) server: &'w mut exchange::Server,
     pub(super) transport: &'w mut dyn ServerTransport,
@@ -45,7 +47,8 @@ impl StreamWriter<'_> {
         self.streamed
     }
 
-    /// Waits this long; returns whether the client hung up meanwhile, as far as that can be detected.
+    /// Waits this long; returns whether the client hung up meanwhile, as far as that can be
+    /// detected.
     ///
     /// # Errors
     /// `ConnectionAborted`: the server is shut down.
@@ -64,13 +67,17 @@ impl io::Write for StreamWriter<'_> {
             *to = *from;
         }
         // Closed by an earlier failure.
-        self.server.piece(self.buffer, piece.len()).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        self.server
+            .piece(self.buffer, piece.len())
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let until = until(self.within, self.canceller);
         while let ServerAction::Send(range) = self.server.action() {
             let sent = self.transport.send(self.buffer.get(range).unwrap_or_default(), &until);
             let (acknowledged, error) = match sent {
                 Ok(n) => (self.server.sent(n), None),
-                Err(Stopped::TimedOut) => (self.server.ended(End::TimedOut), Some(io::ErrorKind::TimedOut.into())),
+                Err(Stopped::TimedOut) => {
+                    (self.server.ended(End::TimedOut), Some(io::ErrorKind::TimedOut.into()))
+                }
                 Err(Stopped::Cancelled) => (self.server.send_failed(), Some(shut_down())),
                 Err(Stopped::Io(error)) => (self.server.send_failed(), Some(error)),
             };
@@ -102,7 +109,8 @@ pub struct HeldConnection<'w> {
 }
 
 impl HeldConnection<'_> {
-    /// Waits until the client hangs up, or until the timeout; returns whether it hung up. A half-close does not count (F-23).
+    /// Waits until the client hangs up, or until the timeout; returns whether it hung up. A
+    /// half-close does not count (F-23).
     ///
     /// # Errors
     /// `ConnectionAborted`: the server is shut down.
@@ -120,7 +128,11 @@ impl fmt::Debug for HeldConnection<'_> {
     }
 }
 
-fn wait(transport: &mut dyn ServerTransport, time: Option<Duration>, canceller: Option<&Canceller>) -> io::Result<bool> {
+fn wait(
+    transport: &mut dyn ServerTransport,
+    time: Option<Duration>,
+    canceller: Option<&Canceller>,
+) -> io::Result<bool> {
     match transport.hung_up(&until(time, canceller)) {
         Err(Stopped::TimedOut) => Ok(false),
         Err(Stopped::Cancelled) => Err(shut_down()),

@@ -12,8 +12,8 @@ use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
 
-/// An async client of a runtime, like [`Client`](crate::io::Client). Each call opens a new connection: a connection carries one
-/// request.
+/// An async client of a runtime, like [`Client`](crate::io::Client). Each call opens a new
+/// connection: a connection carries one request.
 ///
 /// A runtime answers one client at a time (F-75); several runtimes can be asked at once.
 ///
@@ -33,8 +33,9 @@ use crate::message::server::ResultReply;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or crash on, is not sent: see [`without_limits`](Self::without_limits). Only the blocking
-/// half can start a `user_events` session, which needs a descriptor.
+/// A request that a runtime would refuse, or crash on, is not sent: see
+/// [`without_limits`](Self::without_limits). Only the blocking half can start a `user_events`
+/// session, which needs a descriptor.
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
@@ -85,8 +86,9 @@ impl<C: AsyncConnect> AsyncClient<C> {
         Ok(if self.checks_limits { connection } else { connection.without_limits() })
     }
 
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for sessions use [`trace`](Self::trace),
-    /// for the environment [`environment`](Self::environment).
+    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
+    /// sessions use [`trace`](Self::trace), for the environment
+    /// [`environment`](Self::environment).
     ///
     /// # Errors
     /// [`Error`], as for every call.
@@ -94,29 +96,42 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self.connect().await?.call(request).await
     }
 
-    /// `ProcessEnvironment`: passes each entry to `take` as it arrives; an entry of more than 256 KiB is an error.
+    /// `ProcessEnvironment`: passes each entry to `take` as it arrives; an entry of more than 256
+    /// KiB is an error.
     ///
     /// # Errors
     /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
-    pub async fn environment(&self, limits: EnvironmentLimits, take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
+    pub async fn environment(
+        &self,
+        limits: EnvironmentLimits,
+        take: impl FnMut(Entry<'_>),
+    ) -> Result<(), Error> {
         self.connect().await?.environment(limits, take).await
     }
 
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+    /// session type says so.
     ///
     /// # Errors
     /// As [`Client::trace`](crate::io::Client::trace).
-    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<AsyncTrace<C::Stream>, Error> {
+    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+    ) -> Result<AsyncTrace<C::Stream>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.connect().await?.begin_trace(drive).await
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, following `fallback`; also returns what was
-    /// lost. Each command uses a new connection; [`Deadlines::whole`] covers all of them.
+    /// Starts a session that streams with the newest command that the runtime knows, following
+    /// `fallback`; also returns what was lost. Each command uses a new connection;
+    /// [`Deadlines::whole`] covers all of them.
     ///
     /// # Errors
     /// [`Error`] of the last command, as for every call.
-    pub async fn trace_by(&self, mut fallback: TracingFallback<'_>) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
+    pub async fn trace_by(
+        &self,
+        mut fallback: TracingFallback<'_>,
+    ) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
         if self.checks_limits {
             fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
@@ -125,14 +140,19 @@ impl<C: AsyncConnect> AsyncClient<C> {
             let drive = Drive::trace_by(&fallback.request())?;
             match self.connect_by(clock).await?.begin_trace(drive).await {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error) if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {}
+                Err(error)
+                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(in crate::io) async fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+    pub(in crate::io) async fn done<'r, R: Request<'r, Reply = ResultReply>>(
+        &self,
+        request: &R,
+    ) -> Result<(), Error> {
         check_result(self.call(request).await?.message())
     }
 }

@@ -47,12 +47,15 @@ impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
 }
 
 /// Runs blocking work on a thread for blocking.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
 }
 
-/// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and [`trust`](crate::io::trust).
+/// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and
+/// [`trust`](crate::io::trust).
 #[cfg(unix)]
 impl AsyncConnect for Endpoint {
     type Stream = tokio::net::UnixStream;
@@ -74,7 +77,10 @@ impl AsyncConnect for Endpoint {
 }
 
 #[cfg(unix)]
-async fn connect_to(endpoint: &Endpoint, found: &FoundSocket) -> Result<tokio::net::UnixStream, Error> {
+async fn connect_to(
+    endpoint: &Endpoint,
+    found: &FoundSocket,
+) -> Result<tokio::net::UnixStream, Error> {
     loop {
         if let Some(stream) = crate::io::unix::try_connect(&found.path)? {
             endpoint.check_peer(&stream, found)?;
@@ -92,7 +98,8 @@ impl AsyncConnect for Endpoint {
         use crate::io::windows::{PipePath, in_turn, opened, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
-        let path = PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
+        let path =
+            PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             // Its server may identify the client, but not impersonate it: the default.
             let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {

@@ -69,11 +69,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         self.run(drive).await?.ok().map(|(message, _)| Answer::new(message))
     }
 
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose session type says so.
+    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+    /// session type says so.
     ///
     /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](crate::io::ErrorKind::Unsupported) for a session that does not stream.
-    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(self, request: &R) -> Result<AsyncTrace<S>, Error> {
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](crate::io::ErrorKind::Unsupported) for a
+    /// session that does not stream.
+    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(
+        self,
+        request: &R,
+    ) -> Result<AsyncTrace<S>, Error> {
         let drive = Drive::trace(request, self.checks_limits)?;
         self.begin_trace(drive).await
     }
@@ -83,11 +88,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
     }
 
-    /// Asks for the environment, and passes each entry to `take` as it arrives; an entry of more than 256 KiB is an error.
+    /// Asks for the environment, and passes each entry to `take` as it arrives; an entry of more
+    /// than 256 KiB is an error.
     ///
     /// # Errors
     /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
-    pub async fn environment(mut self, limits: EnvironmentLimits, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
+    pub async fn environment(
+        mut self,
+        limits: EnvironmentLimits,
+        mut take: impl FnMut(Entry<'_>),
+    ) -> Result<(), Error> {
         let clock = self.clock();
         let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
         let n_incoming_bytes = self.run(drive).await?.environment()?;
@@ -101,7 +111,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
             }
             let wanted = decoder.wanted().min(piece.len());
             let into = piece.get_mut(..wanted).unwrap_or_default();
-            let read = until(clock.within(self.deadlines.continuation), self.stream.read(into)).await;
+            let read =
+                until(clock.within(self.deadlines.continuation), self.stream.read(into)).await;
             match read.map_err(|stopped| ended(&decoder, stopped))? {
                 0 => return at_the_end(&decoder),
                 n => have = piece.get(..n).unwrap_or_default(),
@@ -126,7 +137,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                     let sent = until(sending, self.stream.write(bytes)).await;
                     drive.sent(sent)?;
                 }
-                Next::SendFd => drive.fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
+                Next::SendFd => drive
+                    .fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
                 Next::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.

@@ -1,8 +1,9 @@
 //! Call runtimes from tokio: the same exchanges, deadlines and errors as the blocking client, with
 //! `async` and without threads.
 //!
-//! Deadlines need a tokio runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O enabled: `enable_all` does both.
-//! There is no canceller: dropping a call cancels it, and closes its connection.
+//! Deadlines need a tokio runtime with time enabled, [`Endpoint`](super::Endpoint)s one with I/O
+//! enabled: `enable_all` does both. There is no canceller: dropping a call cancels it, and closes
+//! its connection.
 
 mod client;
 mod connect;
@@ -46,7 +47,10 @@ fn after(within: Option<Duration>) -> Option<Instant> {
 }
 
 /// The result of `io`, if it arrives in time.
-async fn until<T>(deadline: Option<Instant>, io: impl Future<Output = io::Result<T>>) -> Result<T, Stopped> {
+async fn until<T>(
+    deadline: Option<Instant>,
+    io: impl Future<Output = io::Result<T>>,
+) -> Result<T, Stopped> {
     match deadline {
         None => Ok(io.await?),
         Some(deadline) => Ok(timeout_at(deadline, io).await.map_err(|_| Stopped::TimedOut)??),

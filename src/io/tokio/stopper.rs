@@ -29,8 +29,8 @@ impl<S> AsyncTrace<S> {
 }
 
 impl<C: AsyncConnect> AsyncStopper<C> {
-    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to its end, so another task must
-    /// read it.
+    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
+    /// its end, so another task must read it.
     ///
     /// A stop that was refused, not answered, or dropped may be repeated.
     ///

@@ -16,8 +16,9 @@ use crate::io::{Error, Stopped};
 
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
-/// The runtime answers neither a stop nor any other client until the stream is read to its end (F-75): continue reading. Dropping
-/// it closes the connection, which ends the session without a rundown; an [`AsyncStopper`](super::AsyncStopper) then sends nothing.
+/// The runtime answers neither a stop nor any other client until the stream is read to its end
+/// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
+/// rundown; an [`AsyncStopper`](super::AsyncStopper) then sends nothing.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
@@ -58,7 +59,8 @@ impl<S> AsyncTrace<S> {
         Self { stream, session: Streaming::new(session_id), within, silence: None }
     }
 
-    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be stopped.
+    /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be
+    /// stopped.
     pub fn session_id(&self) -> Option<u64> {
         self.session.session_id()
     }
@@ -77,19 +79,27 @@ impl<S> AsyncTrace<S> {
     }
 }
 
-/// The errors are those of a [`Trace`](crate::io::Trace): [`Error::in_io`] extracts the crate's error.
+/// The errors are those of a [`Trace`](crate::io::Trace): [`Error::in_io`] extracts the crate's
+/// error.
 impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if into.remaining() == 0 || this.session.is_over() {
             return Poll::Ready(Ok(()));
         }
         let before = into.filled().len();
         let read = match Pin::new(&mut this.stream).poll_read(context, into) {
-            Poll::Ready(read) => read.map(|()| into.filled().len().saturating_sub(before)).map_err(Stopped::Io),
+            Poll::Ready(read) => {
+                read.map(|()| into.filled().len().saturating_sub(before)).map_err(Stopped::Io)
+            }
             Poll::Pending => {
                 let Some(within) = this.within else { return Poll::Pending };
-                let silence = this.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
+                let silence =
+                    this.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
                 ready!(silence.as_mut().poll(context));
                 Err(Stopped::TimedOut)
             }

@@ -26,7 +26,11 @@ struct Identity {
 
 impl Identity {
     fn of(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) }
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
     }
 }
 
@@ -35,7 +39,8 @@ impl Judged {
         Self { identity: Identity::of(metadata), policy, ours }
     }
 
-    /// Whether `path` leads to that socket, and `policy` and our user are unchanged. One system call, two if our user matters.
+    /// Whether `path` leads to that socket, and `policy` and our user are unchanged. One system
+    /// call, two if our user matters.
     pub(in crate::io) fn is_still(&self, path: &Path, policy: TrustPolicy) -> bool {
         self.policy == policy
             && fs::metadata(path).is_ok_and(|metadata| Identity::of(&metadata) == self.identity)

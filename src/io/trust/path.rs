@@ -23,8 +23,8 @@ const PERMISSIONS: u32 = 0o7777;
 /// Checks the path of a socket before connecting to it.
 ///
 /// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] if it does not exist;
-/// [`ErrorKind::Io`] if a part of the path cannot be read.
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] if it
+/// does not exist; [`ErrorKind::Io`] if a part of the path cannot be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
@@ -39,7 +39,8 @@ pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     judge_path(path, policy).map(drop)
 }
 
-/// The same, and a way to check later that the path still leads to the same socket. Even a policy without checks follows the path.
+/// The same, and a way to check later that the path still leads to the same socket. Even a policy
+/// without checks follows the path.
 pub(in crate::io) fn judge_path(path: &Path, policy: TrustPolicy) -> Result<Judged, Error> {
     look_at(path, policy).map_err(|kind| match kind {
         ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,10 +63,15 @@ fn look_at(path: &Path, policy: TrustPolicy) -> Result<Judged, ErrorKind> {
     Ok(Judged::new(&metadata, policy, walk.relies_on_us.get().then_some(*walk.ours)))
 }
 
-/// Checks a directory and all above it: that only those trusted by the policy can replace what we create there.
+/// Checks a directory and all above it: that only those trusted by the policy can replace what we
+/// create there.
 pub(in crate::io) fn check_directory(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
     let (_, metadata) = Walk::new(policy).follow(path)?;
-    if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory).into()) }
+    if metadata.is_dir() {
+        Ok(())
+    } else {
+        Err(io::Error::from(io::ErrorKind::NotADirectory).into())
+    }
 }
 
 pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
@@ -94,7 +100,8 @@ impl Walk {
         Self { policy, ours: our_user_id(), relies_on_us: Cell::new(false) }
     }
 
-    /// Walks to the end of `path` through every directory and symbolic link, and checks each of them.
+    /// Walks to the end of `path` through every directory and symbolic link, and checks each of
+    /// them.
     fn follow(&self, path: &Path) -> Result<(PathBuf, Metadata), ErrorKind> {
         let path = std::path::absolute(path)?;
         let (root, rest) = split_root(&path);
@@ -132,7 +139,9 @@ impl Walk {
                 if links > MOST_LINKS {
                     return Err(io::Error::other("too many symbolic links").into());
                 }
-                for part in parts(&fs::read_link(&entry)?).collect::<std::vec::Vec<_>>().into_iter().rev() {
+                for part in
+                    parts(&fs::read_link(&entry)?).collect::<std::vec::Vec<_>>().into_iter().rev()
+                {
                     todo.push_front(part);
                 }
                 continue;
@@ -171,17 +180,20 @@ impl Walk {
     }
 }
 
-/// The root of the path: ours, or that of another process. The latter is not a symbolic link that could be read and followed: its
-/// text is `/`.
+/// The root of the path: ours, or that of another process. The latter is not a symbolic link that
+/// could be read and followed: its text is `/`.
 fn split_root(path: &Path) -> (&Path, &Path) {
     let whole = (Path::new("/"), path.strip_prefix("/").unwrap_or(path));
     if !cfg!(any(target_os = "linux", target_os = "android")) {
         return whole;
     }
     let mut components = path.components();
-    let first: [Option<&str>; 4] = core::array::from_fn(|_| components.next().and_then(|part| part.as_os_str().to_str()));
+    let first: [Option<&str>; 4] =
+        core::array::from_fn(|_| components.next().and_then(|part| part.as_os_str().to_str()));
     match first {
-        [Some("/"), Some("proc"), Some(pid), Some("root")] if pid == "self" || pid.bytes().all(|b| b.is_ascii_digit()) => {
+        [Some("/"), Some("proc"), Some(pid), Some("root")]
+            if pid == "self" || pid.bytes().all(|b| b.is_ascii_digit()) =>
+        {
             let rest = components.as_path();
             let root = path.ancestors().nth(rest.components().count());
             root.map_or(whole, |root| (root, rest))

@@ -15,12 +15,12 @@ pub(crate) struct Peer {
     pub(crate) process_id: Option<u32>,
 }
 
-/// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the requested process, in our pid
-/// namespace.
+/// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the
+/// requested process, in our pid namespace.
 ///
 /// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted); [`ErrorKind::Io`](crate::io::ErrorKind::Io) if
-/// the system does not report it.
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted);
+/// [`ErrorKind::Io`](crate::io::ErrorKind::Io) if the system does not report it.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -32,7 +32,11 @@ pub(crate) struct Peer {
 /// assert!(check_peer(&ours, TrustPolicy::CHECKED, Some(us + 1)).is_err());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u32>) -> Result<(), Error> {
+pub fn check_peer(
+    stream: &impl AsFd,
+    policy: TrustPolicy,
+    process_id: Option<u32>,
+) -> Result<(), Error> {
     if policy == TrustPolicy::UNCHECKED {
         return Ok(());
     }
@@ -42,7 +46,10 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
         return Err(Error::new(Phase::Trust, Distrust::UnmappedPeer { owner: peer.user_id }));
     }
     if !policy.trusts_all(peer.user_id) && peer.user_id != *ours {
-        return Err(Error::new(Phase::Trust, Distrust::PeerOwner { owner: peer.user_id, ours: *ours }));
+        return Err(Error::new(
+            Phase::Trust,
+            Distrust::PeerOwner { owner: peer.user_id, ours: *ours },
+        ));
     }
     match (peer.process_id, process_id) {
         (Some(process_id), Some(expected)) if policy.checks_process && process_id != expected => {
@@ -52,12 +59,16 @@ pub fn check_peer(stream: &impl AsFd, policy: TrustPolicy, process_id: Option<u3
     }
 }
 
-// `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a process that we cannot see: seen as
-// `Err(code 0)`.
+// `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a
+// process that we cannot see: seen as `Err(code 0)`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
-    let peer = nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)?;
-    Ok(Peer { user_id: peer.uid(), process_id: u32::try_from(peer.pid()).ok().filter(|id| *id != 0) })
+    let peer =
+        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)?;
+    Ok(Peer {
+        user_id: peer.uid(),
+        process_id: u32::try_from(peer.pid()).ok().filter(|id| *id != 0),
+    })
 }
 
 #[cfg(target_vendor = "apple")]
@@ -65,7 +76,10 @@ pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
     use nix::sys::socket::{getsockopt, sockopt};
     let peer = getsockopt(&stream.as_fd(), sockopt::LocalPeerCred)?;
     let process_id = getsockopt(&stream.as_fd(), sockopt::LocalPeerPid)?;
-    Ok(Peer { user_id: peer.uid(), process_id: u32::try_from(process_id).ok().filter(|id| *id != 0) })
+    Ok(Peer {
+        user_id: peer.uid(),
+        process_id: u32::try_from(process_id).ok().filter(|id| *id != 0),
+    })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]

@@ -6,7 +6,8 @@ use super::{Distrust, TrustPolicy};
 use crate::io::windows::Sid;
 use crate::io::{Error, Phase};
 
-/// Checks the process that created the pipe, before anything is sent. `expected` is the requested process.
+/// Checks the process that created the pipe, before anything is sent. `expected` is the requested
+/// process.
 pub(in crate::io) fn check_pipe(
     server_process_id: std::io::Result<u32>,
     policy: TrustPolicy,
@@ -18,13 +19,19 @@ pub(in crate::io) fn check_pipe(
     let untrusted = |why| Error::new(Phase::Trust, why);
     let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
     let process_id = server_process_id.map_err(unknown)?;
-    if let Some(expected) = expected.filter(|expected| policy.checks_process && process_id != *expected) {
+    if let Some(expected) =
+        expected.filter(|expected| policy.checks_process && process_id != *expected)
+    {
         return Err(untrusted(Distrust::PeerProcess { process_id, expected }));
     }
     if policy.checks_owner() {
-        let (owner, ours) = (Sid::of_process(process_id).map_err(unknown)?, Sid::ours().map_err(unknown)?);
+        let (owner, ours) =
+            (Sid::of_process(process_id).map_err(unknown)?, Sid::ours().map_err(unknown)?);
         if owner != ours && !owner.is_system() {
-            return Err(untrusted(Distrust::PeerUser { owner: owner.to_string(), ours: ours.to_string() }));
+            return Err(untrusted(Distrust::PeerUser {
+                owner: owner.to_string(),
+                ours: ours.to_string(),
+            }));
         }
     }
     Ok(())

@@ -1,9 +1,14 @@
 //! An event object that can be waited for. Why it is safe: its handle is open while it exists.
-#![allow(unsafe_code, reason = "calls into Windows; all other modules of src/io except handle forbid it")]
+#![allow(
+    unsafe_code,
+    reason = "calls into Windows; all other modules of src/io except handle forbid it"
+)]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
+use std::os::windows::io::{
+    AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
+};
 use std::ptr::null;
 
 use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};
@@ -42,7 +47,8 @@ impl Event {
 
     /// Ends every wait for it, now and later; or only the next one.
     pub(in crate::io) fn set(&self) {
-        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created with all rights.
+        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created
+        // with all rights.
         unsafe { SetEvent(self.0.as_raw_handle()) };
     }
 }

@@ -1,35 +1,46 @@
 //! The Windows calls for pipes: with `event`, the only module with `unsafe`.
 //!
-//! Pipes need these calls on Windows, and `std` wraps none of them. Why this module is safe, for each function and all arguments:
+//! Pipes need these calls on Windows, and `std` wraps none of them. Why this module is safe, for
+//! each function and all arguments:
 //!
-//! - Handles are passed as [`BorrowedHandle`] and returned as [`OwnedHandle`]: open while used, closed once.
+//! - Handles are passed as [`BorrowedHandle`] and returned as [`OwnedHandle`]: open while used,
+//!   closed once.
 //! - A path is a [`PipePath`], which ends with a NUL.
-//! - The system reads and writes the memory of an [`Operation`] until the operation has ended, however long that takes. So [`run`]
-//!   does not return before: it cancels an unwanted operation, and waits for the cancellation too. Nothing between start and end
-//!   panics, and if it did, dropping [`Running`] would wait.
-//! - An operation that outlives its call uses the memory of an [`InFlight`], which is released only after the operation has ended.
-#![allow(unsafe_code, reason = "calls into Windows; all other modules of src/io except event forbid it")]
+//! - The system reads and writes the memory of an [`Operation`] until the operation has ended,
+//!   however long that takes. So [`run`] does not return before: it cancels an unwanted operation,
+//!   and waits for the cancellation too. Nothing between start and end panics, and if it did,
+//!   dropping [`Running`] would wait.
+//! - An operation that outlives its call uses the memory of an [`InFlight`], which is released only
+//!   after the operation has ended.
+#![allow(
+    unsafe_code,
+    reason = "calls into Windows; all other modules of src/io except event forbid it"
+)]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::boxed::Box;
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
+use std::os::windows::io::{
+    AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
+};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
-    ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED, GENERIC_READ, GENERIC_WRITE,
-    HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT,
+    ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED,
+    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING, WAIT_FAILED,
+    WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, PIPE_ACCESS_DUPLEX, ReadFile,
-    SECURITY_IDENTIFICATION, SECURITY_SQOS_PRESENT, WriteFile,
+    CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
+    PIPE_ACCESS_DUPLEX, ReadFile, SECURITY_IDENTIFICATION, SECURITY_SQOS_PRESENT, WriteFile,
 };
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::{
-    ConnectNamedPipe, CreateNamedPipeW, GetNamedPipeServerProcessId, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS,
-    PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT, WaitNamedPipeW,
+    ConnectNamedPipe, CreateNamedPipeW, GetNamedPipeServerProcessId, PIPE_READMODE_BYTE,
+    PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT,
+    WaitNamedPipeW,
 };
 use windows_sys::Win32::System::Threading::{INFINITE, WaitForMultipleObjects};
 
@@ -41,15 +52,19 @@ use crate::io::{Stopped, Until};
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
 
-/// The most bytes that one call takes from a caller: a write may keep its bytes in the kernel until they are read.
+/// The most bytes that one call takes from a caller: a write may keep its bytes in the kernel until
+/// they are read.
 const MOST: usize = 64 * 1024;
 
-/// Opens a pipe as a client, in byte mode. Its server may identify the client, but not impersonate it.
+/// Opens a pipe as a client, in byte mode. Its server may identify the client, but not impersonate
+/// it.
 pub(super) fn open(path: &PipePath) -> io::Result<OwnedHandle> {
     let (access, shared) = (GENERIC_READ | GENERIC_WRITE, 0);
     let flags = FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
     // SAFETY: The path ends with a NUL. Null attributes and template are allowed.
-    let pipe = unsafe { CreateFileW(path.units().as_ptr(), access, shared, null(), OPEN_EXISTING, flags, null_mut()) };
+    let pipe = unsafe {
+        CreateFileW(path.units().as_ptr(), access, shared, null(), OPEN_EXISTING, flags, null_mut())
+    };
     owned(pipe)
 }
 
@@ -62,9 +77,12 @@ pub(super) fn wait_until_free(path: &PipePath, milliseconds: u32) -> io::Result<
     }
 }
 
-/// Creates a pipe that one client with the rights can open; `first` fails if a pipe of this name exists.
+/// Creates a pipe that one client with the rights can open; `first` fails if a pipe of this name
+/// exists.
 pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Result<OwnedHandle> {
-    let mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
+    let mode = PIPE_ACCESS_DUPLEX
+        | FILE_FLAG_OVERLAPPED
+        | if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
     let kind = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
     let (default_wait, attributes) = (0, rights.attributes());
     // SAFETY: The path ends with a NUL. The descriptor in the attributes is borrowed.
@@ -93,7 +111,8 @@ pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u
     }
 }
 
-/// The result of [`CreateFileW`] and [`CreateNamedPipeW`]; call right after them, while their error number is available.
+/// The result of [`CreateFileW`] and [`CreateNamedPipeW`]; call right after them, while their error
+/// number is available.
 fn owned(pipe: HANDLE) -> io::Result<OwnedHandle> {
     if pipe == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
@@ -122,15 +141,24 @@ pub(super) enum Ran {
     Stopped(Stopped),
 }
 
-/// Runs an operation until it has ended, or until `until`; bytes that arrived before the cancellation count. It is always started:
-/// to avoid starting after the deadline, check first.
+/// Runs an operation until it has ended, or until `until`; bytes that arrived before the
+/// cancellation count. It is always started: to avoid starting after the deadline, check first.
 ///
-/// `pipe` was opened by [`open`] or [`create`]; `done` is used for one operation at a time, as `&mut` ensures.
-pub(super) fn run(pipe: BorrowedHandle<'_>, operation: Operation<'_>, done: &mut Event, until: &Until<'_>) -> Ran {
-    let mut overlapped = OVERLAPPED { hEvent: done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
-    // From here to the end of `running` the system may write to it at any time: only this pointer is used.
+/// `pipe` was opened by [`open`] or [`create`]; `done` is used for one operation at a time, as
+/// `&mut` ensures.
+pub(super) fn run(
+    pipe: BorrowedHandle<'_>,
+    operation: Operation<'_>,
+    done: &mut Event,
+    until: &Until<'_>,
+) -> Ran {
+    let mut overlapped =
+        OVERLAPPED { hEvent: done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
+    // From here to the end of `running` the system may write to it at any time: only this pointer
+    // is used.
     let overlapped = &raw mut overlapped;
-    // SAFETY: `overlapped` and the bytes of the operation outlive it, since `running` waits for its end; nothing else uses them.
+    // SAFETY: `overlapped` and the bytes of the operation outlive it, since `running` waits for its
+    // end; nothing else uses them.
     if let Err(error) = unsafe { start(pipe, operation, overlapped) } {
         return Ran::Failed(error);
     }
@@ -141,7 +169,8 @@ pub(super) fn run(pipe: BorrowedHandle<'_>, operation: Operation<'_>, done: &mut
     }
     match (running.0.end(), stopped) {
         (Ok(count), _) => Ran::Done(count),
-        // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the peer either.
+        // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the peer
+        // either.
         (Err(_), Err(stopped)) => Ran::Stopped(stopped),
         (Err(error), Ok(())) => Ran::Failed(error),
     }
@@ -150,8 +179,13 @@ pub(super) fn run(pipe: BorrowedHandle<'_>, operation: Operation<'_>, done: &mut
 /// Begins an operation. If that fails, the system no longer uses `overlapped`.
 ///
 /// # Safety
-/// `overlapped` contains an open event, and nothing else uses it or the bytes of `operation` until the operation has ended.
-unsafe fn start(pipe: BorrowedHandle<'_>, operation: Operation<'_>, overlapped: *mut OVERLAPPED) -> io::Result<()> {
+/// `overlapped` contains an open event, and nothing else uses it or the bytes of `operation` until
+/// the operation has ended.
+unsafe fn start(
+    pipe: BorrowedHandle<'_>,
+    operation: Operation<'_>,
+    overlapped: *mut OVERLAPPED,
+) -> io::Result<()> {
     let handle = pipe.as_raw_handle();
     let started = match operation {
         // SAFETY: The handle is open, being borrowed; the rest is promised by the caller.
@@ -183,7 +217,8 @@ struct Started<'p> {
 impl Started<'_> {
     /// Requests its cancellation. If it has already ended, that is fine.
     fn cancel(&self) {
-        // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`, and identifies one operation.
+        // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`, and
+        // identifies one operation.
         unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped) };
     }
 
@@ -191,11 +226,23 @@ impl Started<'_> {
     fn end(&self) -> io::Result<usize> {
         loop {
             let (mut count, wait) = (0, 1);
-            // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`, with an open event.
-            let result = unsafe { GetOverlappedResult(self.pipe.as_raw_handle(), self.overlapped, &raw mut count, wait) };
+            // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`,
+            // with an open event.
+            let result = unsafe {
+                GetOverlappedResult(
+                    self.pipe.as_raw_handle(),
+                    self.overlapped,
+                    &raw mut count,
+                    wait,
+                )
+            };
             let error = io::Error::last_os_error();
             if self.is_over() {
-                return if result == 0 { Err(error) } else { Ok(usize::try_from(count).unwrap_or(MOST)) };
+                return if result == 0 {
+                    Err(error)
+                } else {
+                    Ok(usize::try_from(count).unwrap_or(MOST))
+                };
             }
         }
     }
@@ -228,7 +275,8 @@ struct Memory<const N: usize> {
     bytes: [u8; N],
 }
 
-/// A pipe with an operation that runs in the background: the wait for a client, or a read of up to `N` bytes.
+/// A pipe with an operation that runs in the background: the wait for a client, or a read of up to
+/// `N` bytes.
 ///
 /// The system cancels a thread's operations when that thread ends.
 #[derive(Debug)]
@@ -243,14 +291,20 @@ pub(super) struct InFlight<const N: usize> {
 
 // SAFETY: Its pointer is to memory that it owns, and any thread may cancel an operation.
 unsafe impl<const N: usize> Send for InFlight<N> {}
-// SAFETY: A shared reference does not start or end anything; concurrent writes by the system are read as such.
+// SAFETY: A shared reference does not start or end anything; concurrent writes by the system are
+// read as such.
 unsafe impl<const N: usize> Sync for InFlight<N> {}
 
 impl<const N: usize> InFlight<N> {
     /// Nothing runs yet.
     pub(super) fn new(pipe: OwnedHandle, done: &Arc<Event>) -> Self {
         let memory = Box::new(Memory { overlapped: OVERLAPPED::default(), bytes: [0; N] });
-        Self { pipe, done: Arc::clone(done), memory: NonNull::from(Box::leak(memory)), is_running: false }
+        Self {
+            pipe,
+            done: Arc::clone(done),
+            memory: NonNull::from(Box::leak(memory)),
+            is_running: false,
+        }
     }
 
     pub(super) fn pipe(&self) -> BorrowedHandle<'_> {
@@ -276,17 +330,19 @@ impl<const N: usize> InFlight<N> {
             return Ok(());
         }
         let (memory, overlapped) = (self.memory.as_ptr(), self.overlapped());
-        let fresh = OVERLAPPED { hEvent: self.done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
+        let fresh =
+            OVERLAPPED { hEvent: self.done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
         // SAFETY: The memory lives as long as `self`, and nothing runs that uses it.
         unsafe { overlapped.write(fresh) };
-        // SAFETY: As above. The reference is gone before the bytes are read: `end` does that after the operation.
+        // SAFETY: As above. The reference is gone before the bytes are read: `end` does that after
+        // the operation.
         let bytes: &mut [u8] = unsafe { &mut (*memory).bytes };
         let operation = match read {
             Some(most) => Operation::Read(bytes.get_mut(..most.min(N)).unwrap_or_default()),
             None => Operation::Connect,
         };
-        // SAFETY: The memory stays in place until `self` is dropped, which waits for the end; nothing uses it before. The event is
-        // open: we own it too.
+        // SAFETY: The memory stays in place until `self` is dropped, which waits for the end;
+        // nothing uses it before. The event is open: we own it too.
         unsafe { start(self.pipe.as_handle(), operation, overlapped) }?;
         self.is_running = true;
         Ok(())
@@ -346,7 +402,9 @@ fn wait(done: &Event, until: &Until<'_>) -> Result<(), Stopped> {
     let all_of_them = 0;
     loop {
         // SAFETY: `both` has at least `count` handles, which are open: their events are borrowed.
-        match unsafe { WaitForMultipleObjects(count, both.as_ptr(), all_of_them, milliseconds(until.left())) } {
+        match unsafe {
+            WaitForMultipleObjects(count, both.as_ptr(), all_of_them, milliseconds(until.left()))
+        } {
             WAIT_OBJECT_0 => return Ok(()),
             WAIT_TIMEOUT => until.check()?,
             WAIT_FAILED => return Err(io::Error::last_os_error().into()),
@@ -357,7 +415,11 @@ fn wait(done: &Event, until: &Until<'_>) -> Result<(), Stopped> {
 }
 
 /// Waits for one of two events, for at most this long.
-pub(in crate::io) fn wait_for_either(one: &Event, other: &Event, timeout: Option<Duration>) -> io::Result<()> {
+pub(in crate::io) fn wait_for_either(
+    one: &Event,
+    other: &Event,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
     let (both, all_of_them) = ([one, other].map(|event| event.as_handle().as_raw_handle()), 0);
     // SAFETY: Both handles are open: their events are borrowed.
     match unsafe { WaitForMultipleObjects(2, both.as_ptr(), all_of_them, milliseconds(timeout)) } {
@@ -369,7 +431,9 @@ pub(in crate::io) fn wait_for_either(one: &Event, other: &Event, timeout: Option
 /// The time to wait, rounded up: a wait that ends early would be repeated.
 fn milliseconds(left: Option<Duration>) -> u32 {
     left.map_or(INFINITE, |left| {
-        u32::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(INFINITE).min(INFINITE.saturating_sub(1))
+        u32::try_from(left.as_nanos().div_ceil(1_000_000))
+            .unwrap_or(INFINITE)
+            .min(INFINITE.saturating_sub(1))
     })
 }
 
@@ -378,9 +442,12 @@ pub(super) fn is(error: &io::Error, code: u32) -> bool {
     error.raw_os_error().is_some_and(|raw| u32::try_from(raw) == Ok(code))
 }
 
-/// Whether the other end is closed, or was disconnected by its server, as runtimes do once all is read (F-116).
+/// Whether the other end is closed, or was disconnected by its server, as runtimes do once all is
+/// read (F-116).
 pub(super) fn is_end(error: &io::Error) -> bool {
-    [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF].iter().any(|code| is(error, *code))
+    [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF]
+        .iter()
+        .any(|code| is(error, *code))
 }
 
 /// How many of the bytes one operation transfers.

@@ -16,8 +16,8 @@ use crate::io::{Error, Phase, Stopped, Until};
 ///
 /// It is open to this user, administrators and the system, and to no other machine.
 ///
-/// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe busy, and waits until then. The
-/// name is free once this and all accepted connections are dropped.
+/// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe
+/// busy, and waits until then. The name is free once this and all accepted connections are dropped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
@@ -39,15 +39,17 @@ pub struct PipeListener {
 }
 
 impl PipeListener {
-    /// Creates a pipe of this name, with or without `\\.\pipe\`. It must be new: another process may have created one to
-    /// impersonate us.
+    /// Creates a pipe of this name, with or without `\\.\pipe\`. It must be new: another process
+    /// may have created one to impersonate us.
     ///
     /// # Errors
-    /// `PermissionDenied` if a pipe of this name exists, `InvalidInput` for an invalid name, and other system errors.
+    /// `PermissionDenied` if a pipe of this name exists, `InvalidInput` for an invalid name, and
+    /// other system errors.
     pub fn bind(name: &str) -> Result<Self, Error> {
         let bind = || {
             let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
-            let next = handle::create(&maker.path, &maker.rights, true).and_then(PipeTransport::new)?;
+            let next =
+                handle::create(&maker.path, &maker.rights, true).and_then(PipeTransport::new)?;
             Ok(Self { maker, next: Some(next) })
         };
         bind().map_err(listening)
@@ -58,10 +60,12 @@ impl PipeListener {
         self.maker.path.text()
     }
 
-    /// Waits for a client. A client that has already disconnected counts: its bytes can be read, then the end.
+    /// Waits for a client. A client that has already disconnected counts: its bytes can be read,
+    /// then the end.
     ///
     /// # Errors
-    /// [`TimedOut`](crate::io::ErrorKind::TimedOut), [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut),
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
     /// called again.
     pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
         let mut pipe = match self.next.take() {
@@ -70,7 +74,8 @@ impl PipeListener {
         };
         match pipe.wait_for_client(until) {
             Ran::Done(_) => {}
-            Ran::Failed(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {}
+            Ran::Failed(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {
+            }
             // This one cannot be used again.
             Ran::Failed(error) => return Err(listening(error)),
             Ran::Stopped(stopped) => {
@@ -78,8 +83,8 @@ impl PipeListener {
                 return Err(stopped.during(Phase::Listen));
             }
         }
-        // Before the client is served, and so before it disconnects. If that fails, the next call tries again and returns the
-        // error.
+        // Before the client is served, and so before it disconnects. If that fails, the next call
+        // tries again and returns the error.
         self.next = self.create().ok();
         Ok(pipe)
     }

@@ -70,7 +70,11 @@ mod tests {
 
     #[test]
     fn pipe_path_with_and_without_prefix_is_equal() {
-        for name in ["dotnet-diagnostic-12", r"\\.\pipe\dotnet-diagnostic-12", r"\\.\PIPE\dotnet-diagnostic-12"] {
+        for name in [
+            "dotnet-diagnostic-12",
+            r"\\.\pipe\dotnet-diagnostic-12",
+            r"\\.\PIPE\dotnet-diagnostic-12",
+        ] {
             let path = PipePath::new(name).unwrap();
             assert_eq!(path.text(), r"\\.\pipe\dotnet-diagnostic-12");
             assert_eq!(path.units().iter().position(|unit| *unit == 0), Some(29));
@@ -82,8 +86,14 @@ mod tests {
     fn pipe_path_invalid_name_is_refused() {
         let longest = "é".repeat(247);
         assert_eq!(PipePath::new(&longest).unwrap().units().len(), 257);
-        for name in ["", r"\\.\pipe\", "a\0b", r"\\server\pipe\name", r"\\?\pipe\name", &(longest + "a")] {
-            assert_eq!(PipePath::new(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        for name in
+            ["", r"\\.\pipe\", "a\0b", r"\\server\pipe\name", r"\\?\pipe\name", &(longest + "a")]
+        {
+            assert_eq!(
+                PipePath::new(name).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{name}"
+            );
         }
     }
 }

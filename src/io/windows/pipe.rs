@@ -23,11 +23,12 @@ const SLICE: Duration = Duration::from_millis(20);
 /// The shortest wait for a busy pipe in milliseconds: 0 and 1 have special meanings.
 const SHORTEST: u32 = 2;
 
-/// One end of a connected pipe, whose waits end at a deadline or by a [`Canceller`](crate::io::Canceller).
+/// One end of a connected pipe, whose waits end at a deadline or by a
+/// [`Canceller`](crate::io::Canceller).
 ///
-/// No operation runs between two calls. A read that is stopped is cancelled first, and bytes that arrived meanwhile are returned. A
-/// write that is stopped is cancelled too, but how much of it was sent is unknown: then nothing more can be sent, but reading still
-/// works.
+/// No operation runs between two calls. A read that is stopped is cancelled first, and bytes that
+/// arrived meanwhile are returned. A write that is stopped is cancelled too, but how much of it was
+/// sent is unknown: then nothing more can be sent, but reading still works.
 ///
 /// Dropping it closes the other end; bytes sent before can still be read there.
 ///
@@ -53,11 +54,13 @@ pub struct PipeTransport {
 }
 
 impl PipeTransport {
-    /// Opens the pipe of this name, with or without `\\.\pipe\`. Waits while it is busy with other clients.
+    /// Opens the pipe of this name, with or without `\\.\pipe\`. Waits while it is busy with other
+    /// clients.
     ///
     /// # Errors
-    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for an invalid name, and other system errors;
-    /// [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while the pipe is busy.
+    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for an invalid name, and other system
+    /// errors; [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while
+    /// the pipe is busy.
     pub fn connect(name: &str, until: &Until<'_>) -> Result<Self, Error> {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
@@ -65,14 +68,17 @@ impl PipeTransport {
             match in_turn(&path, || handle::open(&path)) {
                 Err(wait) => sleep(wait, until),
                 Ok(tried) => match opened(&path, tried)? {
-                    Some(pipe) => return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error)),
+                    Some(pipe) => {
+                        return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error));
+                    }
                     None => wait_until_free(&path, until)?,
                 },
             }
         }
     }
 
-    /// Whether a pipe of this name exists, free or busy. It is not opened: its server does not notice.
+    /// Whether a pipe of this name exists, free or busy. It is not opened: its server does not
+    /// notice.
     ///
     /// # Errors
     /// `InvalidInput` for an invalid name, and other system errors.
@@ -100,16 +106,22 @@ impl PipeTransport {
         self.pipe
     }
 
-    /// Another handle to the same end, so one thread can read while another writes. The other end is closed once both are dropped.
+    /// Another handle to the same end, so one thread can read while another writes. The other end
+    /// is closed once both are dropped.
     ///
     /// # Errors
     /// If the system provides no handles.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { pipe: self.pipe.try_clone()?, done: Event::new()?, is_cut: Arc::clone(&self.is_cut) })
+        Ok(Self {
+            pipe: self.pipe.try_clone()?,
+            done: Event::new()?,
+            is_cut: Arc::clone(&self.is_cut),
+        })
     }
 
-    /// The process that created the pipe, as reported by the system: any process can create a pipe of any name first. For a pipe
-    /// accepted by a [`PipeListener`](super::PipeListener) this is the process itself.
+    /// The process that created the pipe, as reported by the system: any process can create a pipe
+    /// of any name first. For a pipe accepted by a [`PipeListener`](super::PipeListener) this
+    /// is the process itself.
     ///
     /// # Errors
     /// If the system does not report it.
@@ -144,8 +156,8 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Resu
         Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
         Err(error) => Err(cannot_be_opened(path, error)),
         Ok(()) => {
-            // It is created, but perhaps does not wait for a client yet. A client that connects too early can make a runtime stop serving
-            // (F-120).
+            // It is created, but perhaps does not wait for a client yet. A client that connects too
+            // early can make a runtime stop serving (F-120).
             sleep(after_busy(), until);
             Ok(())
         }

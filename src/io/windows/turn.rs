@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::path::PipePath;
 
-/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can make a runtime stop serving;
-/// 1 ms apart none did (F-120).
+/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can
+/// make a runtime stop serving; 1 ms apart none did (F-120).
 const APART: Duration = Duration::from_millis(5);
 
 /// How long a server may take from creating a pipe to waiting for its client.
@@ -19,8 +19,8 @@ const MOMENT: Duration = Duration::from_millis(10);
 /// When each pipe may be opened next, by its path.
 static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
-/// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once. Otherwise returns how long to wait
-/// before calling again.
+/// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once.
+/// Otherwise returns how long to wait before calling again.
 pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Result<P, Duration> {
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
@@ -35,8 +35,9 @@ pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Re
     Ok(opened)
 }
 
-/// How long to wait once a busy pipe is free: its server creates a pipe first and then waits for a client, and other processes have
-/// waited for it too (F-120). So 10 to 20 ms, a different time for each.
+/// How long to wait once a busy pipe is free: its server creates a pipe first and then waits for a
+/// client, and other processes have waited for it too (F-120). So 10 to 20 ms, a different time for
+/// each.
 pub(in crate::io) fn after_busy() -> Duration {
     let extra = RandomState::new().hash_one(()).checked_rem(10_000).unwrap_or_default();
     MOMENT.saturating_add(Duration::from_micros(extra))

@@ -1,5 +1,5 @@
-//! The user of a process, and who may open what it creates. Why it is safe: handles are open while used, and buffers have the size
-//! reported to the system.
+//! The user of a process, and who may open what it creates. Why it is safe: handles are open while
+//! used, and buffers have the size reported to the system.
 #![allow(unsafe_code, reason = "calls into Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
@@ -11,9 +11,12 @@ use std::ptr::{NonNull, null_mut};
 use std::vec::Vec;
 
 use windows_sys::Win32::Foundation::{HANDLE, LocalFree};
-use windows_sys::Win32::Security::Authorization::{ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1};
+use windows_sys::Win32::Security::Authorization::{
+    ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1,
+};
 use windows_sys::Win32::Security::{
-    GetLengthSid, GetTokenInformation, IsValidSid, SECURITY_ATTRIBUTES, TOKEN_QUERY, TOKEN_USER, TokenUser,
+    GetLengthSid, GetTokenInformation, IsValidSid, SECURITY_ATTRIBUTES, TOKEN_QUERY, TOKEN_USER,
+    TokenUser,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcessId, OpenProcess, OpenProcessToken, PROCESS_QUERY_LIMITED_INFORMATION,
@@ -33,7 +36,8 @@ impl Sid {
     /// If the process has exited, or refuses the query: usually it then belongs to another user.
     pub(in crate::io) fn of_process(process_id: u32) -> io::Result<Self> {
         // SAFETY: The arguments are only numbers.
-        let process = owned(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, process_id) })?;
+        let process =
+            owned(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, process_id) })?;
         let mut token = null_mut();
         // SAFETY: The process is open; `token` is written within the call.
         if unsafe { OpenProcessToken(process.as_raw_handle(), TOKEN_QUERY, &raw mut token) } == 0 {
@@ -61,10 +65,12 @@ impl Sid {
 impl fmt::Display for Sid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (head, rest) = self.0.split_at_checked(8).unwrap_or((&self.0, &[]));
-        let authority = head.iter().skip(2).fold(0_u64, |authority, byte| authority << 8 | u64::from(*byte));
+        let authority =
+            head.iter().skip(2).fold(0_u64, |authority, byte| authority << 8 | u64::from(*byte));
         write!(f, "S-{}-{authority}", head.first().copied().unwrap_or_default())?;
-        rest.chunks_exact(4)
-            .try_for_each(|part| write!(f, "-{}", part.iter().rev().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))))
+        rest.chunks_exact(4).try_for_each(|part| {
+            write!(f, "-{}", part.iter().rev().fold(0_u32, |n, byte| n << 8 | u32::from(*byte)))
+        })
     }
 }
 
@@ -84,14 +90,20 @@ unsafe impl Send for Rights {}
 unsafe impl Sync for Rights {}
 
 impl Rights {
-    /// All rights for this user, administrators and the system, and none for others: like mode 0600 elsewhere.
+    /// All rights for this user, administrators and the system, and none for others: like mode 0600
+    /// elsewhere.
     pub(super) fn private() -> io::Result<Self> {
         let text = std::format!("D:P(A;;GA;;;{})(A;;GA;;;BA)(A;;GA;;;SY)", Sid::ours()?);
         let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
         let (mut descriptor, no_size) = (null_mut(), null_mut());
         // SAFETY: The text ends with a NUL; `descriptor` is written within the call.
         let made = unsafe {
-            ConvertStringSecurityDescriptorToSecurityDescriptorW(units.as_ptr(), SDDL_REVISION_1, &raw mut descriptor, no_size)
+            ConvertStringSecurityDescriptorToSecurityDescriptorW(
+                units.as_ptr(),
+                SDDL_REVISION_1,
+                &raw mut descriptor,
+                no_size,
+            )
         };
         if made == 0 {
             return Err(io::Error::last_os_error());
@@ -102,7 +114,11 @@ impl Rights {
     /// For a call that creates something; valid while this value exists.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or_default();
-        SECURITY_ATTRIBUTES { nLength: length, lpSecurityDescriptor: self.0.as_ptr(), bInheritHandle: 0 }
+        SECURITY_ATTRIBUTES {
+            nLength: length,
+            lpSecurityDescriptor: self.0.as_ptr(),
+            bInheritHandle: 0,
+        }
     }
 }
 
@@ -119,11 +135,19 @@ fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     // SAFETY: Without room, only the required length is written.
     unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, null_mut(), 0, &raw mut len) };
     // Aligned like the structure in it; a SID has at most 68 bytes.
-    let mut room =
-        std::vec![0_u64; usize::try_from(len).unwrap_or_default().min(1024).div_ceil(8).max(size_of::<TOKEN_USER>().div_ceil(8))];
+    let mut room = std::vec![0_u64; usize::try_from(len).unwrap_or_default().min(1024).div_ceil(8).max(size_of::<TOKEN_USER>().div_ceil(8))];
     let bytes = u32::try_from(size_of_val(&*room)).unwrap_or_default();
     // SAFETY: `room` has this many bytes.
-    if unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, room.as_mut_ptr().cast(), bytes, &raw mut len) } == 0 {
+    if unsafe {
+        GetTokenInformation(
+            token.as_raw_handle(),
+            TokenUser,
+            room.as_mut_ptr().cast(),
+            bytes,
+            &raw mut len,
+        )
+    } == 0
+    {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: The system has filled in a TOKEN_USER, for which `room` is large and aligned enough.
@@ -136,7 +160,9 @@ fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     // SAFETY: As above, and it is valid.
     let len = unsafe { GetLengthSid(sid) };
     // SAFETY: A valid SID has this many bytes, all within `room`.
-    let sid = unsafe { std::slice::from_raw_parts(sid.cast::<u8>(), usize::try_from(len).unwrap_or_default()) };
+    let sid = unsafe {
+        std::slice::from_raw_parts(sid.cast::<u8>(), usize::try_from(len).unwrap_or_default())
+    };
     Ok(Sid(sid.to_vec()))
 }
 
@@ -159,22 +185,35 @@ mod tests {
     fn pipe_access_is_for_user_administrators_and_system() {
         use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
 
-        let path = crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
-        let pipe = crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
+        let path =
+            crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
+        let pipe =
+            crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
         let (mut descriptor, mut len) = (std::vec![0_u64; 64], 0);
         let room = u32::try_from(size_of_val(&*descriptor)).unwrap();
         // SAFETY: The pipe is open, and `descriptor` has this many bytes.
         let got = unsafe {
             let into = descriptor.as_mut_ptr().cast();
-            GetKernelObjectSecurity(pipe.as_raw_handle(), DACL_SECURITY_INFORMATION, into, room, &raw mut len)
+            GetKernelObjectSecurity(
+                pipe.as_raw_handle(),
+                DACL_SECURITY_INFORMATION,
+                into,
+                room,
+                &raw mut len,
+            )
         };
         assert_ne!(got, 0, "{}", io::Error::last_os_error());
         let bytes: Vec<u8> = descriptor.iter().flat_map(|word| word.to_le_bytes()).collect();
         let bytes = &bytes[..usize::try_from(len).unwrap()];
-        // A self-relative SECURITY_DESCRIPTOR: the offset of the ACL; the ACL's number of entries is at its offset 4.
+        // A self-relative SECURITY_DESCRIPTOR: the offset of the ACL; the ACL's number of entries
+        // is at its offset 4.
         let acl = usize::from(bytes[16]);
         assert_eq!((bytes[acl + 4], bytes[acl + 5]), (3, 0), "{bytes:x?}");
-        for sid in [&Sid::ours().unwrap().0[..], &Sid::LOCAL_SYSTEM, &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0]] {
+        for sid in [
+            &Sid::ours().unwrap().0[..],
+            &Sid::LOCAL_SYSTEM,
+            &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0],
+        ] {
             assert!(bytes.windows(sid.len()).any(|window| window == sid), "{sid:x?} in {bytes:x?}");
         }
     }

@@ -5,15 +5,19 @@ use std::io;
 use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 
-use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_CONNECTED};
+use windows_sys::Win32::Foundation::{
+    ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_CONNECTED,
+};
 
 use super::event::Event;
 use super::handle::{InFlight, is, is_end};
 
-/// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without blocking.
+/// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without
+/// blocking.
 ///
-/// Pipes with the same event are waited for together: it is set when an operation of any of them ends. Starting an operation resets
-/// the event, so ended ones are looked for after the last start, and before the wait.
+/// Pipes with the same event are waited for together: it is set when an operation of any of them
+/// ends. Starting an operation resets the event, so ended ones are looked for after the last start,
+/// and before the wait.
 #[derive(Debug)]
 pub(in crate::io) struct Watched<const N: usize> {
     flight: InFlight<N>,
@@ -38,8 +42,8 @@ impl<const N: usize> Watched<N> {
         Ok(())
     }
 
-    /// Once that has ended: a client has connected. A client that has already disconnected counts: its bytes can be read, then the
-    /// end.
+    /// Once that has ended: a client has connected. A client that has already disconnected counts:
+    /// its bytes can be read, then the end.
     pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
         match self.flight.end() {
             Err(error) if !has_come(&error) => return Err(error),
@@ -58,7 +62,8 @@ impl<const N: usize> Watched<N> {
         self.has_client || self.flight.is_over()
     }
 
-    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at the end.
+    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at
+    /// the end.
     pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);

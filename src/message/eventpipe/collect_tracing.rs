@@ -6,7 +6,8 @@ use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{Array, Field, LimitError, macros::wire_struct};
 
-/// Declares a session request and what a server requires of it: a buffer, a known format, and providers.
+/// Declares a session request and what a server requires of it: a buffer, a known format, and
+/// providers.
 macro_rules! session_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($fields:tt)* }) => {
         wire_struct! {

@@ -1,12 +1,15 @@
 //! `CollectTracing5` and `CollectTracing6`: sessions that stream, or that write `user_events`.
 
 use super::limits::{check_providers, check_stream};
-use super::{Format, SessionBufferMode, SessionReply, SessionType, StreamingProviderConfig, UserEventsProviderConfig};
+use super::{
+    Format, SessionBufferMode, SessionReply, SessionType, StreamingProviderConfig,
+    UserEventsProviderConfig,
+};
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader, Sink, Source, decode_by_read,
-    macros::wire_struct,
+    Array, Decode, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader,
+    Sink, Source, decode_by_read, macros::wire_struct,
 };
 
 wire_struct! {

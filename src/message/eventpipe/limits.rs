@@ -1,9 +1,12 @@
 //! What a server requires of a session request beyond its grammar (F-16, F-21, F-30, P-19, P-43).
 
 use super::{
-    EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig,
 };
-use crate::wire::{self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp};
+use crate::wire::{
+    self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp,
+};
 
 /// The most providers in a session (F-16).
 pub const MAX_PROVIDERS: usize = 1000;
@@ -31,11 +34,15 @@ pub(super) fn check_stream(
 
 /// The limits of the providers of a session.
 #[inline]
-pub(super) fn check_providers<'a, P: Provider<'a>>(session: &impl Layout, providers: Array<'a, P>) -> Result<(), LimitError> {
+pub(super) fn check_providers<'a, P: Provider<'a>>(
+    session: &impl Layout,
+    providers: Array<'a, P>,
+) -> Result<(), LimitError> {
     session.in_field(Field::Providers, check_each_provider(providers))
 }
 
-/// Once for each form of a provider. Apart, as are the steps below it: each has room on the stack only while it runs.
+/// Once for each form of a provider. Apart, as are the steps below it: each has room on the stack
+/// only while it runs.
 #[inline(never)]
 fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), LimitError> {
     match providers.len() {
@@ -68,7 +75,11 @@ fn check_items<'a, T: Decode<'a> + Encode + Copy>(
 /// Moves an error into item `index` of an array. The offset of that item is computed only here.
 #[cold]
 #[inline(never)]
-fn in_item<'a, T: Decode<'a> + Encode + Copy>(items: Array<'a, T>, index: usize, error: &mut LimitError) {
+fn in_item<'a, T: Decode<'a> + Encode + Copy>(
+    items: Array<'a, T>,
+    index: usize,
+    error: &mut LimitError,
+) {
     let lens = items.iter().take(index).map(|item| item.encoded_len().unwrap_or(usize::MAX));
     error.move_behind(lens.fold(Array::<T>::MIN_LEN, usize::saturating_add));
     error.path_mut().index(index);
@@ -100,14 +111,19 @@ fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
 
 /// The limits of the sets, one of which has an id for the second time.
 #[inline(never)]
-fn check_sets(sets: Array<'_, TracepointSet<'_>>, duplicate: Option<(usize, usize)>) -> Result<(), LimitError> {
+fn check_sets(
+    sets: Array<'_, TracepointSet<'_>>,
+    duplicate: Option<(usize, usize)>,
+) -> Result<(), LimitError> {
     check_items(sets, |index, set| {
         if set.tracepoint_name.is_empty_to_runtimes() {
             return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
         }
         check_name_len(set, Field::TracepointName, set.tracepoint_name)?;
         match duplicate {
-            Some((nth_set, nth)) if nth_set == index => set.in_field(Field::EventIds, refuse_id(set.event_ids, nth)),
+            Some((nth_set, nth)) if nth_set == index => {
+                set.in_field(Field::EventIds, refuse_id(set.event_ids, nth))
+            }
             _ => Ok(()),
         }
     })
@@ -117,18 +133,26 @@ fn check_sets(sets: Array<'_, TracepointSet<'_>>, duplicate: Option<(usize, usiz
 #[cold]
 #[inline(never)]
 fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), LimitError> {
-    check_items(ids, |at, id| if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) })
+    check_items(ids, |at, id| {
+        if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) }
+    })
 }
 
-/// The limit of a tracepoint's name. Released .NET 10 builds do not check, and crash on a longer name (P-19).
+/// The limit of a tracepoint's name. Released .NET 10 builds do not check, and crash on a longer
+/// name (P-19).
 #[inline(never)]
 fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), LimitError> {
     let len = utf8_len(name);
-    if len > MAX_TRACEPOINT_NAME_LEN { of.refuse(field, LimitKind::TracepointNameTooLong(clamp(len))) } else { Ok(()) }
+    if len > MAX_TRACEPOINT_NAME_LEN {
+        of.refuse(field, LimitKind::TracepointNameTooLong(clamp(len)))
+    } else {
+        Ok(())
+    }
 }
 
-/// How many bytes a runtime makes of a name: the first NUL ends it, and half a surrogate pair becomes U+FFFD. (Seen on 10.0.9,
-/// which drops the first half of a pair at the end; not considered here.)
+/// How many bytes a runtime makes of a name: the first NUL ends it, and half a surrogate pair
+/// becomes U+FFFD. (Seen on 10.0.9, which drops the first half of a pair at the end; not considered
+/// here.)
 fn utf8_len(name: IpcString<'_>) -> usize {
     let chars = name.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)

@@ -1,6 +1,7 @@
 //! Start and stop tracing sessions: the `EventPipe` commands, `0x02`.
 //!
-//! One session request for each number; they share [`provider`](ProviderConfig), [`EventFilter`] and [`TracepointConfig`].
+//! One session request for each number; they share [`provider`](ProviderConfig), [`EventFilter`]
+//! and [`TracepointConfig`].
 
 //! # Example
 //!
@@ -32,7 +33,9 @@ mod provider;
 mod tracepoint_config;
 
 pub use collect_tracing::{CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4};
-pub use collect_tracing5::{CollectTracing5, CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession};
+pub use collect_tracing5::{
+    CollectTracing5, CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession,
+};
 pub use event_filter::EventFilter;
 pub use limits::{MAX_PROVIDERS, MAX_SESSIONS, MAX_TRACEPOINT_NAME_LEN};
 pub use provider::{ProviderConfig, StreamingProviderConfig, UserEventsProviderConfig};
@@ -45,7 +48,8 @@ use crate::wire::macros::{open_enum, wire_struct};
 /// The rundown keyword equivalent to `requestRundown = true`.
 pub const DEFAULT_RUNDOWN_KEYWORD: u64 = 0x8002_0139;
 
-/// The `rundownKeyword` of [`CollectTracing4`] and later equivalent to `requestRundown` of earlier commands.
+/// The `rundownKeyword` of [`CollectTracing4`] and later equivalent to `requestRundown` of earlier
+/// commands.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::eventpipe::{request_rundown, rundown_keyword};

@@ -37,7 +37,12 @@ wire_struct! {
 impl<'a> ProviderConfig<'a> {
     /// A provider without arguments.
     pub const fn new(provider_name: &'a str, keywords: u64, log_level: EventLevel) -> Self {
-        Self { keywords, log_level, provider_name: IpcString::new(provider_name), arguments: IpcString::ABSENT }
+        Self {
+            keywords,
+            log_level,
+            provider_name: IpcString::new(provider_name),
+            arguments: IpcString::ABSENT,
+        }
     }
 }
 

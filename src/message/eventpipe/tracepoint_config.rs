@@ -54,10 +54,11 @@ wire_struct! {
 }
 
 impl<'a> TracepointConfig<'a> {
-    /// The tracepoint of event `id` if it passes keywords, level and filter: the set that lists it, else the default. `None` if it
-    /// is not written.
+    /// The tracepoint of event `id` if it passes keywords, level and filter: the set that lists it,
+    /// else the default. `None` if it is not written.
     pub fn tracepoint_for(&self, id: u32) -> Option<IpcString<'a>> {
-        let listed = self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
+        let listed =
+            self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
         match listed {
             Some(set) => Some(set.tracepoint_name),
             None => Some(self.default_tracepoint_name).filter(|name| !name.is_absent()),
@@ -69,10 +70,12 @@ impl<'a> TracepointConfig<'a> {
         !self.default_tracepoint_name.is_absent() || !self.tracepoints.is_empty()
     }
 
-    /// The first id that occurs twice in the sets, as the index of the second occurrence's set and its index in that set.
+    /// The first id that occurs twice in the sets, as the index of the second occurrence's set and
+    /// its index in that set.
     ///
-    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 136 ids at a time are compared with all that follow:
-    /// each of the 16,000 that fit in a message is looked up at most 118 times.
+    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 136 ids at a time
+    /// are compared with all that follow: each of the 16,000 that fit in a message is looked up
+    /// at most 118 times.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
         let ids = self.tracepoints.iter().flat_map(|set| set.event_ids.iter());
         let mut nth = first_repeat(ids)?;
@@ -121,7 +124,8 @@ struct Chunk {
 impl Chunk {
     const WORDS: usize = 64;
 
-    /// Takes the next ids in order, up to the first that equals one of them; returns how many come before that one.
+    /// Takes the next ids in order, up to the first that equals one of them; returns how many come
+    /// before that one.
     fn fill(&mut self, ids: &mut impl Iterator<Item = u32>) -> Option<usize> {
         self.ids.clear();
         self.filter.fill(0);
@@ -139,8 +143,9 @@ impl Chunk {
         None
     }
 
-    /// The position in `ids` of the first id that this chunk contains. The first pass only checks whether there is one: nearly always there is
-    /// none, and folding over an array is faster than stopping at each item.
+    /// The position in `ids` of the first id that this chunk contains. The first pass only checks
+    /// whether there is one: nearly always there is none, and folding over an array is faster
+    /// than stopping at each item.
     fn first_in(&self, mut ids: impl Iterator<Item = u32> + Clone) -> Option<usize> {
         if ids.clone().fold(false, |is_there, id| is_there | self.contains(id)) {
             ids.position(|id| self.contains(id))
@@ -152,7 +157,8 @@ impl Chunk {
     /// Whether the chunk, sorted, contains `id`.
     fn contains(&self, id: u32) -> bool {
         let (word, bit) = Self::place(id);
-        self.filter.get(word).is_some_and(|word| word & bit != 0) && self.ids.binary_search(&id).is_ok()
+        self.filter.get(word).is_some_and(|word| word & bit != 0)
+            && self.ids.binary_search(&id).is_ok()
     }
 
     /// The filter's word for an id, and the bit in it.
@@ -163,14 +169,17 @@ impl Chunk {
     }
 }
 
-/// Sorts at most [`CHUNK`] items in place (Shell's sort, with Ciura's gaps). The standard library's sort is 12 KB of code on a small
-/// machine, a sixth of this crate.
+/// Sorts at most [`CHUNK`] items in place (Shell's sort, with Ciura's gaps). The standard library's
+/// sort is 12 KB of code on a small machine, a sixth of this crate.
 fn sort(items: &mut [u32]) {
     for gap in [132, 57, 23, 10, 4, 1] {
         for last in gap..items.len() {
             let mut at = last;
             while let Some(before) = at.checked_sub(gap) {
-                let (Some(low), Some(high)) = (items.get(before).copied(), items.get(at).copied()) else { break };
+                let (Some(low), Some(high)) = (items.get(before).copied(), items.get(at).copied())
+                else {
+                    break;
+                };
                 if low <= high {
                     break;
                 }
@@ -201,14 +210,23 @@ mod tests {
     }
 
     fn config<'a>(sets: &'a [TracepointSet<'a>]) -> TracepointConfig<'a> {
-        TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(sets) }
+        TracepointConfig {
+            default_tracepoint_name: IpcString::ABSENT,
+            tracepoints: Array::new(sets),
+        }
     }
 
     #[test]
     fn event_id_is_unique_over_all_sets() {
-        let set = |event_ids: &'static [u32]| TracepointSet { tracepoint_name: "t".into(), event_ids: event_ids.into() };
+        let set = |event_ids: &'static [u32]| TracepointSet {
+            tracepoint_name: "t".into(),
+            event_ids: event_ids.into(),
+        };
         assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
-        assert_eq!(config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(), Some((2, 1)));
+        assert_eq!(
+            config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(),
+            Some((2, 1))
+        );
         assert_eq!(config(&[set(&[7, 7])]).duplicate_event_id(), Some((0, 1)));
     }
 
@@ -220,9 +238,13 @@ mod tests {
             first_repeat(ids.iter().copied())
         };
         assert_eq!(repeat(&mut distinct()), None);
-        // One that repeats the first, much later; and one that repeats its neighbour, before and after that.
+        // One that repeats the first, much later; and one that repeats its neighbour, before and
+        // after that.
         assert_eq!(repeat(&mut distinct().chain([0])), Some(5000));
-        assert_eq!(repeat(&mut distinct().take(3000).chain([0]).chain(distinct().skip(3000))), Some(3000));
+        assert_eq!(
+            repeat(&mut distinct().take(3000).chain([0]).chain(distinct().skip(3000))),
+            Some(3000)
+        );
         assert_eq!(repeat(&mut distinct().take(3000).chain([7, 7, 0])), Some(3001));
         assert_eq!(repeat(&mut [1, 2, 2, 1, 2].into_iter()), Some(2));
         assert_eq!(repeat(&mut core::iter::empty()), None);

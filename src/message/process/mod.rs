@@ -20,7 +20,10 @@ mod startup;
 
 pub use environment::{ProcessEnvironment, ProcessEnvironmentReply, SetEnvironmentVariable};
 pub use perf_map::{DisablePerfMap, EnablePerfMap, PerfMapType};
-pub use process_info::{ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, Tail};
+pub use process_info::{
+    ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply,
+    ProcessInfoReply, Tail,
+};
 pub use startup::{ApplyStartupHook, ResumeRuntime};
 
 /// Declares a request that has no payload.

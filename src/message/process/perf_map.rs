@@ -3,7 +3,9 @@
 use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
-use crate::wire::{Field, Layout as _, LimitError, LimitKind, macros::open_enum, macros::wire_struct};
+use crate::wire::{
+    Field, Layout as _, LimitError, LimitKind, macros::open_enum, macros::wire_struct,
+};
 
 open_enum! {
     /// What [`EnablePerfMap`] writes.

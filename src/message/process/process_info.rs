@@ -4,7 +4,8 @@ use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{
-    Decode, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, decode_by_read, macros::wire_struct,
+    Decode, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, decode_by_read,
+    macros::wire_struct,
 };
 
 empty_request! {

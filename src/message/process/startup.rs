@@ -45,6 +45,10 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
     type Reply = ResultReply;
 
     fn check_values(&self) -> Result<(), LimitError> {
-        if self.startup_hook_path.is_absent() { self.refuse(Field::StartupHookPath, LimitKind::AbsentName) } else { Ok(()) }
+        if self.startup_hook_path.is_absent() {
+            self.refuse(Field::StartupHookPath, LimitKind::AbsentName)
+        } else {
+            Ok(())
+        }
     }
 }

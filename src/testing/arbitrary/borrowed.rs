@@ -27,7 +27,11 @@ impl<'a> Source<'a> for Unstructured<'a> {
 
     /// Codes with a name, and any other.
     fn hresult(&mut self) -> Result<HResult> {
-        if self.arbitrary()? { self.choose(HResult::NAMED).copied() } else { self.arbitrary().map(HResult) }
+        if self.arbitrary()? {
+            self.choose(HResult::NAMED).copied()
+        } else {
+            self.arbitrary().map(HResult)
+        }
     }
 
     fn guid(&mut self) -> Result<Guid> {
@@ -82,12 +86,17 @@ impl<'a> Arbitrary<'a> for Entry<'a> {
     }
 }
 
-/// A port that a runtime may have read from its variable: any allowed address, connecting or listening.
+/// A port that a runtime may have read from its variable: any allowed address, connecting or
+/// listening.
 impl<'a> Arbitrary<'a> for PortConfig<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let text: &str = input.arbitrary()?;
         let address = text.split([';', ',', '\0']).next().unwrap_or_default();
-        let port = Self { suspend_mode: input.arbitrary()?, port_type: input.arbitrary()?, ..Self::new(address) };
+        let port = Self {
+            suspend_mode: input.arbitrary()?,
+            port_type: input.arbitrary()?,
+            ..Self::new(address)
+        };
         // A blank address counts as none.
         if address.trim().is_empty() { Err(Error::IncorrectFormat) } else { Ok(port) }
     }
@@ -106,7 +115,8 @@ impl<'a> Arbitrary<'a> for OldReply {
 impl<'a> Arbitrary<'a> for CollectTracingWithoutFilterData<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let layout: SessionLayout = input.arbitrary()?;
-        let (draft, second) = (layout == SessionLayout::Draft, layout == SessionLayout::CollectTracing2);
+        let (draft, second) =
+            (layout == SessionLayout::Draft, layout == SessionLayout::CollectTracing2);
         Ok(Self {
             circular_buffer_mb: input.arbitrary()?,
             output_path: draft.then(|| input.arbitrary()).transpose()?,

@@ -16,16 +16,43 @@ pub enum Style {
     /// Small numbers, short text, few items, and sometimes anything.
     #[default]
     Plain,
-    /// Numbers at the limits of what readers check, text that is absent, empty or not Unicode, arrays without items.
+    /// Numbers at the limits of what readers check, text that is absent, empty or not Unicode,
+    /// arrays without items.
     Boundary,
 }
 
-/// Numbers on both sides of a reader's check: levels, formats, counts of providers, sizes of parts, signs.
-pub(super) const EDGES: [u32; 18] =
-    [0, 1, 2, 4, 5, 6, 7, 0xff, 0x100, 999, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff];
+/// Numbers on both sides of a reader's check: levels, formats, counts of providers, sizes of parts,
+/// signs.
+pub(super) const EDGES: [u32; 18] = [
+    0,
+    1,
+    2,
+    4,
+    5,
+    6,
+    7,
+    0xff,
+    0x100,
+    999,
+    1000,
+    1001,
+    0xffff,
+    0x1_0000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x8000_0001,
+    0xffff_ffff,
+];
 
 /// Text that readers have failed on.
-const TEXTS: [&str; 6] = ["a", "Microsoft-Windows-DotNETRuntime", "A=1", "=C:=C:\\", "/tmp/\u{e9}.nettrace", "\u{1f600}"];
+const TEXTS: [&str; 6] = [
+    "a",
+    "Microsoft-Windows-DotNETRuntime",
+    "A=1",
+    "=C:=C:\\",
+    "/tmp/\u{e9}.nettrace",
+    "\u{1f600}",
+];
 
 /// Units that are not text, or end it early.
 const UNITS: [&[u16]; 4] = [&[0], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]];
@@ -104,11 +131,16 @@ impl<'c> Choices<'c> {
             1 => Vec::new(),
             2 => self.pick(&TEXTS, "").encode_utf16().collect(),
             3 => self.pick(&UNITS, &[]).to_vec(),
-            4 if self.style == Style::Boundary => alloc::vec![0x78; self.pick(&[1, 31, 255, 256, 436, 437, 511], 1)],
-            4 => self.bytes(12).iter().map(|byte| u16::from(*byte & 0x7f).max(0x20)).collect(),
-            _ => {
-                self.bytes(24).chunks_exact(2).filter_map(|pair| pair.first_chunk()).map(|pair| u16::from_le_bytes(*pair)).collect()
+            4 if self.style == Style::Boundary => {
+                alloc::vec![0x78; self.pick(&[1, 31, 255, 256, 436, 437, 511], 1)]
             }
+            4 => self.bytes(12).iter().map(|byte| u16::from(*byte & 0x7f).max(0x20)).collect(),
+            _ => self
+                .bytes(24)
+                .chunks_exact(2)
+                .filter_map(|pair| pair.first_chunk())
+                .map(|pair| u16::from_le_bytes(*pair))
+                .collect(),
         })
     }
 

@@ -11,7 +11,8 @@ use crate::message::{AnyReply, AnyRequest, process::Tail};
 use crate::wire::fields::{Fields, Names, Source};
 use crate::wire::{Array, Decode, Encode, Field, Guid, IpcString};
 
-/// A type of the grammar whose wire form can be generated from choices. The output decodes, and is canonical.
+/// A type of the grammar whose wire form can be generated from choices. The output decodes, and is
+/// canonical.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::arbitrary::{Choices, Generate as _, Style};
@@ -144,7 +145,11 @@ pub(super) fn put_request(choices: &mut Choices<'_>, out: &mut Vec<u8>) -> Comma
 
 /// The command, or a neighbouring unknown one.
 pub(super) fn unknown(command: Command) -> Command {
-    if command.reply_type().is_some() { Command { id: command.id | 0x80, ..command } } else { command }
+    if command.reply_type().is_some() {
+        Command { id: command.id | 0x80, ..command }
+    } else {
+        command
+    }
 }
 
 /// Appends the payload of an OK reply to `out`.
@@ -152,7 +157,11 @@ pub(super) fn put_reply(reply_type: ReplyType, choices: &mut Choices<'_>, out: &
     let Ok(_) = AnyReply::build(reply_type, &mut Writer { choices, out });
 }
 
-fn put_array(choices: &mut Choices<'_>, out: &mut Vec<u8>, mut item: impl FnMut(&mut Choices<'_>, &mut Vec<u8>)) {
+fn put_array(
+    choices: &mut Choices<'_>,
+    out: &mut Vec<u8>,
+    mut item: impl FnMut(&mut Choices<'_>, &mut Vec<u8>),
+) {
     // Far less than a message: the last item may double it.
     const ENOUGH: usize = 24 << 10;
     let (at, most) = (out.len(), choices.count());

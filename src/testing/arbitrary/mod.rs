@@ -2,10 +2,12 @@
 //!
 //! Feature `arbitrary`. There are two ways:
 //!
-//! - `Arbitrary` of the crate `arbitrary`, for every message and every type of the grammar. It never allocates: a type borrows from
-//!   the fuzzer's bytes. An array has as many items as decode there, so deep ones are rare.
-//! - [`Made`], [`MadeRequest`] and [`MadeReply`] own the bytes of a value that is written field by field, including arrays in
-//!   arrays, and lend the value. Each decodes, each is canonical, and a message never exceeds the largest size.
+//! - `Arbitrary` of the crate `arbitrary`, for every message and every type of the grammar. It
+//!   never allocates: a type borrows from the fuzzer's bytes. An array has as many items as decode
+//!   there, so deep ones are rare.
+//! - [`Made`], [`MadeRequest`] and [`MadeReply`] own the bytes of a value that is written field by
+//!   field, including arrays in arrays, and lend the value. Each decodes, each is canonical, and a
+//!   message never exceeds the largest size.
 //!
 //! [`Hostile`] is a message of a faulty or malicious peer: a valid message after a change.
 //!

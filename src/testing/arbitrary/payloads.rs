@@ -8,18 +8,23 @@ use super::generate::put;
 use super::{Choices, Generate};
 use crate::hresult::HResult;
 use crate::legacy::{
-    DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldRequest, OldRequestType, ProviderConfigWithoutFilterData,
+    DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldRequest, OldRequestType,
+    ProviderConfigWithoutFilterData,
 };
-use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use crate::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, EventFilter, EventLevel,
-    Format, ProviderConfig, SessionBufferMode, SessionReply, SessionType, StopTracing, StreamingProviderConfig, StreamingSession,
-    StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
+    SessionReply, SessionType, StopTracing, StreamingProviderConfig, StreamingSession,
+    StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    UserEventsSession,
 };
 use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessEnvironmentReply, ProcessInfo,
-    ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable,
-    Tail,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment,
+    ProcessEnvironmentReply, ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3,
+    ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable, Tail,
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
@@ -139,7 +144,8 @@ mod tests {
     fn sources(path: &Path) -> String {
         let mut text = String::new();
         for entry in fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()) {
-            text += &if entry.is_dir() { sources(&entry) } else { fs::read_to_string(&entry).unwrap() };
+            text +=
+                &if entry.is_dir() { sources(&entry) } else { fs::read_to_string(&entry).unwrap() };
         }
         text
     }
@@ -149,8 +155,13 @@ mod tests {
         let lines = text.lines().map(str::trim);
         let names = lines.filter_map(|line| {
             let (name, rest) = line.split_once(", ").unwrap_or_default();
-            let of_macro = rest.split_once(", ").filter(|(constant, _)| !constant.is_empty() && is_constant(constant));
-            let named = line.strip_prefix("pub struct ").or(line.strip_prefix("pub enum ")).or(of_macro.map(|_| name))?;
+            let of_macro = rest
+                .split_once(", ")
+                .filter(|(constant, _)| !constant.is_empty() && is_constant(constant));
+            let named = line
+                .strip_prefix("pub struct ")
+                .or(line.strip_prefix("pub enum "))
+                .or(of_macro.map(|_| name))?;
             let name = named.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
             name.starts_with(|c: char| c.is_ascii_uppercase()).then_some(name)
         });
@@ -168,9 +179,16 @@ mod tests {
         let listed: Vec<&str> = here.split(|c: char| !c.is_ascii_alphanumeric()).collect();
         let (messages, legacy) = (sources(&root.join("message")), sources(&root.join("legacy")));
         let declared: Vec<_> = declared(&messages).into_iter().chain(declared(&legacy)).collect();
-        assert!(["ProcessInfo", "CollectTracing6", "GenerateCoreDump3", "StopTracing"].iter().all(|name| declared.contains(name)));
+        assert!(
+            ["ProcessInfo", "CollectTracing6", "GenerateCoreDump3", "StopTracing"]
+                .iter()
+                .all(|name| declared.contains(name))
+        );
         for name in declared {
-            assert!(listed.contains(&name), "{name} has no `Arbitrary`: add it to the list of payloads");
+            assert!(
+                listed.contains(&name),
+                "{name} has no `Arbitrary`: add it to the list of payloads"
+            );
         }
     }
 }

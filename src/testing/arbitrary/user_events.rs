@@ -5,8 +5,8 @@ use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 use super::borrowed::read;
 use super::{of_fields, one_of};
 use crate::user_events::{
-    EventTraits, Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, TracepointCommand, UserReg, UserRegSize, UserUnreg,
-    WrittenRecord,
+    EventTraits, Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, TracepointCommand,
+    UserReg, UserRegSize, UserUnreg, WrittenRecord,
 };
 
 /// A name of at most 436 bytes of UTF-8 without spaces and NULs.
@@ -54,7 +54,8 @@ impl<'a> Arbitrary<'a> for Extension<'a> {
 impl<'a> Arbitrary<'a> for RecordV1<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let event_id: u16 = input.arbitrary()?;
-        Self::new(event_id.into(), input.arbitrary()?, input.arbitrary()?).map_err(|_| Error::IncorrectFormat)
+        Self::new(event_id.into(), input.arbitrary()?, input.arbitrary()?)
+            .map_err(|_| Error::IncorrectFormat)
     }
 }
 

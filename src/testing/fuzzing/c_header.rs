@@ -9,8 +9,9 @@ use crate::conformance::codec;
 use crate::conformance::corpus::{Asked, of_c_header};
 use crate::vectors::{Type, Value};
 
-/// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same layer; and both write a value that was
-/// read as the same bytes. `header` answers a question of the line protocol.
+/// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same
+/// layer; and both write a value that was read as the same bytes. `header` answers a question of
+/// the line protocol.
 pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
     let asked: Vec<&Asked> = of_c_header().collect();
     let Some((which, wire)) = input.split_first() else { return };

@@ -32,7 +32,9 @@ pub fn canonical(input: &[u8]) {
             };
             let again = Subject { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
             match again {
-                Ok(again) if decoded.canonical => assert_eq!(again, wire, "{subject:?} {}", decoded.value),
+                Ok(again) if decoded.canonical => {
+                    assert_eq!(again, wire, "{subject:?} {}", decoded.value);
+                }
                 Ok(again) => assert_ne!(again, wire, "{subject:?} {}", decoded.value),
                 Err(_) => assert!(!decoded.canonical, "{subject:?} {}", decoded.value),
             }

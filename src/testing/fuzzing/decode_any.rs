@@ -10,8 +10,8 @@ use crate::header::HEADER_LEN;
 use crate::hresult::HResult;
 use crate::legacy::{DraftCollectTracing, SessionLayout, decode_without_filter_data};
 use crate::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
-    UserEventsProviderConfig,
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, StreamingProviderConfig,
+    TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
 use crate::message::process::ProcessInfo3Reply;
 use crate::message::{AnyReply, AnyRequest, Message, encode};
@@ -45,9 +45,17 @@ fn request(message: &Message<'_>, bytes: &[u8]) {
     | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(session)) = request
     {
         for provider in session.providers.iter().take(16) {
-            let listed = provider.config.tracepoints.iter().flat_map(|set| set.event_ids.iter()).next();
+            let listed =
+                provider.config.tracepoints.iter().flat_map(|set| set.event_ids.iter()).next();
             assert!(listed.is_none_or(|id| provider.config.tracepoint_for(id).is_some()));
-            assert!(provider.filter.event_ids.iter().take(16).all(|id| provider.filter.allows(id) == provider.filter.enable));
+            assert!(
+                provider
+                    .filter
+                    .event_ids
+                    .iter()
+                    .take(16)
+                    .all(|id| provider.filter.allows(id) == provider.filter.enable)
+            );
         }
     }
     let mut again = Vec::new();
@@ -64,7 +72,9 @@ fn reply(message: &Message<'_>, command: Option<Command>, bytes: &[u8]) {
     show(reply);
     if let AnyReply::ProcessInfo3(ProcessInfo3Reply { command_line, .. }) = reply {
         let (units, chars) = (command_line.units().count(), command_line.chars().count());
-        assert!(units >= chars && command_line.is_unicode() == command_line.chars().all(|c| c.is_ok()));
+        assert!(
+            units >= chars && command_line.is_unicode() == command_line.chars().all(|c| c.is_ok())
+        );
     }
     let mut again = Vec::new();
     let identical = writes(reply.command(), &reply, bytes, &mut again);
@@ -85,7 +95,8 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], again:
     assert_eq!(T::decode(&mut Reader::new(again)).as_ref(), Ok(&value));
 }
 
-/// The bytes as a message, as every request and reply, as an advertise; and, after the first, as a piece or a payload.
+/// The bytes as a message, as every request and reply, as an advertise; and, after the first, as a
+/// piece or a payload.
 pub fn decode_any(bytes: &[u8]) {
     match Message::decode_prefix(bytes) {
         Ok((message, rest)) => {
@@ -95,7 +106,11 @@ pub fn decode_any(bytes: &[u8]) {
             for command in Command::known().map(Some).chain([None]) {
                 reply(&message, command, bytes);
             }
-            for layout in [SessionLayout::Draft, SessionLayout::CollectTracing, SessionLayout::CollectTracing2] {
+            for layout in [
+                SessionLayout::Draft,
+                SessionLayout::CollectTracing,
+                SessionLayout::CollectTracing2,
+            ] {
                 match decode_without_filter_data(&message, layout) {
                     Ok(request) => show(request),
                     Err(error) => refused(&error, bytes.len()),
@@ -133,12 +148,14 @@ pub fn decode_any(bytes: &[u8]) {
         18 => piece::<DraftCollectTracing<'_>>(bytes, again),
         19 => piece::<Array<'_, Array<'_, IpcString<'_>>>>(bytes, again),
         _ => {
-            // A header before the rest: a fuzzer finds the 14 bytes of magic, but loses them as often.
+            // A header before the rest: a fuzzer finds the 14 bytes of magic, but loses them as
+            // often.
             let payload = &bytes[..bytes.len().min(65_515)];
             let size = u16::try_from(HEADER_LEN + payload.len()).unwrap().to_le_bytes();
             let commands: Vec<_> = Command::known().chain([Command::OK, Command::ERROR]).collect();
             let command = commands[usize::from(*which) % commands.len()];
-            let whole = [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat();
+            let whole =
+                [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat();
             let message = Message::decode(&whole).unwrap();
             request(&message, &whole);
             for command in Command::known().map(Some).chain([None]) {

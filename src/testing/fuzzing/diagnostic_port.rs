@@ -1,4 +1,5 @@
-//! Arbitrary connections to a diagnostic port: pieces give the same result as all at once, and the table the same as a plain list.
+//! Arbitrary connections to a diagnostic port: pieces give the same result as all at once, and the
+//! table the same as a plain list.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,7 +9,8 @@ use super::Pieces;
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::End;
 use crate::exchange::diagnostic_port::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectionKey, DiagnosticPort, SameCookie, Slot,
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectionKey, DiagnosticPort,
+    SameCookie, Slot,
 };
 use crate::wire::Guid;
 
@@ -29,7 +31,9 @@ pub fn diagnostic_port(input: &[u8]) {
     let mut port = DiagnosticPort::with_seed(&mut slots[..], policy, 0x1234_5678).unwrap();
     let mut list = VecDeque::new();
     for token in 0.. {
-        let Some(([does, sizes @ .., come], rest)) = input.split_first_chunk::<FRONT>() else { break };
+        let Some(([does, sizes @ .., come], rest)) = input.split_first_chunk::<FRONT>() else {
+            break;
+        };
         let (wire, rest) = rest.split_at(rest.len().min(usize::from(*come) % 40));
         input = rest;
         let end = [End::Closed, End::Reset, End::TimedOut][usize::from(does >> 6) % 3];
@@ -38,18 +42,26 @@ pub fn diagnostic_port(input: &[u8]) {
         let AdvertiseOutcome::Advertised(mut advertise) = outcome else { continue };
         assert_eq!(&advertise.to_bytes()[..], &wire[..ADVERTISE_LEN]);
         // Few cookies, so they collide.
-        advertise.runtime_cookie = Guid::from_bytes([advertise.runtime_cookie.to_bytes()[0] & 3; 16]);
+        advertise.runtime_cookie =
+            Guid::from_bytes([advertise.runtime_cookie.to_bytes()[0] & 3; 16]);
         hold(&mut port, &mut list, policy, advertise, token);
-        let (cookie, key) = (advertise.runtime_cookie, list.get(usize::from(*does) % SLOTS).map(|(key, ..)| *key));
+        let (cookie, key) =
+            (advertise.runtime_cookie, list.get(usize::from(*does) % SLOTS).map(|(key, ..)| *key));
         match does % 4 {
             0 => {
                 let at = list.iter().position(|(_, held, _)| held.runtime_cookie == cookie);
                 let expected = at.and_then(|at| list.remove(at));
-                assert_eq!(port.take(cookie).map(|found| (found.key, found.advertise, found.token)), expected);
+                assert_eq!(
+                    port.take(cookie).map(|found| (found.key, found.advertise, found.token)),
+                    expected
+                );
             }
             1 => {
                 let expected = list.pop_front();
-                assert_eq!(port.take_oldest().map(|found| (found.key, found.advertise, found.token)), expected);
+                assert_eq!(
+                    port.take_oldest().map(|found| (found.key, found.advertise, found.token)),
+                    expected
+                );
             }
             2 => {
                 let Some(key) = key else { continue };
@@ -66,11 +78,23 @@ pub fn diagnostic_port(input: &[u8]) {
 
 type List = VecDeque<(ConnectionKey, Advertise, u32)>;
 
-fn hold(port: &mut DiagnosticPort<&mut [Slot<u32>]>, list: &mut List, policy: SameCookie, advertise: Advertise, token: u32) {
-    let queued: Vec<_> = list.iter().filter(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie).copied().collect();
+fn hold(
+    port: &mut DiagnosticPort<&mut [Slot<u32>]>,
+    list: &mut List,
+    policy: SameCookie,
+    advertise: Advertise,
+    token: u32,
+) {
+    let queued: Vec<_> = list
+        .iter()
+        .filter(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie)
+        .copied()
+        .collect();
     let (replaces, full) = match policy {
         SameCookie::Replace => (queued.first().copied(), queued.is_empty() && list.len() == SLOTS),
-        SameCookie::Queue { most } => (None, list.len() == SLOTS || queued.len() >= most.get() as usize),
+        SameCookie::Queue { most } => {
+            (None, list.len() == SLOTS || queued.len() >= most.get() as usize)
+        }
     };
     match port.hold(advertise, token) {
         Ok(held) => {
@@ -85,23 +109,40 @@ fn hold(port: &mut DiagnosticPort<&mut [Slot<u32>]>, list: &mut List, policy: Sa
 
 fn same(port: &DiagnosticPort<&mut [Slot<u32>]>, list: &List) {
     assert_eq!(port.len(), list.len());
-    assert!(port.iter().map(|found| (found.key, found.advertise, *found.token)).eq(list.iter().copied()));
+    assert!(
+        port.iter()
+            .map(|found| (found.key, found.advertise, *found.token))
+            .eq(list.iter().copied())
+    );
     for (key, advertise, token) in list {
-        assert!(port.get(*key).is_some_and(|found| (*found.token, found.advertise) == (*token, *advertise)));
-        let first = list.iter().find(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie);
-        assert_eq!(port.find(advertise.runtime_cookie).map(|found| found.key), first.map(|(key, ..)| *key));
-        let of_process = list.iter().filter(|(_, held, _)| held.process_id == advertise.process_id).count();
+        assert!(
+            port.get(*key)
+                .is_some_and(|found| (*found.token, found.advertise) == (*token, *advertise))
+        );
+        let first =
+            list.iter().find(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie);
+        assert_eq!(
+            port.find(advertise.runtime_cookie).map(|found| found.key),
+            first.map(|(key, ..)| *key)
+        );
+        let of_process =
+            list.iter().filter(|(_, held, _)| held.process_id == advertise.process_id).count();
         assert_eq!(port.find_process(advertise.process_id).count(), of_process);
     }
 }
 
 fn receive(wire: &[u8], sizes: &[u8], end: End) -> AdvertiseOutcome {
-    let (mut receiver, mut buffer, mut pieces, mut taken) = (AdvertiseReceiver::new(), [0; ADVERTISE_LEN], Pieces::new(sizes), 0);
+    let (mut receiver, mut buffer, mut pieces, mut taken) =
+        (AdvertiseReceiver::new(), [0; ADVERTISE_LEN], Pieces::new(sizes), 0);
     loop {
         match receiver.action() {
             AdvertiseAction::Receive(range) => {
                 let n = pieces.receive(range, &mut buffer, wire, &mut taken);
-                if n == 0 { receiver.ended(end).unwrap() } else { receiver.received(&buffer, n).unwrap() }
+                if n == 0 {
+                    receiver.ended(end).unwrap();
+                } else {
+                    receiver.received(&buffer, n).unwrap();
+                }
             }
             AdvertiseAction::Finished(outcome) => {
                 assert!(receiver.received(&buffer, 1).is_err() && receiver.ended(end).is_err());

@@ -9,8 +9,8 @@ use crate::conformance::codec;
 use crate::conformance::corpus::Asked;
 use crate::vectors::Value;
 
-/// Any bytes as any type of the vectors, read by both: the same value, or a refusal in the same layer. `oracle` answers a question
-/// of the line protocol.
+/// Any bytes as any type of the vectors, read by both: the same value, or a refusal in the same
+/// layer. `oracle` answers a question of the line protocol.
 pub fn differential(input: &[u8], oracle: &mut dyn FnMut(&str) -> String) {
     let Some((Asked { subject, command, direction }, wire)) = choose(input) else { return };
     let question = json!({

@@ -4,27 +4,39 @@ use alloc::{vec, vec::Vec};
 
 use super::{Pieces, show, written};
 use crate::continuation::{
-    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentError, EnvironmentErrorKind, EnvironmentEvent,
-    EnvironmentLimits,
+    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentError,
+    EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits,
 };
 use crate::wire::DecodeErrorKind;
 
 /// `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.
 pub fn environment(input: &[u8]) {
-    let Some(([room, announced, sizes @ ..], block)) = input.split_first_chunk::<6>() else { return };
+    let Some(([room, announced, sizes @ ..], block)) = input.split_first_chunk::<6>() else {
+        return;
+    };
     whole_and_in_pieces(block, sizes);
     // The announced size may be wrong, and entries may not fit.
-    let announced = (block.len() as u64).saturating_add_signed(i64::from(i8::from_le_bytes([*announced])));
+    let announced =
+        (block.len() as u64).saturating_add_signed(i64::from(i8::from_le_bytes([*announced])));
     let announced = u32::try_from(announced).unwrap_or(u32::MAX);
     let at_once = read(announced, block, &[], usize::from(*room), EnvironmentLimits::DEFAULT);
     let limits = EnvironmentLimits { max_bytes: 4096, max_entries: 16 };
-    assert_eq!(read(announced, block, sizes, usize::from(*room), EnvironmentLimits::DEFAULT), at_once);
+    assert_eq!(
+        read(announced, block, sizes, usize::from(*room), EnvironmentLimits::DEFAULT),
+        at_once
+    );
     assert_eq!(read(announced, block, sizes, 64, limits), read(announced, block, &[], 64, limits));
 }
 
 fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
     let whole = Environment::decode(block);
-    let (found, outcome) = read(u32::try_from(block.len()).unwrap(), block, sizes, block.len(), EnvironmentLimits::NONE);
+    let (found, outcome) = read(
+        u32::try_from(block.len()).unwrap(),
+        block,
+        sizes,
+        block.len(),
+        EnvironmentLimits::NONE,
+    );
     match whole {
         Ok(environment) => {
             assert_eq!(outcome, Ok(()));
@@ -37,7 +49,10 @@ fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
             assert_eq!(encoded(environment, sizes), block);
         }
         // If the input ends before the decoder can decide, it knows less.
-        Err(error) => assert!(matches!(outcome, Err(found) if found == error || is_end(found)), "{error:?} {outcome:?}"),
+        Err(error) => assert!(
+            matches!(outcome, Err(found) if found == error || is_end(found)),
+            "{error:?} {outcome:?}"
+        ),
     }
 }
 
@@ -46,7 +61,8 @@ fn is_end(error: EnvironmentError) -> bool {
 }
 
 fn encoded(environment: Environment<'_>, sizes: &[u8]) -> Vec<u8> {
-    let (mut encoder, mut pieces, mut block) = (EnvironmentEncoder::new(environment).unwrap(), Pieces::new(sizes), Vec::new());
+    let (mut encoder, mut pieces, mut block) =
+        (EnvironmentEncoder::new(environment).unwrap(), Pieces::new(sizes), Vec::new());
     let mut buffer = [0; 256];
     loop {
         match encoder.encode(&mut buffer[..pieces.next().min(256)]) {
@@ -91,7 +107,9 @@ fn read(
                 Ok(None) => break,
                 Ok(Some(EnvironmentEvent::Count(count))) => found.push(Found::Count(count)),
                 Ok(Some(EnvironmentEvent::Entry(entry))) => found.push(Found::of(&entry)),
-                Ok(Some(EnvironmentEvent::EntryTooLarge { units })) => found.push(Found::TooLarge(units)),
+                Ok(Some(EnvironmentEvent::EntryTooLarge { units })) => {
+                    found.push(Found::TooLarge(units));
+                }
                 Ok(Some(EnvironmentEvent::Done)) => found.push(Found::Done),
                 Err(error) => {
                     assert_eq!(decoder.decode(&mut piece).err(), Some(error));

@@ -1,4 +1,5 @@
-//! Any peer, in any pieces, against both sides: the outcome is the same as all at once, and no byte too many is read.
+//! Any peer, in any pieces, against both sides: the outcome is the same as all at once, and no byte
+//! too many is read.
 
 use alloc::vec;
 
@@ -6,7 +7,8 @@ use super::Pieces;
 use crate::command::{Command, Continuation};
 use crate::conformance::corpus::COMMANDS;
 use crate::exchange::{
-    CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
+    CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
+    ServerOptions, ServerOutcome,
 };
 use crate::hresult::HResult;
 use crate::message::server::ResultReply;
@@ -16,7 +18,9 @@ const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
 
 /// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
 pub fn client_exchange(input: &[u8]) {
-    let Some(([which, room, end, sizes @ ..], peer)) = input.split_first_chunk::<7>() else { return };
+    let Some(([which, room, end, sizes @ ..], peer)) = input.split_first_chunk::<7>() else {
+        return;
+    };
     let case = Asking {
         asked: COMMANDS[usize::from(*which) % COMMANDS.len()],
         room: 24 + usize::from(*room),
@@ -57,24 +61,36 @@ impl Asking {
 
     fn play(&self, peer: &[u8], sizes: &[u8]) -> (Outcome, usize) {
         let ((command, continuation), mut buffer) = (self.asked, vec![0; self.room]);
-        let mut client = Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
+        let mut client =
+            Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
         let (mut pieces, mut sent, mut taken) = (Pieces::new(sizes), 0, 0);
         // A byte costs a step at most, and the request has 20.
         for _ in 0..peer.len() + 30 {
             assert_eq!(client.action(), client.action());
             match client.action() {
                 ClientAction::Send(range) => {
-                    let n = range.len().min(pieces.next()).min(self.fails_at.map_or(usize::MAX, |at| at - sent));
+                    let n = range
+                        .len()
+                        .min(pieces.next())
+                        .min(self.fails_at.map_or(usize::MAX, |at| at - sent));
                     sent += n;
                     if n == 0 { client.send_failed().unwrap() } else { client.sent(n).unwrap() }
                 }
                 ClientAction::SendFd => client.fd_sent().unwrap(),
                 ClientAction::Receive(range) => {
                     let n = pieces.receive(range, &mut buffer, peer, &mut taken);
-                    if n == 0 { client.ended(self.end).unwrap() } else { client.received(&buffer, n).unwrap() }
+                    if n == 0 {
+                        client.ended(self.end).unwrap();
+                    } else {
+                        client.received(&buffer, n).unwrap();
+                    }
                 }
                 ClientAction::Finished(outcome) => {
-                    assert!(client.received(&buffer, 1).is_err() && client.sent(1).is_err() && client.ended(End::Closed).is_err());
+                    assert!(
+                        client.received(&buffer, 1).is_err()
+                            && client.sent(1).is_err()
+                            && client.ended(End::Closed).is_err()
+                    );
                     return (outcome, taken);
                 }
             }
@@ -83,7 +99,8 @@ impl Asking {
     }
 }
 
-/// A server of either order of checks, and a peer that sends anything: `[end, 4 sizes of pieces, peer …]`.
+/// A server of either order of checks, and a peer that sends anything: `[end, 4 sizes of pieces,
+/// peer …]`.
 pub fn server_exchange(input: &[u8]) {
     let Some(([end, sizes @ ..], peer)) = input.split_first_chunk::<5>() else { return };
     let end = ENDS[usize::from(*end) % ENDS.len()];
@@ -92,14 +109,21 @@ pub fn server_exchange(input: &[u8]) {
         let (again, asked_again, _) = serve(order, peer, sizes, end);
         assert_eq!((again, asked_again), (outcome, asked));
         let request = Message::decode_prefix(peer).and_then(|(message, _)| message.request()).ok();
-        let expected = request.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
+        let expected = request
+            .filter(|request| request.check_limits().is_ok())
+            .map(|request| request.command());
         assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
         assert!(taken <= peer.len());
     }
 }
 
 /// Answers valid requests, and refuses the rest.
-fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutcome, Option<Command>, usize) {
+fn serve(
+    order: CheckOrder,
+    peer: &[u8],
+    sizes: &[u8],
+    end: End,
+) -> (ServerOutcome, Option<Command>, usize) {
     let mut server = Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT });
     let mut buffer = vec![0; 65_535];
     let (mut pieces, mut taken, mut asked) = (Pieces::new(sizes), 0, None);
@@ -108,7 +132,11 @@ fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutco
         match server.action() {
             ServerAction::Receive(range) => {
                 let n = pieces.receive(range, &mut buffer, peer, &mut taken);
-                if n == 0 { server.ended(end).unwrap() } else { server.received(&buffer, n).unwrap() }
+                if n == 0 {
+                    server.ended(end).unwrap();
+                } else {
+                    server.received(&buffer, n).unwrap();
+                }
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
@@ -124,8 +152,12 @@ fn serve(order: CheckOrder, peer: &[u8], sizes: &[u8], end: End) -> (ServerOutco
             }
             ServerAction::Refuse(reason) => server.refuse(reason.hresult(), &mut buffer).unwrap(),
             ServerAction::Send(range) => server.sent(range.len().min(pieces.next())).unwrap(),
-            ServerAction::Continue { left: Some(_) } => server.break_off(HResult::FAIL, &mut buffer).unwrap(),
-            ServerAction::Continue { left: None } | ServerAction::Hold => server.continuation_ended().unwrap(),
+            ServerAction::Continue { left: Some(_) } => {
+                server.break_off(HResult::FAIL, &mut buffer).unwrap();
+            }
+            ServerAction::Continue { left: None } | ServerAction::Hold => {
+                server.continuation_ended().unwrap();
+            }
             ServerAction::Close => server.closed().unwrap(),
             ServerAction::Finished(outcome) => return (outcome, asked, taken),
         }

@@ -1,7 +1,8 @@
-//! The bodies of the targets in `fuzz/`, compiled and run with everything else. Not a public interface.
+//! The bodies of the targets in `fuzz/`, compiled and run with everything else. Not a public
+//! interface.
 //!
-//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most inputs select;
-//! [`corpus::seeds`](crate::conformance::corpus::seeds) knows how.
+//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most
+//! inputs select; [`corpus::seeds`](crate::conformance::corpus::seeds) knows how.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,
@@ -55,7 +56,8 @@ pub const BODIES: [Body; 10] = [
     ("user_events", user_events),
 ];
 
-/// The others: `differential` needs the codec in C, `c_header` the header for C, `cli_decode` the tool.
+/// The others: `differential` needs the codec in C, `c_header` the header for C, `cli_decode` the
+/// tool.
 pub const OTHERS: [&str; 3] = ["differential", "c_header", "cli_decode"];
 
 /// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
@@ -70,8 +72,15 @@ impl<'p> Pieces<'p> {
         self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
     }
 
-    /// Copies the next piece of `peer` from `taken` on into this range of the buffer. Returns how many bytes; 0 is the end.
-    fn receive(&mut self, range: Range<usize>, buffer: &mut [u8], peer: &[u8], taken: &mut usize) -> usize {
+    /// Copies the next piece of `peer` from `taken` on into this range of the buffer. Returns how
+    /// many bytes; 0 is the end.
+    fn receive(
+        &mut self,
+        range: Range<usize>,
+        buffer: &mut [u8],
+        peer: &[u8],
+        taken: &mut usize,
+    ) -> usize {
         let n = range.len().min(self.next()).min(peer.len() - *taken);
         buffer[range.start..range.start + n].copy_from_slice(&peer[*taken..*taken + n]);
         *taken += n;

@@ -5,7 +5,10 @@ use alloc::vec::Vec;
 
 use super::show;
 use crate::endpoint::{PipeName, ProcessStat, SocketName, SocketPath};
-use crate::port::{DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension, WritePorts, strict};
+use crate::port::{
+    DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension,
+    WritePorts, strict,
+};
 
 /// Any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
 pub fn ports(input: &[u8]) {
@@ -20,7 +23,10 @@ pub fn ports(input: &[u8]) {
         Ok(read) => {
             assert!(read.eq(ports.iter().copied()));
             // The grammar allows only valid parts, except for repeated tags.
-            assert!(Ignored::new(text).all(|part| part.reason == crate::port::IgnoredReason::LaterTag), "{text:?}");
+            assert!(
+                Ignored::new(text).all(|part| part.reason == crate::port::IgnoredReason::LaterTag),
+                "{text:?}"
+            );
         }
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),
     }
@@ -38,7 +44,8 @@ fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
         assert!(ports.len() > 8);
         return;
     };
-    let mut waiting = ports.iter().filter(|port| port.suspend_mode.suspends()).count() + usize::from(default_suspends);
+    let mut waiting = ports.iter().filter(|port| port.suspend_mode.suspends()).count()
+        + usize::from(default_suspends);
     assert_eq!(state.left(), waiting);
     let all = (0..ports.len()).map(PortId::Configured).chain([PortId::Default]);
     for id in all {

@@ -9,7 +9,8 @@ use crate::continuation::Entry;
 use crate::header::Header;
 use crate::legacy::{DraftCollectTracing, OldRequest};
 use crate::message::eventpipe::{
-    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
+    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig,
+    UserEventsProviderConfig,
 };
 use crate::message::process::ProcessInfo3Reply;
 use crate::message::{AnyReply, AnyRequest, Message, encode_to_vec};
@@ -33,7 +34,10 @@ pub fn roundtrip(input: &[u8]) {
     }
     match which {
         0 => stable(chosen),
-        1 => request(&AnyRequest::arbitrary(input).unwrap_or(AnyRequest::Unknown { command: Command::OK, payload: &[] })),
+        1 => request(
+            &AnyRequest::arbitrary(input)
+                .unwrap_or(AnyRequest::Unknown { command: Command::OK, payload: &[] }),
+        ),
         2 => reply(input),
         4 => made::<CollectTracing5<'_>>(input),
         5 => made::<Array<'_, UserEventsProviderConfig<'_>>>(input),
@@ -73,13 +77,17 @@ fn request(request: &AnyRequest<'_>) {
             assert_eq!(message.request(), Ok(*request));
             assert!(message.is_canonical(request));
         }
-        Err(error) => assert!(matches!(error, EncodeError::MessageTooLarge { len: 65_536.. }), "{error}"),
+        Err(error) => {
+            assert!(matches!(error, EncodeError::MessageTooLarge { len: 65_536.. }), "{error}");
+        }
     }
     let _ = request.check_limits();
 }
 
 fn reply(input: &mut Unstructured<'_>) {
-    let (Ok(reply), Ok(command)) = (AnyReply::arbitrary(input), Command::arbitrary(input)) else { return };
+    let (Ok(reply), Ok(command)) = (AnyReply::arbitrary(input), Command::arbitrary(input)) else {
+        return;
+    };
     let Ok(bytes) = encode_to_vec(reply.command(), &reply) else { return };
     // As the answer to another command, it is another answer, or none.
     let message = Message::decode(&bytes).unwrap();
@@ -90,10 +98,17 @@ fn reply(input: &mut Unstructured<'_>) {
 }
 
 fn made_messages(input: &mut Unstructured<'_>) {
-    let (made, answer) = (MadeRequest::arbitrary(input).unwrap(), MadeReply::arbitrary(input).unwrap());
+    let (made, answer) =
+        (MadeRequest::arbitrary(input).unwrap(), MadeReply::arbitrary(input).unwrap());
     request(&made.request());
-    assert_eq!(encode_to_vec(made.request().command(), &made.request()).as_deref(), Ok(made.bytes()));
-    assert_eq!(encode_to_vec(answer.reply().command(), &answer.reply()).as_deref(), Ok(answer.bytes()));
+    assert_eq!(
+        encode_to_vec(made.request().command(), &made.request()).as_deref(),
+        Ok(made.bytes())
+    );
+    assert_eq!(
+        encode_to_vec(answer.reply().command(), &answer.reply()).as_deref(),
+        Ok(answer.bytes())
+    );
 }
 
 fn made<T: Generate>(input: &mut Unstructured<'_>) {

@@ -6,7 +6,8 @@ use core::fmt::Debug;
 use super::{show, written};
 use crate::message::eventpipe::{EventLevel, UserEventsSession};
 use crate::user_events::{
-    EventTraits, Extension, Metadata, Record, TracepointCommand, UserEventsError, UserReg, UserUnreg, WrittenRecord, route,
+    EventTraits, Extension, Metadata, Record, TracepointCommand, UserEventsError, UserReg,
+    UserUnreg, WrittenRecord, route,
 };
 use crate::wire::{Decode as _, Encode, Reader, WireError, WireErrorKind};
 
@@ -69,7 +70,10 @@ fn extension(bytes: &[u8]) {
     }
 }
 
-fn structure<T: Encode + PartialEq + Debug>(bytes: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, UserEventsError>) {
+fn structure<T: Encode + PartialEq + Debug>(
+    bytes: &[u8],
+    decode: fn(&mut Reader<'_>) -> Result<T, UserEventsError>,
+) {
     let mut reader = Reader::new(bytes);
     match decode(&mut reader) {
         Ok(read) => {
@@ -81,11 +85,16 @@ fn structure<T: Encode + PartialEq + Debug>(bytes: &[u8], decode: fn(&mut Reader
     }
 }
 
-/// `[keywords, level, id, session …]`: an event goes to the tracepoint given by its session's request.
+/// `[keywords, level, id, session …]`: an event goes to the tracepoint given by its session's
+/// request.
 fn routes(bytes: &[u8]) {
     let Some(([keywords, level, id], payload)) = bytes.split_first_chunk::<3>() else { return };
     let Ok(session) = UserEventsSession::decode(&mut Reader::new(payload)) else { return };
-    let event = EventTraits { keywords: u64::from(*keywords), level: EventLevel(u32::from(*level)), id: u32::from(*id) };
+    let event = EventTraits {
+        keywords: u64::from(*keywords),
+        level: EventLevel(u32::from(*level)),
+        id: u32::from(*id),
+    };
     for provider in session.providers.iter().take(16) {
         if let Some(name) = route(&provider, event).tracepoint() {
             assert_eq!(provider.config.tracepoint_for(event.id), Some(name));

@@ -31,7 +31,8 @@ pub enum Ability {
 
 impl Ability {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Ports, Self::Suspension, Self::UserEvents, Self::OneClientAtATime, Self::Netperf];
+    pub const ALL: [Self; 5] =
+        [Self::Ports, Self::Suspension, Self::UserEvents, Self::OneClientAtATime, Self::Netperf];
 }
 
 impl fmt::Display for Ability {

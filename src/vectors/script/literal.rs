@@ -72,7 +72,8 @@ impl Serialize for Literal {
         match self {
             Self::Bytes(bytes) => hex::encode(bytes).serialize(serializer),
             Self::Repeat { unit, times } => {
-                serde_json::json!({ "repeat": hex::encode(unit), "times": times }).serialize(serializer)
+                serde_json::json!({ "repeat": hex::encode(unit), "times": times })
+                    .serialize(serializer)
             }
             Self::Same(name) => serde_json::json!({ "same": name }).serialize(serializer),
         }
@@ -87,15 +88,23 @@ impl<'de> Deserialize<'de> for Literal {
 
 pub(super) fn literal(value: &Value) -> Result<Literal, String> {
     let wanted = || format!("expected bytes in hexadecimal, or a part, not {value}");
-    let bytes = |value: &Value| value.as_str().and_then(|digits| hex::decode(digits).ok()).ok_or_else(wanted);
+    let bytes = |value: &Value| {
+        value.as_str().and_then(|digits| hex::decode(digits).ok()).ok_or_else(wanted)
+    };
     if value.is_string() {
         return bytes(value).map(Literal::Bytes);
     }
-    let object = object_of(value, &["repeat", "times", "same"]).map_err(|error| error.to_string())?;
-    match (object.get("repeat"), object.get("times").and_then(Value::as_u64), object.get("same").and_then(Value::as_str)) {
-        (Some(unit), Some(times), None) => {
-            Ok(Literal::Repeat { unit: bytes(unit)?, times: usize::try_from(times).map_err(|_| wanted())? })
-        }
+    let object =
+        object_of(value, &["repeat", "times", "same"]).map_err(|error| error.to_string())?;
+    match (
+        object.get("repeat"),
+        object.get("times").and_then(Value::as_u64),
+        object.get("same").and_then(Value::as_str),
+    ) {
+        (Some(unit), Some(times), None) => Ok(Literal::Repeat {
+            unit: bytes(unit)?,
+            times: usize::try_from(times).map_err(|_| wanted())?,
+        }),
         (None, None, Some(name)) => Ok(Literal::Same(name.to_string())),
         _ => Err(wanted()),
     }
@@ -106,11 +115,16 @@ pub(super) mod hexadecimal {
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    pub(in crate::vectors) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::vectors) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         hex::encode(bytes).serialize(serializer)
     }
 
-    pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
         hex::decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
@@ -121,11 +135,19 @@ pub(super) mod hexadecimals {
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    pub(in crate::vectors) fn serialize<S: Serializer>(all: &[Vec<u8>], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::vectors) fn serialize<S: Serializer>(
+        all: &[Vec<u8>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         all.iter().map(hex::encode).collect::<Vec<_>>().serialize(serializer)
     }
 
-    pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u8>>, D::Error> {
-        Vec::<String>::deserialize(deserializer)?.iter().map(|text| hex::decode(text).map_err(D::Error::custom)).collect()
+    pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Vec<u8>>, D::Error> {
+        Vec::<String>::deserialize(deserializer)?
+            .iter()
+            .map(|text| hex::decode(text).map_err(D::Error::custom))
+            .collect()
     }
 }

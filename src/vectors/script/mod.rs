@@ -26,13 +26,13 @@ pub use ability::Ability;
 pub use ask::{Ask, AskLimits};
 pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
-    OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome, ScriptStop, ScriptStream,
-    ScriptStreamEnd,
+    OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
+    ScriptStop, ScriptStream, ScriptStreamEnd,
 };
 pub use pattern::{Any, Comparison, Length, LengthOf, Part, Pattern, Until};
 pub use step::{
-    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectNoConnection, ExpectNothing, ExpectedEnd,
-    FdKind, Listen, Open, Send, Step, Wait,
+    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd,
+    ExpectNoConnection, ExpectNothing, ExpectedEnd, FdKind, Listen, Open, Send, Step, Wait,
 };
 pub use target::{Target, TargetPort, VariableBytes, VariableValue};
 pub use target_step::{ExpectFile, ExpectSocket, ExpectTarget, Life, Presence, Signal, SignalKind};
@@ -108,7 +108,8 @@ pub enum Plays {
 pub struct ClientPart {
     /// How the runtime must be started.
     pub target: Target,
-    /// The fact by which runtimes do something that the document leaves open: other servers may differ.
+    /// The fact by which runtimes do something that the document leaves open: other servers may
+    /// differ.
     pub habit: Option<String>,
     /// Runtimes seen to behave like this.
     pub seen_on: Vec<String>,
@@ -162,7 +163,9 @@ impl Script {
 
 /// The steps of `steps`, or the number of an invalid one.
 fn read_steps(steps: Vec<Value>) -> Result<Vec<Step>, String> {
-    let read = |(nth, step): (usize, Value)| serde_json::from_value(step).map_err(|error| format!("step {nth}: {error}"));
+    let read = |(nth, step): (usize, Value)| {
+        serde_json::from_value(step).map_err(|error| format!("step {nth}: {error}"))
+    };
     steps.into_iter().enumerate().map(read).collect()
 }
 
@@ -221,21 +224,34 @@ impl TryFrom<RawScript> for Script {
         let plays = match raw.plays {
             RawSide::Client => {
                 if raw.ask.is_some() || raw.outcome.is_some() {
-                    return Err("ask and outcome belong to scripts that play the runtime".to_string());
+                    return Err(
+                        "ask and outcome belong to scripts that play the runtime".to_string()
+                    );
                 }
                 let deviations = raw.deviations.into_iter().enumerate();
-                let read =
-                    |(nth, one): (usize, Value)| serde_json::from_value(one).map_err(|error| format!("deviation {nth}: {error}"));
+                let read = |(nth, one): (usize, Value)| {
+                    serde_json::from_value(one).map_err(|error| format!("deviation {nth}: {error}"))
+                };
                 let deviations = deviations.map(read).collect::<Result<_, _>>()?;
                 let target = raw.target.ok_or_else(|| missing("target"))?;
-                Plays::Client(ClientPart { target, habit: raw.habit, seen_on: raw.seen_on, deviations })
+                Plays::Client(ClientPart {
+                    target,
+                    habit: raw.habit,
+                    seen_on: raw.seen_on,
+                    deviations,
+                })
             }
             RawSide::Runtime => {
-                if raw.target.is_some() || raw.habit.is_some() || !raw.seen_on.is_empty() || !raw.deviations.is_empty() {
+                if raw.target.is_some()
+                    || raw.habit.is_some()
+                    || !raw.seen_on.is_empty()
+                    || !raw.deviations.is_empty()
+                {
                     return Err("target, habit, seenOn and deviations belong to scripts that play the client".to_string());
                 }
                 let outcome = raw.outcome.ok_or_else(|| missing("outcome"))?;
-                let outcome = serde_json::from_value(outcome).map_err(|error| format!("outcome: {error}"))?;
+                let outcome =
+                    serde_json::from_value(outcome).map_err(|error| format!("outcome: {error}"))?;
                 let ask = raw.ask.ok_or_else(|| missing("ask"))?;
                 if ask.command.is_some() == ask.old_protocol {
                     return Err("ask: expected either command or old_protocol".to_string());
@@ -280,7 +296,11 @@ impl From<Script> for RawScript {
                 raw.target = Some(part.target);
                 raw.habit = part.habit;
                 raw.seen_on = part.seen_on;
-                raw.deviations = part.deviations.iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
+                raw.deviations = part
+                    .deviations
+                    .iter()
+                    .filter_map(|one| serde_json::to_value(one).ok())
+                    .collect();
             }
             Plays::Runtime(part) => {
                 raw.plays = RawSide::Runtime;
@@ -296,12 +316,24 @@ impl TryFrom<RawDeviation> for Deviation {
     type Error = String;
 
     fn try_from(raw: RawDeviation) -> Result<Self, String> {
-        Ok(Self { on: raw.on, fact: raw.fact, text: raw.text, from: raw.from, steps: read_steps(raw.steps)? })
+        Ok(Self {
+            on: raw.on,
+            fact: raw.fact,
+            text: raw.text,
+            from: raw.from,
+            steps: read_steps(raw.steps)?,
+        })
     }
 }
 
 impl From<Deviation> for RawDeviation {
     fn from(one: Deviation) -> Self {
-        Self { on: one.on, fact: one.fact, text: one.text, from: one.from, steps: write_steps(&one.steps) }
+        Self {
+            on: one.on,
+            fact: one.fact,
+            text: one.text,
+            from: one.from,
+            steps: write_steps(&one.steps),
+        }
     }
 }

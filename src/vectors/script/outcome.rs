@@ -26,7 +26,8 @@ pub enum ScriptOutcome {
     Error {
         /// As `0x80131385`.
         hresult: String,
-        /// The text after `GenerateCoreDump3`: `Some(null)` if it is absent on the wire, `None` if there was none.
+        /// The text after `GenerateCoreDump3`: `Some(null)` if it is absent on the wire, `None` if
+        /// there was none.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         message: Option<Value>,
         /// The commands in the order of sending.
@@ -200,8 +201,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 impl ScriptOutcome {
-    /// Whether another implementation may report `self` if the script expects `expected`: they must be equal, except that only the
-    /// layer of an error counts.
+    /// Whether another implementation may report `self` if the script expects `expected`: they must
+    /// be equal, except that only the layer of an error counts.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::vectors::script::ScriptOutcome;
@@ -220,12 +221,16 @@ impl ScriptOutcome {
 
     fn forget_what_does_not_bind(&mut self) {
         match self {
-            Self::Malformed { error } | Self::BadAdvertise { error } => error.forget_what_does_not_bind(),
+            Self::Malformed { error } | Self::BadAdvertise { error } => {
+                error.forget_what_does_not_bind();
+            }
             Self::Ok(ok) => {
                 if let Some(ScriptStop::Malformed(error)) = &mut ok.stop {
                     error.forget_what_does_not_bind();
                 }
-                if let Some(error) = ok.environment.as_mut().and_then(|environment| environment.error.as_mut()) {
+                if let Some(error) =
+                    ok.environment.as_mut().and_then(|environment| environment.error.as_mut())
+                {
                     error.forget_what_does_not_bind();
                 }
                 if let Some(second) = &mut ok.second {
@@ -316,7 +321,8 @@ mod tests {
             assert!(!agrees(other, &ok));
         }
         assert!(!agrees(&json!({ "outcome": "no_reply", "end": "reset" }), &others[3]));
-        let cut = |received: usize| json!({ "outcome": "cut", "received": received, "end": "closed" });
+        let cut =
+            |received: usize| json!({ "outcome": "cut", "received": received, "end": "closed" });
         assert!(agrees(&cut(19), &cut(19)) && !agrees(&cut(18), &cut(19)));
     }
 }

@@ -117,7 +117,8 @@ pub enum Comparison {
 }
 
 impl Pattern {
-    /// Compares `so_far`, all bytes since the start of the pattern, with it. Later bytes cannot repair a difference.
+    /// Compares `so_far`, all bytes since the start of the pattern, with it. Later bytes cannot
+    /// repair a difference.
     pub fn compare(&self, so_far: &[u8], captures: &Captures) -> Comparison {
         match Matcher::new(so_far, captures).all(&self.0) {
             Ok(new) => Comparison::Matched(new),
@@ -125,8 +126,8 @@ impl Pattern {
         }
     }
 
-    /// The bytes of the pattern: its own if known, else those at the same place in `came`, or 0. They end before a part of unknown
-    /// length.
+    /// The bytes of the pattern: its own if known, else those at the same place in `came`, or 0.
+    /// They end before a part of unknown length.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern};
@@ -145,11 +146,14 @@ impl Pattern {
                 let Ok(known) = matcher.bytes(literal) else { break };
                 bytes.extend(known);
             } else {
-                let there = came.iter().skip(matcher.at).copied().chain(core::iter::repeat(0)).take(len);
+                let there =
+                    came.iter().skip(matcher.at).copied().chain(core::iter::repeat(0)).take(len);
                 let from = bytes.len();
                 bytes.extend(there);
                 if let Part::Any(Any { name: Some(name), .. }) = part {
-                    matcher.captured.insert(name.clone(), bytes.get(from..).unwrap_or_default().to_vec());
+                    matcher
+                        .captured
+                        .insert(name.clone(), bytes.get(from..).unwrap_or_default().to_vec());
                 }
             }
             matcher.at = matcher.at.saturating_add(len);
@@ -180,7 +184,9 @@ impl<'a> Matcher<'a> {
             }
             if there.len() < len {
                 let rest = self.known_len(parts.get(nth.saturating_add(1)..).unwrap_or_default());
-                return Err(Comparison::NeedMore(len.saturating_sub(there.len()).saturating_add(rest)));
+                return Err(Comparison::NeedMore(
+                    len.saturating_sub(there.len()).saturating_add(rest),
+                ));
             }
             if let Part::Any(any) = part {
                 self.take(any, there)?;
@@ -212,7 +218,9 @@ impl<'a> Matcher<'a> {
 
     fn bytes(&self, literal: &Literal) -> Result<Vec<u8>, Comparison> {
         match literal {
-            Literal::Same(name) => self.capture(name).cloned().ok_or_else(|| self.fail(Uncaptured(name.clone()))),
+            Literal::Same(name) => {
+                self.capture(name).cloned().ok_or_else(|| self.fail(Uncaptured(name.clone())))
+            }
             other => other.bytes(self.known).map_err(|error| self.fail(error)),
         }
     }
@@ -225,12 +233,24 @@ impl<'a> Matcher<'a> {
             Part::Any(Any { any: Length::Of(LengthOf { of, times, less }), .. }) => {
                 let number = self.number(of)?;
                 let len = number.saturating_mul(*times).checked_sub(*less);
-                len.ok_or_else(|| differs(self.at, format!("`{of}` times {times} to be at least {less}"), number.to_string()))?
+                len.ok_or_else(|| {
+                    differs(
+                        self.at,
+                        format!("`{of}` times {times} to be at least {less}"),
+                        number.to_string(),
+                    )
+                })?
             }
             Part::Until(Until { until, most }) => {
                 let number = self.number(until)?;
                 let len = number.checked_sub(self.at as u64).filter(|len| len <= most);
-                let expected = || format!("`{until}` to be {} to {}", self.at, most.saturating_add(self.at as u64));
+                let expected = || {
+                    format!(
+                        "`{until}` to be {} to {}",
+                        self.at,
+                        most.saturating_add(self.at as u64)
+                    )
+                };
                 len.ok_or_else(|| differs(self.at, expected(), number.to_string()))?
             }
         };
@@ -251,7 +271,9 @@ impl<'a> Matcher<'a> {
     fn compare(&self, expected: &[u8], there: &[u8]) -> Result<(), Comparison> {
         let wrong = expected.iter().zip(there).position(|(want, have)| want != have);
         wrong.map_or(Ok(()), |wrong| {
-            let excerpt = |bytes: &[u8]| hex::encode(bytes.iter().skip(wrong).take(16).copied().collect::<Vec<_>>());
+            let excerpt = |bytes: &[u8]| {
+                hex::encode(bytes.iter().skip(wrong).take(16).copied().collect::<Vec<_>>())
+            };
             Err(differs(self.at.saturating_add(wrong), excerpt(expected), excerpt(there)))
         })
     }
@@ -260,15 +282,21 @@ impl<'a> Matcher<'a> {
         for other in &any.not {
             let other = self.bytes(other)?;
             if other == there {
-                return Err(differs(self.at, format!("bytes other than {}", hex::encode(&other)), hex::encode(there)));
+                return Err(differs(
+                    self.at,
+                    format!("bytes other than {}", hex::encode(&other)),
+                    hex::encode(there),
+                ));
             }
         }
         for (literals, is_wanted) in [(&any.has, true), (&any.lacks, false)] {
             for literal in literals {
                 let bytes = self.bytes(literal)?;
                 if contains(there, &bytes) != is_wanted {
-                    let (expected, found) = if is_wanted { ("", "absent") } else { ("no ", "present") };
-                    let expected = format!("{expected}{} within {} bytes", hex::encode(&bytes), there.len());
+                    let (expected, found) =
+                        if is_wanted { ("", "absent") } else { ("no ", "present") };
+                    let expected =
+                        format!("{expected}{} within {} bytes", hex::encode(&bytes), there.len());
                     return Err(differs(self.at, expected, found.to_string()));
                 }
             }
@@ -336,7 +364,11 @@ mod tests {
     }
 
     /// Reads `bytes` like a player: never more than allowed. The rest, and its end.
-    fn read<'b>(pattern: &Pattern, mut bytes: &'b [u8], captures: &Captures) -> (&'b [u8], Comparison) {
+    fn read<'b>(
+        pattern: &Pattern,
+        mut bytes: &'b [u8],
+        captures: &Captures,
+    ) -> (&'b [u8], Comparison) {
         let mut so_far = Vec::new();
         loop {
             match pattern.compare(&so_far, captures) {
@@ -361,16 +393,25 @@ mod tests {
 
     #[test]
     fn length_is_taken_from_earlier_capture() {
-        let text =
-            r#"[{ "any": 2, "as": "n" }, { "any": { "of": "n", "times": 2, "less": 1 }, "as": "x" }, { "same": "x" }, "ee"]"#;
+        let text = r#"[{ "any": 2, "as": "n" }, { "any": { "of": "n", "times": 2, "less": 1 }, "as": "x" }, { "same": "x" }, "ee"]"#;
         let bytes = [2, 0, 7, 8, 9, 7, 8, 9, 0xee, 1];
         let (left, end) = read(&pattern(text), &bytes, &Captures::new());
         assert_eq!(left, [1]);
-        assert_eq!(end, Comparison::Matched(Captures::from([("n".into(), vec![2, 0]), ("x".into(), vec![7, 8, 9])])));
+        assert_eq!(
+            end,
+            Comparison::Matched(Captures::from([
+                ("n".into(), vec![2, 0]),
+                ("x".into(), vec![7, 8, 9])
+            ]))
+        );
         // A length below zero.
         differs_at(r#"[{ "any": 1, "as": "n" }, { "any": { "of": "n", "less": 5 } }]"#, &[4], 1);
         // None at all.
-        let none = read(&pattern(r#"[{ "any": 1, "as": "n" }, { "any": { "of": "n", "less": 4 } }]"#), &[4], &Captures::new());
+        let none = read(
+            &pattern(r#"[{ "any": 1, "as": "n" }, { "any": { "of": "n", "less": 4 } }]"#),
+            &[4],
+            &Captures::new(),
+        );
         assert!(matches!(none.1, Comparison::Matched(_)));
     }
 
@@ -379,7 +420,10 @@ mod tests {
         let earlier = Captures::from([("x".into(), vec![5])]);
         let text = r#"[{ "same": "x" }, { "any": 1, "as": "x" }, { "same": "x" }]"#;
         let (left, end) = read(&pattern(text), &[5, 6, 6, 1], &earlier);
-        assert_eq!((left, end), (&[1][..], Comparison::Matched(Captures::from([("x".into(), vec![6])]))));
+        assert_eq!(
+            (left, end),
+            (&[1][..], Comparison::Matched(Captures::from([("x".into(), vec![6])])))
+        );
         differs_at(r#"[{ "same": "x" }]"#, &[5], 0);
     }
 
@@ -398,7 +442,10 @@ mod tests {
     #[test]
     fn any_bytes_must_have_and_lack_given_bytes() {
         let text = r#"[{ "any": 4, "has": ["0102"], "lacks": ["ff"] }]"#;
-        assert!(matches!(read(&pattern(text), &[0, 1, 2, 0], &Captures::new()).1, Comparison::Matched(_)));
+        assert!(matches!(
+            read(&pattern(text), &[0, 1, 2, 0], &Captures::new()).1,
+            Comparison::Matched(_)
+        ));
         // Checked once all have arrived, from the first of them.
         differs_at(text, &[0, 1, 0, 2], 0);
         differs_at(text, &[1, 2, 0xff, 0], 0);
@@ -408,7 +455,10 @@ mod tests {
     fn excluded_bytes_differ() {
         let text = r#"["00", { "any": 2, "not": ["0000", "0001"] }]"#;
         differs_at(text, &[0, 0, 1], 1);
-        assert!(matches!(read(&pattern(text), &[0, 1, 0], &Captures::new()).1, Comparison::Matched(_)));
+        assert!(matches!(
+            read(&pattern(text), &[0, 1, 0], &Captures::new()).1,
+            Comparison::Matched(_)
+        ));
     }
 
     #[test]
@@ -416,7 +466,10 @@ mod tests {
         let text = r#"["0011", { "repeat": "2233", "times": 2 }]"#;
         differs_at(text, &[0x00, 0x12], 1);
         differs_at(text, &[0x00, 0x11, 0x22, 0x33, 0x22, 0x34], 5);
-        assert_eq!(pattern(text).compare(&[0x00, 0x11, 0x22], &Captures::new()), Comparison::NeedMore(3));
+        assert_eq!(
+            pattern(text).compare(&[0x00, 0x11, 0x22], &Captures::new()),
+            Comparison::NeedMore(3)
+        );
     }
 
     #[test]
@@ -434,6 +487,9 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Pattern>(text).is_err(), "{text}");
         }
-        assert!(serde_json::from_str::<Literal>(r#"{ "any": 1 }"#).is_err(), "nothing of any value can be sent");
+        assert!(
+            serde_json::from_str::<Literal>(r#"{ "any": 1 }"#).is_err(),
+            "nothing of any value can be sent"
+        );
     }
 }

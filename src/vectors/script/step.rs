@@ -283,7 +283,8 @@ pub struct ExpectEnd {
     /// The last drained bytes equal one of these. If empty, they are not checked.
     #[serde(default, with = "super::literal::hexadecimals", skip_serializing_if = "Vec::is_empty")]
     pub last_any_of: Vec<Vec<u8>>,
-    /// Whether the time restarts while the memory of the target's process grows: it limits progress.
+    /// Whether the time restarts while the memory of the target's process grows: it limits
+    /// progress.
     #[serde(default, skip_serializing_if = "is_false")]
     pub while_memory_grows: bool,
     /// The time limit.

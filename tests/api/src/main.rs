@@ -1,10 +1,12 @@
 //! The public API, feature by feature, compared with `api/*.txt`.
 //!
-//! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each file has what its feature adds to the
-//! files before it. The standard library's traits that a type implements, `Send` and `Sync` among them, are one line.
+//! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each
+//! file has what its feature adds to the files before it. The standard library's traits that a type
+//! implements, `Send` and `Sync` among them, are one line.
 //!
-//! `api/released/` has the same for the last release, and `VERSION`. If an item of it was removed or changed, the version must allow it:
-//! before 1.0 a minor step, later a major one. `cargo run -- --release` writes the directory, at a release.
+//! `api/released/` has the same for the last release, and `VERSION`. If an item of it was removed
+//! or changed, the version must allow it: before 1.0 a minor step, later a major one. `cargo run --
+//! --release` writes the directory, at a release.
 
 mod released;
 
@@ -52,7 +54,8 @@ fn compare_or_write() -> Result<()> {
         let path = root.join("api").join(name).with_extension("txt");
         if writes {
             fs::create_dir_all(root.join("api"))?;
-            fs::write(&path, added.join("\n") + "\n").with_context(|| path.display().to_string())?;
+            fs::write(&path, added.join("\n") + "\n")
+                .with_context(|| path.display().to_string())?;
         } else {
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             differs |= print_difference(name, &text, &added);
@@ -63,7 +66,9 @@ fn compare_or_write() -> Result<()> {
         bail!("these types have no Debug: {}", silent.join(", "));
     }
     if differs {
-        bail!("the public API differs from api/*.txt; if that is meant: (cd tests/api && cargo run -- --write)");
+        bail!(
+            "the public API differs from api/*.txt; if that is meant: (cd tests/api && cargo run -- --write)"
+        );
     }
     println!("the public API is that of api/*.txt: {} items", known.len());
     let version = released::version_of(&root.join("Cargo.toml"))?;
@@ -75,13 +80,28 @@ fn compare_or_write() -> Result<()> {
 
 /// In rustdoc's order, one line each.
 fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into).join("api");
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into).join("api");
     let status = Command::new("cargo")
         .arg(format!("+{TOOLCHAIN}"))
-        .args(["rustdoc", "--quiet", "--lib", "--no-default-features", "--features", &features.join(","), "--manifest-path"])
+        .args([
+            "rustdoc",
+            "--quiet",
+            "--lib",
+            "--no-default-features",
+            "--features",
+            &features.join(","),
+            "--manifest-path",
+        ])
         .arg(root.join("Cargo.toml"))
         // `--cfg docsrs` as docs.rs has it: badges of features.
-        .args(["--", "-Zunstable-options", "--output-format=json", "--cap-lints=allow", "--cfg=docsrs"])
+        .args([
+            "--",
+            "-Zunstable-options",
+            "--output-format=json",
+            "--cap-lints=allow",
+            "--cfg=docsrs",
+        ])
         // The format of the JSON is not stable; the toolchain is pinned instead.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", &target)
@@ -95,13 +115,16 @@ fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
     Ok(condensed(api.items().map(|item| item.to_string().replace("dotnet_diagnostics_ipc::", ""))))
 }
 
-/// One line for all standard library traits of a type, and none for the methods of a trait that it implements.
+/// One line for all standard library traits of a type, and none for the methods of a trait that it
+/// implements.
 fn condensed(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut condensed: Vec<String> = Vec::new();
     let mut in_trait = false;
     for line in lines {
-        let is_method = line.starts_with("pub ") && (line.contains(" fn ") || line.starts_with("pub const "));
-        let Some((name, of)) = line.strip_prefix("impl").and_then(|rest| rest.split_once(" for ")) else {
+        let is_method =
+            line.starts_with("pub ") && (line.contains(" fn ") || line.starts_with("pub const "));
+        let Some((name, of)) = line.strip_prefix("impl").and_then(|rest| rest.split_once(" for "))
+        else {
             in_trait &= is_method || line.starts_with("pub type ");
             if !(in_trait && is_method) {
                 condensed.push(line);
@@ -115,7 +138,9 @@ fn condensed(lines: impl Iterator<Item = String>) -> Vec<String> {
             continue;
         }
         let name = if name.contains('<') { name } else { name.rsplit("::").next().unwrap_or(name) };
-        if ["Freeze", "Unpin", "UnsafeUnpin", "RefUnwindSafe", "UnwindSafe", "StructuralPartialEq"].contains(&name) {
+        if ["Freeze", "Unpin", "UnsafeUnpin", "RefUnwindSafe", "UnwindSafe", "StructuralPartialEq"]
+            .contains(&name)
+        {
             continue;
         }
         let start = format!("impl for {of}: ");
@@ -150,7 +175,8 @@ fn last(path: &str) -> &str {
 
 /// Whether something differs.
 fn print_difference(name: &str, text: &str, items: &[String]) -> bool {
-    let (was, is): (BTreeSet<&str>, BTreeSet<&str>) = (text.lines().collect(), items.iter().map(String::as_str).collect());
+    let (was, is): (BTreeSet<&str>, BTreeSet<&str>) =
+        (text.lines().collect(), items.iter().map(String::as_str).collect());
     for line in was.difference(&is) {
         println!("{name}: - {line}");
     }

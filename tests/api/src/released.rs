@@ -9,12 +9,17 @@ use anyhow::{Context as _, Result, bail};
 /// The version in the manifest of the crate.
 pub fn version_of(manifest: &Path) -> Result<String> {
     let text = fs::read_to_string(manifest)?;
-    let version = text.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
+    let version =
+        text.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
     Ok(version.context("no version in Cargo.toml")?.to_owned())
 }
 
 /// Copies `api/NAME.txt` to `api/released/`, for this version.
-pub fn write(root: &Path, version: &str, names: impl IntoIterator<Item = &'static str>) -> Result<()> {
+pub fn write(
+    root: &Path,
+    version: &str,
+    names: impl IntoIterator<Item = &'static str>,
+) -> Result<()> {
     let released = root.join("api/released");
     fs::create_dir_all(&released)?;
     for name in names {
@@ -52,11 +57,14 @@ pub fn check(root: &Path, version: &str, now: &BTreeSet<String>) -> Result<()> {
     for item in &breaks {
         println!("{before}: {item}");
     }
-    bail!("{} changes break users of {before}, and {version} is no version step that allows it", breaks.len())
+    bail!(
+        "{} changes break users of {before}, and {version} is no version step that allows it",
+        breaks.len()
+    )
 }
 
-/// What users of `before` may miss in `now`: an item that was removed or changed, a trait that a type no longer has, and what was
-/// added to an enum or struct that users may list in full.
+/// What users of `before` may miss in `now`: an item that was removed or changed, a trait that a
+/// type no longer has, and what was added to an enum or struct that users may list in full.
 fn breaks(before: &BTreeSet<String>, now: &BTreeSet<String>) -> Vec<String> {
     let mut breaks = Vec::new();
     for item in before.difference(now) {
@@ -65,17 +73,27 @@ fn breaks(before: &BTreeSet<String>, now: &BTreeSet<String>) -> Vec<String> {
             breaks.push(format!("- {item}"));
             continue;
         };
-        let has =
-            now.iter().filter_map(|item| traits(item)).find(|(other, _)| *other == of).map(|(_, has)| has).unwrap_or_default();
+        let has = now
+            .iter()
+            .filter_map(|item| traits(item))
+            .find(|(other, _)| *other == of)
+            .map(|(_, has)| has)
+            .unwrap_or_default();
         breaks.extend(had.difference(&has).map(|name| format!("- impl {name} for {of}")));
     }
     for item in now.difference(before) {
         // Fields and variants are a path after `pub`; all others have a word there.
-        let Some(path) = item.strip_prefix("pub ").and_then(|rest| rest.split(['(', ' ']).next()) else { continue };
+        let Some(path) = item.strip_prefix("pub ").and_then(|rest| rest.split(['(', ' ']).next())
+        else {
+            continue;
+        };
         let Some((parent, _)) = path.trim_end_matches(':').rsplit_once("::") else { continue };
         let is_member = ["pub enum ", "pub struct "].iter().any(|kind| {
             let open = format!("{kind}{parent}");
-            before.iter().any(|item| item.strip_prefix(&open).is_some_and(|rest| rest.is_empty() || rest.starts_with(['<', '('])))
+            before.iter().any(|item| {
+                item.strip_prefix(&open)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['<', '(']))
+            })
         });
         if is_member {
             breaks.push(format!("+ {item}"));
@@ -97,7 +115,11 @@ fn may_break(before: &str, now: &str) -> Result<bool> {
 }
 
 fn numbers(version: &str) -> Result<[u64; 3]> {
-    let numbers: Vec<u64> = version.split('.').map(str::parse).collect::<Result<_, _>>().with_context(|| version.to_owned())?;
+    let numbers: Vec<u64> = version
+        .split('.')
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .with_context(|| version.to_owned())?;
     numbers.try_into().ok().with_context(|| format!("{version} is not MAJOR.MINOR.PATCH"))
 }
 
@@ -120,7 +142,8 @@ mod tests {
 
     #[track_caller]
     fn assert_breaks(gone: &str, new: &[&str], expected: &[&str]) {
-        let now: Vec<_> = BEFORE.into_iter().filter(|line| *line != gone).chain(new.iter().copied()).collect();
+        let now: Vec<_> =
+            BEFORE.into_iter().filter(|line| *line != gone).chain(new.iter().copied()).collect();
         assert_eq!(breaks(&set(&BEFORE), &set(&now)), expected);
     }
 
@@ -128,20 +151,38 @@ mod tests {
     fn new_items_break_nothing() {
         assert_breaks(
             "",
-            &["pub fn a::g()", "pub enum a::Other", "pub a::Other::One", "pub mod b", "pub const fn a::Open::h(self)"],
+            &[
+                "pub fn a::g()",
+                "pub enum a::Other",
+                "pub a::Other::One",
+                "pub mod b",
+                "pub const fn a::Open::h(self)",
+            ],
             &[],
         );
     }
 
     #[test]
     fn removed_or_changed_item_is_a_break() {
-        assert_breaks("pub fn a::f(u8) -> u8", &["pub fn a::f(u16) -> u8"], &["- pub fn a::f(u8) -> u8"]);
+        assert_breaks(
+            "pub fn a::f(u8) -> u8",
+            &["pub fn a::f(u16) -> u8"],
+            &["- pub fn a::f(u8) -> u8"],
+        );
     }
 
     #[test]
     fn lost_trait_is_a_break_and_new_trait_is_not() {
-        assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Debug + Eq"], &["- impl Clone for a::Open"]);
-        assert_breaks("impl for a::Open: Clone + Debug", &["impl for a::Open: Clone + Debug + Eq"], &[]);
+        assert_breaks(
+            "impl for a::Open: Clone + Debug",
+            &["impl for a::Open: Debug + Eq"],
+            &["- impl Clone for a::Open"],
+        );
+        assert_breaks(
+            "impl for a::Open: Clone + Debug",
+            &["impl for a::Open: Clone + Debug + Eq"],
+            &[],
+        );
     }
 
     #[test]
@@ -149,7 +190,8 @@ mod tests {
         assert_breaks("", &["pub a::Open::Two(u8)"], &["+ pub a::Open::Two(u8)"]);
         assert_breaks("", &["pub a::Fields::y: u8"], &["+ pub a::Fields::y: u8"]);
         let before = set(&["#[non_exhaustive] pub enum a::Open", "pub a::Open::One"]);
-        let now = set(&["#[non_exhaustive] pub enum a::Open", "pub a::Open::One", "pub a::Open::Two"]);
+        let now =
+            set(&["#[non_exhaustive] pub enum a::Open", "pub a::Open::One", "pub a::Open::Two"]);
         assert_eq!(breaks(&before, &now), Vec::<String>::new());
     }
 

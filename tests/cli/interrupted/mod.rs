@@ -1,4 +1,5 @@
-//! Signals in the middle of a run: what was started ends, what was created is removed, and the report has the results so far.
+//! Signals in the middle of a run: what was started ends, what was created is removed, and the
+//! report has the results so far.
 #![cfg(target_os = "linux")]
 
 mod subcommands;
@@ -32,10 +33,13 @@ fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
 fn handles_sigterm(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << 14) != 0)
+    caught
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << 14) != 0)
 }
 
-/// The processes whose environment contains this directory, by their command lines. A zombie has none.
+/// The processes whose environment contains this directory, by their command lines. A zombie has
+/// none.
 fn processes_in(directory: &Path) -> Vec<String> {
     let name = directory.to_str().unwrap().as_bytes();
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
@@ -43,12 +47,18 @@ fn processes_in(directory: &Path) -> Vec<String> {
         let environment = fs::read(path.join("environ")).unwrap_or_default();
         environment.windows(name.len()).any(|part| part == name)
     });
-    let line = |path: &Path| String::from_utf8_lossy(&fs::read(path.join("cmdline")).unwrap_or_default()).replace('\0', " ");
+    let line = |path: &Path| {
+        String::from_utf8_lossy(&fs::read(path.join("cmdline")).unwrap_or_default())
+            .replace('\0', " ")
+    };
     there.map(|path| format!("{} {}", path.display(), line(&path))).collect()
 }
 
 fn files_in(directory: &Path) -> Vec<String> {
-    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect()
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().display().to_string())
+        .collect()
 }
 
 /// A temporary directory. All processes that have it in their environment end with it.
@@ -89,7 +99,11 @@ impl Run {
     }
 
     fn begin(tmpdir: Tmpdir, mut command: Command, stdin: Stdio) -> Self {
-        command.env("TMPDIR", tmpdir.path()).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("TMPDIR", tmpdir.path())
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         Self { child: command.spawn().unwrap(), tmpdir }
     }
 
@@ -113,13 +127,16 @@ impl Run {
         let output = ended.recv_timeout(PATIENCE).expect(about);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(!errors.contains("panicked"), "{about}: {errors}");
-        until(&format!("{about}: processes are left"), || processes_in(tmpdir.path()).is_empty().then_some(()));
+        until(&format!("{about}: processes are left"), || {
+            processes_in(tmpdir.path()).is_empty().then_some(())
+        });
         assert_eq!(files_in(tmpdir.path()), [""; 0], "{about}");
         output
     }
 }
 
-/// A target in its own process that accepts connections and never answers, so that the first question waits.
+/// A target in its own process that accepts connections and never answers, so that the first
+/// question waits.
 const SILENT: &str = "sleep 1000 & exec python3 -c 'import os, socket, time
 listener = socket.socket(socket.AF_UNIX)
 path = os.environ[\"TMPDIR\"] + \"/silent\"
@@ -129,10 +146,15 @@ print(path, flush=True)
 time.sleep(1000)'";
 
 fn silent(options: &[&str]) -> Run {
-    let run = Run::start(diagipc(&[&["server", "--spawn", "--timeout", "600000"], options, &["--", "sh", "-c", SILENT]].concat()));
+    let run = Run::start(diagipc(
+        &[&["server", "--spawn", "--timeout", "600000"], options, &["--", "sh", "-c", SILENT]]
+            .concat(),
+    ));
     until("the target does not start", || {
         let there = processes_in(run.tmpdir.path());
-        (there.iter().any(|line| line.contains("sleep 1000")) && there.iter().any(|line| line.contains("python3"))).then_some(())
+        (there.iter().any(|line| line.contains("sleep 1000"))
+            && there.iter().any(|line| line.contains("python3")))
+        .then_some(())
     });
     run
 }
@@ -150,7 +172,11 @@ fn interrupted_run_is_reported_in_every_format() {
     let not_run: usize = line.strip_suffix(" cases were not run").unwrap().parse().unwrap();
     assert!(not_run > 100, "{text}");
     let [xml, page] = [junit, html].map(|path| fs::read_to_string(path).unwrap());
-    assert!(xml.contains(r#"<testcase name="interrupted""#) && xml.contains(&format!(r#"message="{line}""#)), "{xml}");
+    assert!(
+        xml.contains(r#"<testcase name="interrupted""#)
+            && xml.contains(&format!(r#"message="{line}""#)),
+        "{xml}"
+    );
     roxmltree::Document::parse(&xml).unwrap();
     assert!(page.contains(&format!("Interrupted: {line}")));
 }

@@ -1,4 +1,5 @@
-//! Every subcommand, ended by SIGTERM at ten random moments: no process, directory or socket is left, and its report can be read.
+//! Every subcommand, ended by SIGTERM at ten random moments: no process, directory or socket is
+//! left, and its report can be read.
 
 use std::env;
 use std::fs;
@@ -20,7 +21,8 @@ use crate::runtime::Runtime;
 use crate::{diagipc, failed_cases};
 
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
-/// The moments at which SIGTERM ends a run. The first are counted from its start, the others from when it handles signals.
+/// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
+/// when it handles signals.
 const MOMENTS: usize = 10;
 const FROM_THE_START: usize = 3;
 /// So many more are ended by SIGINT.
@@ -32,7 +34,8 @@ const LATEST: u64 = 600;
 const SEED: u64 = 20_261;
 
 /// These read, print and end: no signal finds them at work.
-const INSTANT: [&str; 8] = ["report", "explain", "grammar", "vectors", "scripts", "completions", "man", "help"];
+const INSTANT: [&str; 8] =
+    ["report", "explain", "grammar", "vectors", "scripts", "completions", "man", "help"];
 /// These have a test here.
 const TESTED: [&str; 19] = [
     "adapter",
@@ -83,14 +86,20 @@ impl Left<'_> {
     }
 }
 
-/// Ends runs of a subcommand at random moments. In its arguments `{tmpdir}` is where nothing may be left, and `{out}` where something may;
-/// `beside` runs in parallel. `check` examines what is left.
-fn interrupted(arguments: &[&str], ends: Ends, beside: impl Fn(&Path, &dyn Fn() -> bool) + Sync, check: impl Fn(&Left<'_>) + Sync) {
+/// Ends runs of a subcommand at random moments. In its arguments `{tmpdir}` is where nothing may be
+/// left, and `{out}` where something may; `beside` runs in parallel. `check` examines what is left.
+fn interrupted(
+    arguments: &[&str],
+    ends: Ends,
+    beside: impl Fn(&Path, &dyn Fn() -> bool) + Sync,
+    check: impl Fn(&Left<'_>) + Sync,
+) {
     let name = arguments[0];
     assert!(TESTED.contains(&name), "{name}");
     println!("{name}: seed {SEED}");
     let mut random = ChaCha8Rng::seed_from_u64(SEED ^ name.len() as u64);
-    let moments: Vec<u64> = (0..MOMENTS + BY_SIGINT).map(|_| random.random_range(0..=LATEST)).collect();
+    let moments: Vec<u64> =
+        (0..MOMENTS + BY_SIGINT).map(|_| random.random_range(0..=LATEST)).collect();
     let moments = Mutex::new(moments.into_iter().enumerate());
     let next = || moments.lock().unwrap().next();
     thread::scope(|scope| {
@@ -114,12 +123,19 @@ fn one(
     check: &impl Fn(&Left<'_>),
 ) {
     let (signal, number) = if nth < MOMENTS { ("-TERM", 15) } else { ("-INT", 2) };
-    let from = if nth < FROM_THE_START || ends == Ends::BySignal { "its start" } else { "its look for signals" };
+    let from = if nth < FROM_THE_START || ends == Ends::BySignal {
+        "its start"
+    } else {
+        "its look for signals"
+    };
     let about = format!("{}, moment {nth}: {signal} {moment} ms after {from}", arguments[0]);
     println!("{about}");
     let (tmpdir, out) = (Tmpdir::new(), tempfile::tempdir().unwrap());
-    let places = [("{tmpdir}", tmpdir.path()), ("{out}", out.path())].map(|(name, path)| (name, path.to_str().unwrap()));
-    let filled = |word: &&str| places.iter().fold((*word).to_owned(), |word, (name, path)| word.replace(name, path));
+    let places = [("{tmpdir}", tmpdir.path()), ("{out}", out.path())]
+        .map(|(name, path)| (name, path.to_str().unwrap()));
+    let filled = |word: &&str| {
+        places.iter().fold((*word).to_owned(), |word, (name, path)| word.replace(name, path))
+    };
     let mut command = diagipc(&[]);
     if ends == Ends::BySignal {
         // If the tests run in the background, SIGINT may be ignored.
@@ -128,7 +144,10 @@ fn one(
     }
     command.args(arguments.iter().map(filled));
     // Clients and targets find it there.
-    command.env("PATH", format!("{}:{}", Path::new(DIAGIPC).parent().unwrap().display(), env::var("PATH").unwrap()));
+    command.env(
+        "PATH",
+        format!("{}:{}", Path::new(DIAGIPC).parent().unwrap().display(), env::var("PATH").unwrap()),
+    );
     let stdin = if ends == Ends::BySignal { Stdio::piped() } else { Stdio::null() };
     let run = Run::begin(tmpdir, command, stdin);
     let directory = run.tmpdir.path().to_owned();
@@ -154,7 +173,12 @@ fn one(
     };
     let errors = String::from_utf8_lossy(&output.stderr);
     if has_handler {
-        assert_eq!(output.status.code(), expected, "{about}: {errors}{}", failed_cases(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            expected,
+            "{about}: {errors}{}",
+            failed_cases(&output.stdout)
+        );
     } else {
         assert_eq!((by_signal, from), (Some(number), "its start"), "{about}: {errors}");
         assert_eq!(output.stdout, b"", "{about}");
@@ -166,8 +190,8 @@ fn nothing(_: &Path, _: &dyn Fn() -> bool) {}
 
 fn unread(_: &Left<'_>) {}
 
-/// A report that can be parsed and says that it is partial. The interruption may not fail a case. A busy machine may
-/// cause other failures.
+/// A report that can be parsed and says that it is partial. The interruption may not fail a case. A
+/// busy machine may cause other failures.
 fn report(left: &Left<'_>) {
     let Some(report) = left.report() else { return };
     let parsed = Report::parse(&report.to_string()).unwrap();
@@ -199,8 +223,10 @@ const LONG: [&str; 17] = [
 
 /// A written recording can be read: two scripts.
 fn recording(left: &Left<'_>) -> bool {
-    let files: Vec<PathBuf> = fs::read_dir(left.out).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let [json, text] = ["json", "txt"].map(|kind| files.iter().find(|path| path.extension().is_some_and(|other| other == kind)));
+    let files: Vec<PathBuf> =
+        fs::read_dir(left.out).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [json, text] = ["json", "txt"]
+        .map(|kind| files.iter().find(|path| path.extension().is_some_and(|other| other == kind)));
     assert_eq!(json.is_some(), text.is_some(), "{files:?}");
     let Some(json) = json else { return false };
     let file = parse_scripts("recording", &fs::read_to_string(json).unwrap()).unwrap();
@@ -232,14 +258,29 @@ fn check_interrupted_leaves_nothing_but_its_report() {
 
 #[test]
 fn server_interrupted_leaves_nothing_but_its_report() {
-    let arguments = ["server", "--json", "--allow-harmful", "--profile", "strict", "--spawn", "--", DIAGIPC, "runtime"];
+    let arguments = [
+        "server",
+        "--json",
+        "--allow-harmful",
+        "--profile",
+        "strict",
+        "--spawn",
+        "--",
+        DIAGIPC,
+        "runtime",
+    ];
     interrupted(&arguments, Ends::Interrupted, nothing, report);
 }
 
 #[test]
 fn client_interrupted_leaves_nothing_but_its_report() {
     let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/clients/diagipc.toml");
-    interrupted(&["client", "--json", "--operations", operations], Ends::Interrupted, nothing, report);
+    interrupted(
+        &["client", "--json", "--operations", operations],
+        Ends::Interrupted,
+        nothing,
+        report,
+    );
 }
 
 /// An adapter with its own process. It answers for a while and then goes silent.
@@ -252,10 +293,21 @@ fn codec_interrupted_leaves_nothing_but_its_report() {
 
 #[test]
 fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
-    let arguments = ["fuzz-server", "--json", "--allow-harmful", "--cases", "1000000", "--spawn", "--", DIAGIPC, "runtime"];
+    let arguments = [
+        "fuzz-server",
+        "--json",
+        "--allow-harmful",
+        "--cases",
+        "1000000",
+        "--spawn",
+        "--",
+        DIAGIPC,
+        "runtime",
+    ];
     interrupted(&arguments, Ends::Interrupted, nothing, |left| {
         let Some(summary) = left.report() else { return };
-        let cases = summary["cases"].as_u64().unwrap() + summary["interrupted"]["notRun"].as_u64().unwrap();
+        let cases =
+            summary["cases"].as_u64().unwrap() + summary["interrupted"]["notRun"].as_u64().unwrap();
         assert!(cases == 1_000_000 && summary["lost"].is_null(), "{summary}");
     });
 }
@@ -264,8 +316,23 @@ fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
 #[test]
 fn record_interrupted_leaves_nothing_but_its_recording() {
     let peer = Runtime::start(&[]);
-    let trace = format!("sleep 1000 & exec diagipc call --pid {{pid}} trace {} 600000 --output /dev/null", LONG.join(" "));
-    let arguments = ["record", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
+    let trace = format!(
+        "sleep 1000 & exec diagipc call --pid {{pid}} trace {} 600000 --output /dev/null",
+        LONG.join(" ")
+    );
+    let arguments = [
+        "record",
+        "--out",
+        "{out}",
+        "--name",
+        "it",
+        "--to",
+        &peer.socket,
+        "--",
+        "sh",
+        "-c",
+        &trace,
+    ];
     let recordings = Mutex::new(0);
     interrupted(&arguments, Ends::Interrupted, nothing, |left| {
         let text = String::from_utf8_lossy(&left.output.stdout);
@@ -280,17 +347,33 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
 fn record_interrupted_terminates_its_client() {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
-    let client =
-        format!("trap 'echo so > {}; exit 7' TERM; echo > {}; while :; do sleep 0.01; done", ended.display(), began.display());
+    let client = format!(
+        "trap 'echo so > {}; exit 7' TERM; echo > {}; while :; do sleep 0.01; done",
+        ended.display(),
+        began.display()
+    );
     let directory = out.path().to_str().unwrap();
-    let run = Run::start(diagipc(&["record", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &client]));
+    let run = Run::start(diagipc(&[
+        "record",
+        "--out",
+        directory,
+        "--to",
+        &peer.socket,
+        "--",
+        "sh",
+        "-c",
+        &client,
+    ]));
     super::until("the client does not start", || began.exists().then_some(()));
     run.signal("-TERM");
     let output = run.end("record");
     assert_eq!(output.status.code(), Some(143));
     assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text, "the client ended: exit status: 7\nINTERRUPTED  the recording has all messages until then\n");
+    assert_eq!(
+        text,
+        "the client ended: exit status: 7\nINTERRUPTED  the recording has all messages until then\n"
+    );
 }
 
 #[test]
@@ -305,7 +388,9 @@ fn proxy_ended_leaves_nothing_but_its_recording() {
         }
     };
     let recordings = Mutex::new(0);
-    interrupted(&arguments, Ends::Well, asks, |left| *recordings.lock().unwrap() += u32::from(recording(left)));
+    interrupted(&arguments, Ends::Well, asks, |left| {
+        *recordings.lock().unwrap() += u32::from(recording(left));
+    });
     assert!(*recordings.lock().unwrap() > 0, "no moment came after a client's request");
 }
 
@@ -329,10 +414,18 @@ fn replay_interrupted_leaves_nothing() {
             "outcome": { "outcome": "ok", "reply": { "hresult": "0x00000000" }, "then": "close" }"#,
         r#"[{ "accept": "a" }]"#,
     );
-    interrupted(&["replay", &listens, "--listen", "{tmpdir}/at"], Ends::Interrupted, nothing, |left| {
-        let text = String::from_utf8_lossy(&left.output.stdout);
-        assert!(!left.has_handler || text.contains("INTERRUPTED  it: in step 0 of 1"), "{text}");
-    });
+    interrupted(
+        &["replay", &listens, "--listen", "{tmpdir}/at"],
+        Ends::Interrupted,
+        nothing,
+        |left| {
+            let text = String::from_utf8_lossy(&left.output.stdout);
+            assert!(
+                !left.has_handler || text.contains("INTERRUPTED  it: in step 0 of 1"),
+                "{text}"
+            );
+        },
+    );
 }
 
 #[test]
@@ -343,7 +436,12 @@ fn runtime_ended_leaves_nothing() {
 #[test]
 fn call_interrupted_leaves_nothing() {
     let peer = Runtime::start(&[]);
-    let trace = [&["call", "--socket", &peer.socket, "trace"][..], &LONG, &["600000", "--output", "{out}/stream"]].concat();
+    let trace = [
+        &["call", "--socket", &peer.socket, "trace"][..],
+        &LONG,
+        &["600000", "--output", "{out}/stream"],
+    ]
+    .concat();
     interrupted(&trace, Ends::Interrupted, nothing, unread);
     interrupted(
         &["call", "--patience", "600000", "--pid", "1", "listen-port", "{tmpdir}/port"],
@@ -358,8 +456,12 @@ fn call_interrupted_leaves_nothing() {
 fn question_interrupted_leaves_nothing() {
     let peer = Runtime::start(&["--misbehave", "never-answers"]);
     let (socket, pid) = (&peer.socket, peer.process.id().to_string());
-    for arguments in [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]] {
-        interrupted(arguments, Ends::Interrupted, nothing, |left| assert_eq!(fs::read_dir(left.out).unwrap().count(), 0));
+    for arguments in
+        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]]
+    {
+        interrupted(arguments, Ends::Interrupted, nothing, |left| {
+            assert_eq!(fs::read_dir(left.out).unwrap().count(), 0);
+        });
     }
 }
 

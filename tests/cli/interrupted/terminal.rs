@@ -4,8 +4,8 @@ use std::process::{Command, Output};
 
 use crate::runtime::Runtime;
 
-/// Runs the rest of the command line at a new terminal, types the first argument once `ready` is shown, prints what the
-/// terminal shows, and exits with the status of the program.
+/// Runs the rest of the command line at a new terminal, types the first argument once `ready` is
+/// shown, prints what the terminal shows, and exits with the status of the program.
 const AT_A_TERMINAL: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -31,8 +31,14 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 fn recorded(typed: &str, client: &str) -> Output {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let mut command = Command::new("python3");
-    command.args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "record", "--out"]).arg(out.path());
-    command.args(["--to", &peer.socket, "--", "sh", "-c", client]).env("TMPDIR", out.path()).output().unwrap()
+    command
+        .args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "record", "--out"])
+        .arg(out.path());
+    command
+        .args(["--to", &peer.socket, "--", "sh", "-c", client])
+        .env("TMPDIR", out.path())
+        .output()
+        .unwrap()
 }
 
 #[track_caller]
@@ -55,8 +61,17 @@ fn recorded_client_reads_the_terminal() {
 /// Like a client that stops its trace first.
 #[test]
 fn recorded_client_ends_by_itself_after_ctrl_c() {
-    let client = "trap 'sleep 0.3; echo stopped; exit 7' INT; echo ready; while :; do sleep 0.01; done";
-    check(&recorded("\x03", client), 130, &["stopped", "the client ended: exit status: 7", "INTERRUPTED  "]);
+    let client =
+        "trap 'sleep 0.3; echo stopped; exit 7' INT; echo ready; while :; do sleep 0.01; done";
+    check(
+        &recorded("\x03", client),
+        130,
+        &["stopped", "the client ended: exit status: 7", "INTERRUPTED  "],
+    );
     // One without a last line.
-    check(&recorded("\x03", "echo ready; exec sleep 1000"), 130, &["the client ended: signal: 2 (SIGINT)", "INTERRUPTED  "]);
+    check(
+        &recorded("\x03", "echo ready; exec sleep 1000"),
+        130,
+        &["the client ended: signal: 2 (SIGINT)", "INTERRUPTED  "],
+    );
 }

@@ -28,9 +28,15 @@ fn blocks(file: &[u8]) -> (Vec<Block>, Vec<Packet>) {
         assert_eq!((size % 4, number(&rest[size - 4..]) as usize), (0, size));
         let body = rest[8..size - 4].to_vec();
         if number(rest) == 6 {
-            let (time, length) =
-                ((u64::from(number(&body[4..])) << 32) + u64::from(number(&body[8..])), number(&body[12..]) as usize);
-            assert_eq!((number(&body), number(&body[16..]) as usize), (0, length), "its interface, and its whole length");
+            let (time, length) = (
+                (u64::from(number(&body[4..])) << 32) + u64::from(number(&body[8..])),
+                number(&body[12..]) as usize,
+            );
+            assert_eq!(
+                (number(&body), number(&body[16..]) as usize),
+                (0, length),
+                "its interface, and its whole length"
+            );
             packets.push((time, body[20..20 + length].to_vec()));
         }
         blocks.push((number(rest), body));
@@ -44,7 +50,8 @@ fn packet(event: u8, side: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
     [&b"DIPC\x01"[..], &[event, side, detail, 0, 0, 0, 0], rest].concat()
 }
 
-/// Captures one connection with `options` that name the listener: a request, a byte with a descriptor if `passes`, and an answer.
+/// Captures one connection with `options` that name the listener: a request, a byte with a
+/// descriptor if `passes`, and an answer.
 fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u8]) -> Vec<u8> {
     let directory = TempDir::new().unwrap();
     let [at, to, file] = ["at", "to", "said.pcapng"].map(|name| directory.path().join(name));
@@ -75,7 +82,8 @@ fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u
     client.write_all(RESUME).unwrap();
     if passes {
         let null = fs::File::open("/dev/null").unwrap();
-        let (fds, mut space) = ([null.as_fd()], [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+        let (fds, mut space) =
+            ([null.as_fd()], [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
         sendmsg(&client, &[IoSlice::new(b"\0")], &mut control, SendFlags::empty()).unwrap();
@@ -88,7 +96,10 @@ fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u
     let name = if to_option == "--to" { to } else { at };
     let name = name.to_str().unwrap().as_bytes();
     let bytes = fs::read(&file).unwrap();
-    assert!(bytes.windows(name.len()).any(|window| window == name), "the interface is named after the endpoint");
+    assert!(
+        bytes.windows(name.len()).any(|window| window == name),
+        "the interface is named after the endpoint"
+    );
     bytes
 }
 
@@ -112,13 +123,24 @@ fn capture_has_bytes_ends_and_times_of_each_side() {
     let (blocks, packets) = blocks(&file);
     assert_eq!(blocks[0].0, 0x0A0D_0D0A, "a section");
     assert_eq!(&blocks[0].1[..8], b"\x4d\x3c\x2b\x1a\x01\0\0\0", "little-endian, version 1.0");
-    assert_eq!((blocks[1].0, &blocks[1].1[..8]), (1, &b"\x93\0\0\0\0\0\0\0"[..]), "an interface of type USER0, without a limit");
-    assert!(blocks[1].1.windows(5).any(|option| option == b"\x09\0\x01\0\x09"), "timestamps of nanoseconds");
+    assert_eq!(
+        (blocks[1].0, &blocks[1].1[..8]),
+        (1, &b"\x93\0\0\0\0\0\0\0"[..]),
+        "an interface of type USER0, without a limit"
+    );
+    assert!(
+        blocks[1].1.windows(5).any(|option| option == b"\x09\0\x01\0\x09"),
+        "timestamps of nanoseconds"
+    );
     assert!(packets.is_sorted_by_key(|(time, _)| *time));
     assert!(packets.iter().all(|(time, _)| (before..=after).contains(&u128::from(*time))));
     let (sides, others) = sorted(&packets);
     assert_eq!(sides, [RESUME.to_vec(), OK.to_vec()]);
-    assert_eq!(others, [packet(0, 0, 0, b""), packet(2, 1, 1, b"")], "opened by the client, closed by the runtime");
+    assert_eq!(
+        others,
+        [packet(0, 0, 0, b""), packet(2, 1, 1, b"")],
+        "opened by the client, closed by the runtime"
+    );
 }
 
 #[test]
@@ -149,7 +171,15 @@ fn capture_failure_ends_proxy_with_2() {
     let directory = TempDir::new().unwrap();
     let [at, to] = ["at", "to"].map(|name| directory.path().join(name));
     let _runtime = UnixListener::bind(&to).unwrap();
-    let arguments = ["proxy", "--listen", at.to_str().unwrap(), "--to", to.to_str().unwrap(), "--pcapng", "/nowhere/said.pcapng"];
+    let arguments = [
+        "proxy",
+        "--listen",
+        at.to_str().unwrap(),
+        "--to",
+        to.to_str().unwrap(),
+        "--pcapng",
+        "/nowhere/said.pcapng",
+    ];
     let output = tool::diagipc().args(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/said.pcapng"));

@@ -31,8 +31,9 @@ fn replay_names_difference_and_needs_permission() {
     let directory = TempDir::new().unwrap();
     let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
     let harmless = write(&directory, "info.json", &scripts(&recording));
-    let ((), recording) =
-        with_runtime(&Runtime::new(1), |to| recorded(1, to, false, |path| Client::new(Endpoint::socket(path)).resume().unwrap()));
+    let ((), recording) = with_runtime(&Runtime::new(1), |to| {
+        recorded(1, to, false, |path| Client::new(Endpoint::socket(path)).resume().unwrap())
+    });
     let resume = write(&directory, "resume.json", &scripts(&recording));
     let (harmless, resume) = (harmless.to_str().unwrap(), resume.to_str().unwrap());
 
@@ -51,7 +52,8 @@ fn replay_names_difference_and_needs_permission() {
         assert_eq!(status, Some(1), "{said}");
         let difference = "step 2, expect on a: OS is \"macOS\", expected \"Linux\"";
         assert!(
-            said.contains(difference) && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"),
+            said.contains(difference)
+                && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"),
             "{said}"
         );
         assert!(said.contains("a seen "), "{said}");
@@ -72,21 +74,44 @@ fn record_client_finds_runtime_by_process() {
     let (program, out) = (env!("CARGO_BIN_EXE_diagipc"), out.to_str().unwrap());
     with_runtime(&Runtime::new(2), |path| {
         let to = path.to_str().unwrap();
-        let (status, said) =
-            diagipc(&["record", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file, "--to", "{pid}"]);
+        let (status, said) = diagipc(&[
+            "record", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file,
+            "--to", "{pid}",
+        ]);
         assert_eq!(status, Some(0), "{said}");
         assert!(said.contains("Process/ProcessInfo3: 20 bytes sent"), "{said}");
         let (status, said) = diagipc(&["replay", &format!("{out}/an-info.json"), "--to", to]);
         assert_eq!(status, Some(0), "{said}");
         let words = fs::read_to_string(format!("{out}/an-info.txt")).unwrap();
-        assert!(words.contains("request Process/ProcessInfo3") && words.contains("\"10.0.0\""), "{words}");
-        let events: Vec<_> = words.lines().filter_map(|line| line.split_once(" s    0  ")).map(|(_, what)| what).collect();
+        assert!(
+            words.contains("request Process/ProcessInfo3") && words.contains("\"10.0.0\""),
+            "{words}"
+        );
+        let events: Vec<_> = words
+            .lines()
+            .filter_map(|line| line.split_once(" s    0  "))
+            .map(|(_, what)| what)
+            .collect();
         // On a busy machine the recorder reads both pieces at once.
-        let request = if events[1].ends_with("pieces") { "client: 20 bytes in 2 pieces" } else { "client: 20 bytes" };
+        let request = if events[1].ends_with("pieces") {
+            "client: 20 bytes in 2 pieces"
+        } else {
+            "client: 20 bytes"
+        };
         assert_eq!(events, ["opened", request, "runtime: 142 bytes", "runtime: closed"]);
 
         // A client that fails is recorded, and reported.
-        let (status, said) = diagipc(&["record", "--out", out, "--to", to, "--", "sh", "-c", "test -S {socket} && exit 7"]);
+        let (status, said) = diagipc(&[
+            "record",
+            "--out",
+            out,
+            "--to",
+            to,
+            "--",
+            "sh",
+            "-c",
+            "test -S {socket} && exit 7",
+        ]);
         assert_eq!(status, Some(1), "{said}");
         assert!(said.contains("exit status: 7"), "{said}");
     });
@@ -105,8 +130,10 @@ fn record_keeps_existing_files_and_links() {
     std::os::unix::fs::symlink(&target, out.join("it-2.txt")).unwrap();
     with_runtime(&Runtime::new(1), |path| {
         let (to, out) = (path.to_str().unwrap(), out.to_str().unwrap());
-        let client = ["--", env!("CARGO_BIN_EXE_diagipc"), "call", "--pid", "{pid}", "process-info"];
-        let (_, said) = diagipc(&[&["record", "--out", out, "--name", "it", "--to", to][..], &client].concat());
+        let client =
+            ["--", env!("CARGO_BIN_EXE_diagipc"), "call", "--pid", "{pid}", "process-info"];
+        let (_, said) =
+            diagipc(&[&["record", "--out", out, "--name", "it", "--to", to][..], &client].concat());
         assert!(said.contains("it-3.json"), "{said}");
     });
     assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
@@ -120,17 +147,33 @@ fn proxy_ended_by_signal_writes_its_file() {
     let out = directory.path().join("out");
     with_runtime(&Runtime::new(1), |to| {
         let mut proxy = tool::diagipc()
-            .args(["proxy", "--listen", directory.path().to_str().unwrap(), "--to", to.to_str().unwrap()])
+            .args([
+                "proxy",
+                "--listen",
+                directory.path().to_str().unwrap(),
+                "--to",
+                to.to_str().unwrap(),
+            ])
             .args(["--out", out.to_str().unwrap(), "--name", "kept"])
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let mut socket = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(proxy.stdout.take().unwrap()), &mut socket).unwrap();
+        std::io::BufRead::read_line(
+            &mut std::io::BufReader::new(proxy.stdout.take().unwrap()),
+            &mut socket,
+        )
+        .unwrap();
         let socket = socket.trim_end();
         assert!(socket.contains(&format!("/dotnet-diagnostic-{}-", proxy.id())), "{socket}");
         info(Path::new(socket));
-        assert!(Command::new("kill").args(["-TERM", &proxy.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &proxy.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         assert!(proxy.wait().unwrap().success());
         assert!(!Path::new(socket).exists());
     });

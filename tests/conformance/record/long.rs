@@ -29,7 +29,10 @@ fn record_long_answers_are_kept_in_part() {
 
     let file: ScriptFile = script_file(&log.recording(), "long").unwrap();
     let [client, runtime] = &file.scripts[..] else { panic!("{file:?}") };
-    for said in ["whose stream had 120000 bytes and is cut after 65536", "of the runtime's 140000 bytes 131072 were kept"] {
+    for said in [
+        "whose stream had 120000 bytes and is cut after 65536",
+        "of the runtime's 140000 bytes 131072 were kept",
+    ] {
         assert!(runtime.comment.contains(said), "{}", runtime.comment);
     }
     let verbs: Vec<_> = client.steps.iter().map(Step::verb).collect();
@@ -60,11 +63,18 @@ fn record_of_many_connections_keeps_first() {
     assert_eq!(recording.events.len(), 4 * Recording::CONNECTIONS);
     assert_eq!(log.take(), recording);
     let file = script_file(&recording, "many").unwrap();
-    assert!(file.scripts[0].comment.ends_with("3 further connections were not kept"), "{}", file.scripts[0].comment);
+    assert!(
+        file.scripts[0].comment.ends_with("3 further connections were not kept"),
+        "{}",
+        file.scripts[0].comment
+    );
     let opened = file.scripts[0].steps.iter().filter_map(|step| match step {
         Step::Open(step) => Some(step.open.as_str()),
         _ => None,
     });
     let names: Vec<_> = opened.collect();
-    assert_eq!((names.len(), names[0], names[25], names[26]), (Recording::CONNECTIONS, "a", "z", "c26"));
+    assert_eq!(
+        (names.len(), names[0], names[25], names[26]),
+        (Recording::CONNECTIONS, "a", "z", "c26")
+    );
 }

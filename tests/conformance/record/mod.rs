@@ -15,7 +15,9 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::conformance::player::{Failure, Network as _, Player, SocketNetwork};
 use dotnet_diagnostics_ipc::conformance::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::vectors::script::{Plays, ScriptEnd, ScriptOutcome, ScriptStop, Step};
 use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use dotnet_diagnostics_ipc::wire::Array;
@@ -26,10 +28,16 @@ use crate::record::runtime::{Cancels, Runtime, with_runtime};
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Calls `with` with the socket of a proxy; returns what went over it.
-fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Path) -> T) -> (T, Recording) {
+fn recorded<T>(
+    connections: u64,
+    to: &Path,
+    is_port: bool,
+    with: impl FnOnce(&Path) -> T,
+) -> (T, Recording) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("proxy");
-    let mut proxy = Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to)).recording();
+    let mut proxy =
+        Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to)).recording();
     if is_port {
         proxy = proxy.of_a_port();
     }
@@ -52,7 +60,8 @@ fn recorded<T>(connections: u64, to: &Path, is_port: bool, with: impl FnOnce(&Pa
     })
 }
 
-/// The scripts of a recording after a roundtrip through a file: the one that plays the client first.
+/// The scripts of a recording after a roundtrip through a file: the one that plays the client
+/// first.
 fn scripts(recording: &Recording) -> ScriptFile {
     let file = script_file(recording, "test").unwrap();
     let document: Value = serde_json::to_value(&file).unwrap();
@@ -114,22 +123,26 @@ fn replay_to_runtime_names_differing_step() {
     assert!(matches!(script.plays, Plays::Client(_)));
     assert_eq!(script.hazard, None);
     // Other ids, another command line, environment, and length of the stream.
-    with_runtime(&Runtime::new(2), |path| play(SocketNetwork::to_socket(path), &script.steps)).unwrap();
+    with_runtime(&Runtime::new(2), |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap();
 
     let other = Runtime { os: "macOS", ..Runtime::new(2) };
-    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps)).unwrap_err();
+    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap_err();
     assert_eq!((failure.step, script.steps[2].verb()), (2, "expect"));
     assert_eq!(failure.to_string(), "step 2, expect on a: OS is \"macOS\", expected \"Linux\"");
 
     let other = Runtime { stops: false, ..Runtime::new(2) };
-    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps)).unwrap_err();
+    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap_err();
     let stop = script.steps.iter().rposition(|step| matches!(step, Step::Expect(_))).unwrap();
     assert_eq!(failure.step, stop, "{failure}");
 }
 
 #[test]
 fn replay_to_client_names_differing_step() {
-    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(2, to, false, |path| trace(path, 1)));
+    let ((), recording) =
+        with_runtime(&Runtime::new(1), |to| recorded(2, to, false, |path| trace(path, 1)));
     let file = scripts(&recording);
     let script = &file.scripts[1];
     let Plays::Runtime(part) = &script.plays else { panic!("{script:?}") };
@@ -154,7 +167,12 @@ fn replay_to_client_names_differing_step() {
     let (played, client) = play_to("other", |path| {
         let providers = [ProviderConfig::new("Provider", 2, EventLevel::INFORMATIONAL)];
         let providers = Array::new(&providers);
-        let request = CollectTracing2 { circular_buffer_mb: 4, format: Format::NET_TRACE, request_rundown: false, providers };
+        let request = CollectTracing2 {
+            circular_buffer_mb: 4,
+            format: Format::NET_TRACE,
+            request_rundown: false,
+            providers,
+        };
         assert!(Client::new(Endpoint::socket(path)).trace(&request).is_err());
     });
     assert!(client.is_ok());
@@ -167,7 +185,8 @@ fn through_a_proxy(runtime: &str, client: &str) -> Recording {
     let path = directory.path().join("runtime");
     let (network, runtime) = (SocketNetwork::in_place_of_a_runtime(&path).unwrap(), steps(runtime));
     let playing = thread::spawn(move || play(network, &runtime));
-    let (client, recording) = recorded(1, &path, false, |at| play(SocketNetwork::to_socket(at), &steps(client)));
+    let (client, recording) =
+        recorded(1, &path, false, |at| play(SocketNetwork::to_socket(at), &steps(client)));
     client.unwrap();
     playing.join().unwrap().unwrap();
     recording
@@ -189,7 +208,13 @@ fn record_descriptor_stays_on_its_byte() {
             {{ "on": "a", "end": "close" }}]"#
     );
     let file = scripts(&through_a_proxy(&runtime, &client));
-    let texts = |nth: usize| file.scripts[nth].steps.iter().map(|step| serde_json::to_string(step).unwrap()).collect::<Vec<_>>();
+    let texts = |nth: usize| {
+        file.scripts[nth]
+            .steps
+            .iter()
+            .map(|step| serde_json::to_string(step).unwrap())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(texts(0)[2], r#"{"on":"a","send":["00"],"with_fd":"pipe"}"#);
     assert_eq!(texts(1)[2], r#"{"on":"a","expect":["00"],"with_fd":true}"#);
     // More than a request and the byte of a descriptor: how a runtime reacts is unknown.
@@ -199,7 +224,8 @@ fn record_descriptor_stays_on_its_byte() {
 /// Longer than the time between two pieces that count as one.
 const APART: Duration = Duration::from_millis(20);
 
-/// A conversation in pieces. Each is sent after the one before has passed the proxy, however long that takes.
+/// A conversation in pieces. Each is sent after the one before has passed the proxy, however long
+/// that takes.
 fn piece_by_piece() -> Recording {
     const REQUEST: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const REPLY: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -283,7 +309,11 @@ fn record_client_gone_frees_runtime() {
     });
     let ended = playing.join().unwrap();
     assert!(
-        ended.is_ok() || ended.is_err_and(|kind| matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)),
+        ended.is_ok()
+            || ended.is_err_and(|kind| matches!(
+                kind,
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+            )),
         "{ended:?}"
     );
     assert!(recording.totals[0][1].bytes >= 20_000, "{:?}", recording.totals);
@@ -305,7 +335,9 @@ fn record_port_is_reversed() {
         r#"[{{ "open": "a", "port": "p" }}, {{ "on": "a", "send": ["{ADVERTISE}"] }}, {{ "on": "a", "expect": [{RESUME}] }},
             {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "end": "close" }}]"#
     ));
-    let (played, recording) = recorded(1, &path, true, |at| play(SocketNetwork::to_socket(at).with_port("p", at), &answers));
+    let (played, recording) = recorded(1, &path, true, |at| {
+        play(SocketNetwork::to_socket(at).with_port("p", at), &answers)
+    });
     played.unwrap();
     asking.join().unwrap().unwrap();
     let file = scripts(&recording);
@@ -325,7 +357,8 @@ fn record_without_runtime_refuses_client() {
     let client = steps(&format!(
         r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "may_fail": true }}, {{ "on": "a", "expect_end": "any" }}]"#
     ));
-    let (played, recording) = recorded(1, &nobody, false, |at| play(SocketNetwork::to_socket(at), &client));
+    let (played, recording) =
+        recorded(1, &nobody, false, |at| play(SocketNetwork::to_socket(at), &client));
     played.unwrap();
     let Plays::Runtime(part) = &scripts(&recording).scripts[1].plays else { panic!() };
     assert_eq!(part.outcome, ScriptOutcome::NoReply { end: ScriptEnd::Closed });

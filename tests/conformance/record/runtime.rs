@@ -27,7 +27,13 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub(crate) const fn new(number: u8) -> Self {
-        Self { number, os: "Linux", stops: true, session: AtomicU64::new(number as u64), running: AtomicU64::new(0) }
+        Self {
+            number,
+            os: "Linux",
+            stops: true,
+            session: AtomicU64::new(number as u64),
+            running: AtomicU64::new(0),
+        }
     }
 }
 
@@ -61,14 +67,25 @@ impl Handler for Runtime {
         Ok(StreamSession::new(id, move |stream| {
             stream.write_all(b"Nettrace")?;
             stream.write_all(&vec![self.number; 1000 * usize::from(self.number)])?;
-            while self.running.load(Ordering::SeqCst) == id && !stream.pause(Duration::from_millis(5))? {}
+            while self.running.load(Ordering::SeqCst) == id
+                && !stream.pause(Duration::from_millis(5))?
+            {}
             stream.write_all(b"\x01")
         }))
     }
 
     fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
-        let _ = self.running.compare_exchange(request.session_id, 0, Ordering::SeqCst, Ordering::SeqCst);
-        if self.stops { Ok(SessionReply { session_id: request.session_id }) } else { Err(HResult::FAIL) }
+        let _ = self.running.compare_exchange(
+            request.session_id,
+            0,
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
+        if self.stops {
+            Ok(SessionReply { session_id: request.session_id })
+        } else {
+            Err(HResult::FAIL)
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
 use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
+use dotnet_diagnostics_ipc::conformance::runtime::{
+    Misbehaviour, MisbehaviourKind, ReferenceRuntime,
+};
 use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::vectors::script::Step;
 
@@ -43,7 +45,12 @@ const REPLIES: &[(&str, u16, &str, End)] = &[
     ("ok-size=20", RESUME, "444f544e45545f4950435f5631001400ff000000", End::Closed),
     ("ok-size=28", RESUME, "444f544e45545f4950435f5631001c00ff0000000000000000000000", End::Closed),
     ("ok-size=28", UNKNOWN, ERROR, End::Closed),
-    ("error-size=28", UNKNOWN, "444f544e45545f4950435f5631001c00ffff00008513138000000000", End::Closed),
+    (
+        "error-size=28",
+        UNKNOWN,
+        "444f544e45545f4950435f5631001c00ffff00008513138000000000",
+        End::Closed,
+    ),
     ("error-size=20", UNKNOWN, "444f544e45545f4950435f5631001400ffff0000", End::Closed),
     ("reset", RESUME, OK, End::Reset),
     ("reset", UNKNOWN, ERROR, End::Reset),
@@ -78,8 +85,11 @@ fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
 
 #[test]
 fn misbehaviour_each_kind_has_a_test() {
-    let here: BTreeSet<_> =
-        REPLIES.iter().map(|(text, ..)| text.split('=').next().unwrap()).chain(OTHERS.iter().copied()).collect();
+    let here: BTreeSet<_> = REPLIES
+        .iter()
+        .map(|(text, ..)| text.split('=').next().unwrap())
+        .chain(OTHERS.iter().copied())
+        .collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
     assert_eq!(here, all);
 }
@@ -89,7 +99,11 @@ fn misbehaviour_replies_are_wrong() {
     for (text, code, expected, expected_end) in REPLIES {
         let (runtime, _directory) = wrong(text);
         let (reply, end) = ask(runtime.socket(), &request(*code));
-        assert_eq!((hex::encode(reply).as_str(), end), (*expected, *expected_end), "{text} {code:#06x}");
+        assert_eq!(
+            (hex::encode(reply).as_str(), end),
+            (*expected, *expected_end),
+            "{text} {code:#06x}"
+        );
     }
 }
 
@@ -118,12 +132,18 @@ fn misbehaviour_late_delays_reply() {
 #[test]
 fn misbehaviour_payload_is_echoed() {
     let (runtime, _directory) = wrong("echo-payload");
-    assert_eq!(ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")), ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed));
+    assert_eq!(
+        ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")),
+        ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed)
+    );
     assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
     // The block follows nevertheless.
     let files = vectors::files().unwrap();
     let mut groups = files.iter().flat_map(|file| &file.groups);
-    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0].wire.clone().unwrap();
+    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0]
+        .wire
+        .clone()
+        .unwrap();
     let echo = [b"PAYLOAD!".as_slice(), &[0; 20], &block].concat();
     assert_eq!(ask(runtime.socket(), &message(0x0402, b"PAYLOAD!")), (echo, End::Closed));
 }
@@ -136,7 +156,10 @@ fn misbehaviour_dump_gets_second_reply() {
     let mut first = [0; 24];
     stream.read_exact(&mut first).unwrap();
     let second = "444f544e45545f4950435f5631001800ffff000005400080";
-    assert_eq!((hex::encode(first).as_str(), read(&mut stream)), (OK, (hex::decode(second).unwrap(), End::Closed)));
+    assert_eq!(
+        (hex::encode(first).as_str(), read(&mut stream)),
+        (OK, (hex::decode(second).unwrap(), End::Closed))
+    );
 }
 
 #[test]
@@ -152,7 +175,10 @@ fn misbehaviour_dump_removes_socket() {
 fn misbehaviour_reset_follows_payload_or_end() {
     let (runtime, _directory) = wrong("reset");
     let stop = [1, 2, 3, 4, 5, 6, 7, 8];
-    assert_eq!(ask(runtime.socket(), &message(0x0201, &stop)), (message(0xff00, &stop), End::Reset));
+    assert_eq!(
+        ask(runtime.socket(), &message(0x0201, &stop)),
+        (message(0xff00, &stop), End::Reset)
+    );
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(b"DOTNET").unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -161,7 +187,8 @@ fn misbehaviour_reset_follows_payload_or_end() {
 
 /// `CollectTracing` of one provider, "P".
 fn collect() -> Vec<u8> {
-    let provider = [0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0];
+    let provider =
+        [0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0];
     message(0x0202, &[&[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &provider].concat())
 }
 
@@ -191,14 +218,18 @@ fn misbehaviour_one_write_sends_reply_with_stream() {
 fn misbehaviour_reply_precedes_descriptor() {
     let (runtime, _directory) = wrong("reply-before-descriptor");
     let scripts = vectors::script_files().unwrap();
-    let script = scripts.iter().flat_map(|file| &file.scripts).find(|script| script.name == "user-events").unwrap();
+    let script = scripts
+        .iter()
+        .flat_map(|file| &file.scripts)
+        .find(|script| script.name == "user-events")
+        .unwrap();
     let later: Vec<Step> = serde_json::from_str(
         r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
              { "on": "a", "send": ["00"], "with_fd": "user_events_data" }, { "on": "a", "expect_nothing": 300 } ]"#,
     )
     .unwrap();
-    let mut network =
-        SocketNetwork::to_socket(runtime.socket()).with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
+    let mut network = SocketNetwork::to_socket(runtime.socket())
+        .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     // It connects, and sends the request.
     player.play(script.steps.iter().take(2).chain(&later)).unwrap();
@@ -249,7 +280,10 @@ fn misbehaviour_environments_are_wrong() {
     }
     let (announced, _, block, end) = environment("environment-error=60");
     let error = message(0xffff, &[0x05, 0x40, 0, 0x80]);
-    assert_eq!((announced, block, end), (whole.len(), [&whole[..60], &error].concat(), End::Closed));
+    assert_eq!(
+        (announced, block, end),
+        (whole.len(), [&whole[..60], &error].concat(), End::Closed)
+    );
     let (announced, _, block, end) = environment("environment-cut=60");
     assert_eq!((announced, block.as_slice(), end), (whole.len(), &whole[..60], End::Closed));
 }
@@ -297,9 +331,10 @@ fn misbehaviour_stop_is_answered_wrongly_or_never() {
 
 #[test]
 fn misbehaviour_advertises_are_wrong() {
-    for (text, magic, len, end) in
-        [("advertise-magic", b"ADVR_V2\0", 34, End::Open), ("advertise-cut=20", b"ADVR_V1\0", 20, End::Closed)]
-    {
+    for (text, magic, len, end) in [
+        ("advertise-magic", b"ADVR_V2\0", 34, End::Open),
+        ("advertise-cut=20", b"ADVR_V1\0", 20, End::Closed),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
         let listener = UnixListener::bind(&path).unwrap();

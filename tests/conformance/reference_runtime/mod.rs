@@ -25,7 +25,8 @@ fn request(code: u16) -> Vec<u8> {
 
 fn message(code: u16, payload: &[u8]) -> Vec<u8> {
     let size = u16::try_from(20 + payload.len()).unwrap();
-    [b"DOTNET_IPC_V1\0".as_slice(), &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], payload].concat()
+    [b"DOTNET_IPC_V1\0".as_slice(), &size.to_le_bytes(), &code.to_be_bytes(), &[0, 0], payload]
+        .concat()
 }
 
 /// The state of a connection after its last byte.
@@ -67,14 +68,18 @@ fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::Te
     (ReferenceRuntime::start(config).unwrap(), directory)
 }
 
-/// The ports in the variable are counted, and a runtime has room for a limited number; a socket may have another owner.
+/// The ports in the variable are counted, and a runtime has room for a limited number; a socket may
+/// have another owner.
 #[test]
 fn runtime_start_failure_has_reason() {
     let directory = tempfile::tempdir().unwrap();
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
-        assert!(source.is_none_or(|source| !error.to_string().contains(&source)), "{error}: each part is said once");
+        assert!(
+            source.is_none_or(|source| !error.to_string().contains(&source)),
+            "{error}: each part is said once"
+        );
         error
     };
     let file = directory.path().join("file");
@@ -84,7 +89,8 @@ fn runtime_start_failure_has_reason() {
     assert_eq!(std::fs::read(&file).unwrap(), b"not a socket");
 
     let mut config = Config::new(directory.path().join("socket"));
-    let ports: Vec<String> = (0..1000).map(|nth| format!("{}/{nth},suspend", directory.path().display())).collect();
+    let ports: Vec<String> =
+        (0..1000).map(|nth| format!("{}/{nth},suspend", directory.path().display())).collect();
     config.ports = Some(ports.join(";"));
     let error = refused(config);
     assert!(matches!(&error, StartError::Ports(_)), "{error}");
@@ -100,7 +106,11 @@ fn runtime_cookie_is_unique() {
     for runtime in [&one, &two] {
         let (reply, end) = ask(runtime.socket(), &request(0x0404));
         assert_eq!((&reply[28..44], end), (&runtime.cookie().to_bytes()[..], End::Closed));
-        assert!(format!("{runtime:?}").starts_with("ReferenceRuntime { application: Application { profile: "), "{runtime:?}");
+        assert!(
+            format!("{runtime:?}")
+                .starts_with("ReferenceRuntime { application: Application { profile: "),
+            "{runtime:?}"
+        );
     }
     one.stop();
 }
@@ -111,9 +121,14 @@ fn runtime_in_group_container_is_reached_by_path() {
     let home = tempfile::tempdir().unwrap();
     let container = home.path().join("Library/Group Containers/TEAM.group");
     DirBuilder::new().recursive(true).mode(0o700).create(&container).unwrap();
-    let path = SocketPath { directory: container.to_str().unwrap(), name: SocketName::new(12, 345) }.to_string();
+    let path =
+        SocketPath { directory: container.to_str().unwrap(), name: SocketName::new(12, 345) }
+            .to_string();
     let runtime = ReferenceRuntime::start(Config::new(&path)).unwrap();
-    assert!(path.ends_with("/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket"), "{path}");
+    assert!(
+        path.ends_with("/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket"),
+        "{path}"
+    );
     let answer = Client::new(Endpoint::socket(&path)).process_info().unwrap();
     assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());
 }

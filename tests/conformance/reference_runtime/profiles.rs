@@ -14,7 +14,8 @@ use crate::reference_runtime::{End, ask, message, request, start};
 
 #[test]
 fn profile_environment_is_recorded_plus_additions() {
-    let (runtime, _directory) = start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
+    let (runtime, _directory) =
+        start(|config| config.environment = vec!["no equals sign".into(), "=C:=C:\\".into()]);
     let (reply, _) = ask(runtime.socket(), &request(0x0402));
     let recorded = vectors::files()
         .unwrap()
@@ -23,26 +24,41 @@ fn profile_environment_is_recorded_plus_additions() {
         .find(|group| group.name == "net10.0.9-environment-block");
     let recorded = recorded.unwrap().tests[0].wire.clone().unwrap();
     let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
-    let added = [b"\x0f\0\0\0".to_vec(), units("no equals sign\0"), b"\x08\0\0\0".to_vec(), units("=C:=C:\\\0")].concat();
+    let added = [
+        b"\x0f\0\0\0".to_vec(),
+        units("no equals sign\0"),
+        b"\x08\0\0\0".to_vec(),
+        units("=C:=C:\\\0"),
+    ]
+    .concat();
     let block = [&[recorded[0] + 2, 0, 0, 0], &recorded[4..], &added].concat();
     assert_eq!(reply[20..24], u32::try_from(block.len()).unwrap().to_le_bytes());
     assert_eq!(reply[26..], block);
 }
 
-/// Commands not answered by `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no command that needs one decodes, none is killed by it.
+/// Commands not answered by `UNKNOWN_COMMAND`, by code, asked with a payload of four bytes: no
+/// command that needs one decodes, none is killed by it.
 fn known(profile: Profile) -> BTreeSet<u16> {
     let (runtime, _directory) = start(|config| config.profile = profile);
     let unknown = message(0xffff, &[0x85, 0x13, 0x13, 0x80]);
-    Command::known().map(Command::code).filter(|code| ask(runtime.socket(), &message(*code, &[0; 4])).0 != unknown).collect()
+    Command::known()
+        .map(Command::code)
+        .filter(|code| ask(runtime.socket(), &message(*code, &[0; 4])).0 != unknown)
+        .collect()
 }
 
 #[test]
 fn profile_version_decides_commands() {
     // F-68; 3.1 refuses the whole profiler set in another way.
-    assert_eq!(known(Profile::CORECLR_3_1), [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into());
+    assert_eq!(
+        known(Profile::CORECLR_3_1),
+        [0x0101, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into()
+    );
     let process = || 0x0400..=0x0408;
-    let eight: BTreeSet<u16> =
-        [0x0101, 0x0102, 0x0103, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302].into_iter().chain(process()).collect();
+    let eight: BTreeSet<u16> = [0x0101, 0x0102, 0x0103, 0x0201, 0x0202, 0x0203, 0x0301, 0x0302]
+        .into_iter()
+        .chain(process())
+        .collect();
     assert_eq!(known(Profile::CORECLR_8), eight);
     let nine: BTreeSet<u16> = eight.into_iter().chain([0x0204, 0x0205]).collect();
     assert_eq!(known(Profile::CORECLR_9), nine);
@@ -68,7 +84,11 @@ fn native_aot_lacks_what_recordings_lack() {
     let lacks = not_supported.clone();
     // F-98, F-92, F-93, F-94.
     for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
-        assert_eq!(answers(profile), [message(0xffff, &[5, 0x40, 0, 0x80]), lacks.clone(), lacks.clone(), ok.clone()], "{profile}");
+        assert_eq!(
+            answers(profile),
+            [message(0xffff, &[5, 0x40, 0, 0x80]), lacks.clone(), lacks.clone(), ok.clone()],
+            "{profile}"
+        );
     }
     // Of neither is anything known.
     for profile in [Profile::MONO, Profile::STRICT] {
@@ -106,14 +126,35 @@ fn string_beginning_with_nul_is_empty() {
     for profile in [Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
         let (runtime, _directory) = start(|config| config.profile = profile);
         for path in [&[0; 4][..], &[1, 0, 0, 0, 0, 0], &[3, 0, 0, 0, 0, 0, b'p', 0, 0, 0]] {
-            assert_eq!(ask(runtime.socket(), &attach(path, &[0; 4])), error(0x8000_4005), "{profile} {path:?}");
+            assert_eq!(
+                ask(runtime.socket(), &attach(path, &[0; 4])),
+                error(0x8000_4005),
+                "{profile} {path:?}"
+            );
         }
         let inside = [4, 0, 0, 0, b'p', 0, 0, 0, b'p', 0, 0, 0];
-        assert_eq!(ask(runtime.socket(), &attach(&inside, &[0; 4])), error(0x8007_007e), "{profile}");
+        assert_eq!(
+            ask(runtime.socket(), &attach(&inside, &[0; 4])),
+            error(0x8007_007e),
+            "{profile}"
+        );
         let hook = message(0x0407, &[3, 0, 0, 0, 0, 0, b'h', 0, 0, 0]);
-        assert_eq!(ask(runtime.socket(), &hook), (message(0xff00, &[0; 4]), End::Closed), "{profile}");
-        let session: &[&[u8]] = &[&[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0], &[0; 12], &[3, 0, 0, 0, 0, 0, b'P', 0, 0, 0], &[0; 4]];
-        assert_eq!(ask(runtime.socket(), &message(0x0203, &session.concat())).0, error(0x8013_1384).0, "{profile}");
+        assert_eq!(
+            ask(runtime.socket(), &hook),
+            (message(0xff00, &[0; 4]), End::Closed),
+            "{profile}"
+        );
+        let session: &[&[u8]] = &[
+            &[1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0],
+            &[0; 12],
+            &[3, 0, 0, 0, 0, 0, b'P', 0, 0, 0],
+            &[0; 4],
+        ];
+        assert_eq!(
+            ask(runtime.socket(), &message(0x0203, &session.concat())).0,
+            error(0x8013_1384).0,
+            "{profile}"
+        );
     }
 }
 
@@ -122,15 +163,22 @@ fn string_beginning_with_nul_is_empty() {
 fn client_data_too_long_is_accepted_and_surplus_refused() {
     let path = [3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0];
     let (no_module, not_yet) = (error(0x8007_007e), error(0x8013_135b));
-    for profile in [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10] {
+    for profile in
+        [Profile::CORECLR_3_1, Profile::CORECLR_8, Profile::CORECLR_9, Profile::CORECLR_10]
+    {
         let (runtime, _directory) = start(|config| config.profile = profile);
         let answer = |client_data: &[u8]| ask(runtime.socket(), &attach(&path, client_data));
         assert_eq!(answer(&[1, 0, 0, 0, 7]), no_module, "{profile}");
         assert_eq!(answer(&[1, 0, 0, 0, 7, 0]), error(0x8013_1384), "{profile}");
         assert_eq!(answer(&[2, 0, 0, 0, 7]), no_module, "{profile}");
         assert_eq!(answer(&[0xff, 0xff, 0xff, 0xff, 7]), no_module, "{profile}");
-        assert_eq!(ask(runtime.socket(), &attach(&[0; 4], &[2, 0, 0, 0, 7])), error(0x8000_4005), "{profile}");
-        let (runtime, _directory) = start(|config| (config.profile, config.suspended) = (profile, true));
+        assert_eq!(
+            ask(runtime.socket(), &attach(&[0; 4], &[2, 0, 0, 0, 7])),
+            error(0x8000_4005),
+            "{profile}"
+        );
+        let (runtime, _directory) =
+            start(|config| (config.profile, config.suspended) = (profile, true));
         for client_data in [&[1, 0, 0, 0, 7][..], &[1, 0, 0, 0, 7, 0], &[2, 0, 0, 0, 7]] {
             assert_eq!(ask(runtime.socket(), &attach(&path, client_data)), not_yet, "{profile}");
         }
@@ -162,10 +210,18 @@ fn profile_3_1_refuses_dumps_and_leaves_connection_open() {
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_3_1);
     let (fails, _) = error(0x8000_4005);
     for kind in 1..=4 {
-        assert_eq!(ask(runtime.socket(), &dump(0x0101, "core", kind)), (fails.clone(), End::Open), "{kind}");
+        assert_eq!(
+            ask(runtime.socket(), &dump(0x0101, "core", kind)),
+            (fails.clone(), End::Open),
+            "{kind}"
+        );
     }
     for kind in [0, 5] {
-        assert_eq!(ask(runtime.socket(), &dump(0x0101, "core", kind)), (fails.clone(), End::Closed), "{kind}");
+        assert_eq!(
+            ask(runtime.socket(), &dump(0x0101, "core", kind)),
+            (fails.clone(), End::Closed),
+            "{kind}"
+        );
     }
 }
 
@@ -197,8 +253,14 @@ fn profile_3_1_refuses_payload_in_pieces() {
 #[test]
 fn dump_unwritable_is_refused_as_net10() {
     let (runtime, directory) = start(|config| config.profile = Profile::CORECLR_10);
-    assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), error(0x8000_4005));
-    assert_eq!(ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)), error(0x8000_4005));
+    assert_eq!(
+        ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)),
+        error(0x8000_4005)
+    );
+    assert_eq!(
+        ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)),
+        error(0x8000_4005)
+    );
     let (reply, end) = ask(runtime.socket(), &dump(0x0103, "/no/such/directory/core", 4));
     let text = "[createdump] Could not create output file '/no/such/directory/core': No such file or directory (2)\n";
     let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -207,7 +269,10 @@ fn dump_unwritable_is_refused_as_net10() {
         (&[0xff, 0xff, 0, 0, 5, 0x40, 0, 0x80][..], &*units, End::Closed)
     );
     let core = directory.path().join("core");
-    assert_eq!(ask(runtime.socket(), &dump(0x0101, core.to_str().unwrap(), 4)), (message(0xff00, &[0; 4]), End::Closed));
+    assert_eq!(
+        ask(runtime.socket(), &dump(0x0101, core.to_str().unwrap(), 4)),
+        (message(0xff00, &[0; 4]), End::Closed)
+    );
     // 8.0.30 says OK to it, and leaves the connection open (P-30).
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_8);
     let done = (message(0xff00, &[0; 4]), End::Open);
@@ -219,7 +284,10 @@ fn dump_unwritable_is_refused_as_net10() {
 fn runtime_stop_ends_everything_in_time() {
     let collect = message(
         0x0202,
-        &[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0],
+        &[
+            1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0,
+            b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0,
+        ],
     );
     let holds: [&[&[u8]]; 5] = [
         &[],
@@ -264,7 +332,10 @@ fn runtime_environment_configures_it() {
     assert!(suspended(&["DOTNET_DefaultDiagnosticPortSuspend=1"], None));
     assert!(!suspended(&["DOTNET_DefaultDiagnosticPortSuspend=true"], None));
     assert!(suspended(&["COMPlus_DefaultDiagnosticPortSuspend=f"], None));
-    assert!(!suspended(&["COMPlus_DefaultDiagnosticPortSuspend=1", "DOTNET_DefaultDiagnosticPortSuspend=0"], None));
+    assert!(!suspended(
+        &["COMPlus_DefaultDiagnosticPortSuspend=1", "DOTNET_DefaultDiagnosticPortSuspend=0"],
+        None
+    ));
     assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
     assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
     assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
@@ -274,7 +345,10 @@ fn runtime_environment_configures_it() {
 #[test]
 fn runtime_survives_requests_of_vectors() {
     let files = vectors::files().unwrap();
-    let from_clients = files.iter().flat_map(|file| &file.groups).filter(|group| group.direction == Some(Direction::Client));
+    let from_clients = files
+        .iter()
+        .flat_map(|file| &file.groups)
+        .filter(|group| group.direction == Some(Direction::Client));
     let requests: Vec<&[u8]> = from_clients
         .flat_map(|group| &group.tests)
         .filter_map(|test| test.wire.as_deref())

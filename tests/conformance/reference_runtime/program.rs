@@ -30,7 +30,12 @@ impl Drop for Program {
 
 fn start(directory: &Path, arguments: &[&str]) -> Program {
     let mut command = tool::diagipc();
-    command.arg("runtime").args(arguments).env("TMPDIR", directory).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .arg("runtime")
+        .args(arguments)
+        .env("TMPDIR", directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -50,7 +55,8 @@ impl Program {
     }
 }
 
-/// `DisablePerfMap` with the code that the document prints: it has no payload, and kills .NET 8 and 10 (F-84).
+/// `DisablePerfMap` with the code that the document prints: it has no payload, and kills .NET 8 and
+/// 10 (F-84).
 fn deadly() -> Vec<u8> {
     request(0x0405)
 }
@@ -60,14 +66,23 @@ fn program_is_found_and_ends_with_success() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
         let mut program = start(directory.path(), &["--profile", "8"]);
-        let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(program.socket.to_str().unwrap()).unwrap();
-        assert_eq!((found.pid, program.socket.parent().unwrap()), (program.child.id(), directory.path()));
+        let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(
+            program.socket.to_str().unwrap(),
+        )
+        .unwrap();
+        assert_eq!(
+            (found.pid, program.socket.parent().unwrap()),
+            (program.child.id(), directory.path())
+        );
         if cfg!(target_os = "linux") {
             assert_ne!(found.key, 0);
         }
         let (reply, _) = ask(&program.socket, &request(0x0400));
         assert_eq!(reply[20..28], u64::from(program.child.id()).to_le_bytes());
-        let sent = Command::new("kill").args(["-s", signal, &program.child.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args(["-s", signal, &program.child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(sent.success());
         assert_eq!(program.status().code(), Some(0));
         assert!(!program.socket.exists());
@@ -75,7 +90,10 @@ fn program_is_found_and_ends_with_success() {
 }
 
 fn kill(program: &Program, signal: &str) {
-    let sent = Command::new("kill").args(["-s", signal, &program.child.id().to_string()]).status().unwrap();
+    let sent = Command::new("kill")
+        .args(["-s", signal, &program.child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(sent.success());
 }
 
@@ -94,7 +112,11 @@ fn runtime_death_leaves_socket_as_its_build_does() {
         let mut program = start(directory.path(), &["--dies", "--profile", profile]);
         kill(&program, signal);
         let status = program.status();
-        assert_eq!((status.signal().unwrap_or(0), program.socket.exists()), (number, is_left), "{profile} {signal}");
+        assert_eq!(
+            (status.signal().unwrap_or(0), program.socket.exists()),
+            (number, is_left),
+            "{profile} {signal}"
+        );
     }
 }
 
@@ -135,12 +157,20 @@ fn runtime_with_diagnostics_off_has_no_socket() {
             ..Config::new(directory.path().join("socket"))
         };
         let runtime = ReferenceRuntime::start(config).unwrap();
-        assert_eq!((runtime.listens(), runtime.socket().exists()), (listens, listens), "{profile} {entry}");
+        assert_eq!(
+            (runtime.listens(), runtime.socket().exists()),
+            (listens, listens),
+            "{profile} {entry}"
+        );
     }
     // Without a socket it prints none, and runs until it is ended.
     let directory = tempfile::tempdir().unwrap();
     let mut command = tool::diagipc();
-    command.arg("runtime").env("TMPDIR", directory.path()).env("DOTNET_EnableDiagnostics", "0").stdout(Stdio::piped());
+    command
+        .arg("runtime")
+        .env("TMPDIR", directory.path())
+        .env("DOTNET_EnableDiagnostics", "0")
+        .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(child.try_wait().unwrap(), None);
@@ -163,9 +193,18 @@ fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
         config.set("DIAG_BYTES", bytes);
         let runtime = ReferenceRuntime::start(config).unwrap();
         let (reply, _) = ask(runtime.socket(), &request(0x0402));
-        let entry = told.map(|text| format!("DIAG_BYTES={text}\0").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+        let entry = told.map(|text| {
+            format!("DIAG_BYTES={text}\0")
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect::<Vec<_>>()
+        });
         match entry {
-            Some(entry) => assert!(reply.windows(entry.len()).any(|window| window == entry), "{profile} {}", bytes.escape_ascii()),
+            Some(entry) => assert!(
+                reply.windows(entry.len()).any(|window| window == entry),
+                "{profile} {}",
+                bytes.escape_ascii()
+            ),
             // It may not die here.
             None => assert_eq!(reply, message(0xffff, &[0x05, 0x40, 0x00, 0x80]), "{profile}"),
         }
@@ -176,7 +215,11 @@ fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
 fn dump_is_written_only_as_new_file_in_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let dumps = Some(directory.path().to_owned());
-    let config = Config { profile: Profile::CORECLR_10, dumps, ..Config::new(directory.path().join("socket")) };
+    let config = Config {
+        profile: Profile::CORECLR_10,
+        dumps,
+        ..Config::new(directory.path().join("socket"))
+    };
     let runtime = ReferenceRuntime::start(config).unwrap();
     let dump = |name: &str| {
         let text: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
@@ -210,7 +253,10 @@ fn program_ends_with_its_input() {
 fn program_dies_only_with_dies_option() {
     let directory = tempfile::tempdir().unwrap();
     let program = start(directory.path(), &[]);
-    assert_eq!(ask(&program.socket, &deadly()), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed));
+    assert_eq!(
+        ask(&program.socket, &deadly()),
+        (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed)
+    );
     assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
 
     let mut program = start(directory.path(), &["--dies"]);
@@ -223,7 +269,9 @@ fn program_dies_only_with_dies_option() {
 
 #[test]
 fn program_unknown_option_is_refused() {
-    for arguments in [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]] {
+    for arguments in
+        [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]]
+    {
         let output = tool::diagipc().arg("runtime").args(arguments).output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
         assert!(output.stderr.starts_with(b"diagipc: "));
@@ -233,25 +281,41 @@ fn program_unknown_option_is_refused() {
 /// Scripts that kill the recorded runtimes (F-72, P-45), and their outcome.
 #[test]
 fn program_dies_in_recorded_cases() {
-    for (profile, of) in [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)] {
+    for (profile, of) in
+        [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)]
+    {
         let mut died = 0;
         for file in vectors::script_files().unwrap() {
             for script in &file.scripts {
                 let (steps, deviation) = script.steps_on(&profile.recording().unwrap_or_default());
-                if deviation.is_none_or(|deviation| !["F-72", "P-45"].contains(&deviation.fact.as_str())) {
+                if deviation
+                    .is_none_or(|deviation| !["F-72", "P-45"].contains(&deviation.fact.as_str()))
+                {
                     continue;
                 }
                 let directory = tempfile::tempdir().unwrap();
-                let is_suspended = matches!(&script.plays, Plays::Client(part) if part.target.suspended);
+                let is_suspended =
+                    matches!(&script.plays, Plays::Client(part) if part.target.suspended);
                 let suspended: &[&str] = if is_suspended { &["--suspended"] } else { &[] };
                 let profile = profile.to_string();
-                let mut program = start(directory.path(), &[&["--dies", "--profile", &profile], suspended].concat());
+                let mut program = start(
+                    directory.path(),
+                    &[&["--dies", "--profile", &profile], suspended].concat(),
+                );
                 let socket = program.socket.clone();
                 let mut network = SocketNetwork::to_socket(socket)
                     .with_process(move || program.child.try_wait().unwrap().is_none())
                     .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
-                let played = Player::new(&mut network, Duration::from_millis(file.within_ms.into())).play(steps);
-                assert_eq!(played.map_err(|failure| failure.to_string()), Ok(()), "{} {} on {profile}", script.sc_id, script.name);
+                let played =
+                    Player::new(&mut network, Duration::from_millis(file.within_ms.into()))
+                        .play(steps);
+                assert_eq!(
+                    played.map_err(|failure| failure.to_string()),
+                    Ok(()),
+                    "{} {} on {profile}",
+                    script.sc_id,
+                    script.name
+                );
                 died += 1;
             }
         }
@@ -259,11 +323,15 @@ fn program_dies_in_recorded_cases() {
     }
 }
 
-/// `CollectTracing5` with these counts, all but one of which are right, and one provider without a filter or a set.
+/// `CollectTracing5` with these counts, all but one of which are right, and one provider without a
+/// filter or a set.
 fn counted(providers: u32, name: u32, event_ids: u32) -> Vec<u8> {
     let number = |n: u32| n.to_le_bytes().to_vec();
-    let session = [number(0), number(1), number(1), vec![0; 9], number(providers), vec![0; 12]].concat();
-    let provider = [number(name), vec![b'P', 0, 0, 0], number(0), vec![1], number(event_ids), number(7)].concat();
+    let session =
+        [number(0), number(1), number(1), vec![0; 9], number(providers), vec![0; 12]].concat();
+    let provider =
+        [number(name), vec![b'P', 0, 0, 0], number(0), vec![1], number(event_ids), number(7)]
+            .concat();
     message(0x0206, &[session, provider].concat())
 }
 

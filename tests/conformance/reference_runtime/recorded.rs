@@ -57,11 +57,13 @@ fn replay(socket: &Path, recorded: &[Value]) {
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream
     };
-    // Without a request the connection that was last used goes on; that of a session is read to its end.
+    // Without a request the connection that was last used goes on; that of a session is read to its
+    // end.
     let (mut stream, mut session) = (connect(), [0; 8]);
     let mut readers = Vec::new();
     for one in recorded {
-        let (mut request, command) = (bytes(one, "request"), one["command"].as_str().unwrap_or_default());
+        let (mut request, command) =
+            (bytes(one, "request"), one["command"].as_str().unwrap_or_default());
         let mut expected = bytes(one, "reply");
         if request.is_empty() {
             assert_eq!(receive(&mut stream, Some(expected.len())), expected, "{one}");
@@ -94,7 +96,16 @@ fn replay(socket: &Path, recorded: &[Value]) {
 fn recorded_request_gets_recorded_reply() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors/source/recorded");
     let mut replayed = 0;
-    for build in ["net3.0.3", "net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9", "net10.0.12", "aot8.0.31", "aot9.0.20"] {
+    for build in [
+        "net3.0.3",
+        "net3.1.23",
+        "net8.0.30",
+        "net9.0.5",
+        "net10.0.9",
+        "net10.0.12",
+        "aot8.0.31",
+        "aot9.0.20",
+    ] {
         let profile = Profile::of_recording(build).unwrap();
         for suspended in [false, true] {
             let held = if suspended { "-suspended" } else { "" };

@@ -16,16 +16,20 @@ use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 const TOGETHER: usize = 24;
 
 /// Plays `steps` with a new runtime.
-fn play(profile: Profile, part: &ClientPart, steps: &[&Step], within_ms: u32) -> Result<(), String> {
+fn play(
+    profile: Profile,
+    part: &ClientPart,
+    steps: &[&Step],
+    within_ms: u32,
+) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let socket = path("socket");
     let at = socket.clone();
-    let mut network = part
-        .target
-        .ports
-        .iter()
-        .fold(SocketNetwork::to_socket(&socket), |network, port| network.with_port(&port.id, path(&port.id)));
+    let mut network =
+        part.target.ports.iter().fold(SocketNetwork::to_socket(&socket), |network, port| {
+            network.with_port(&port.id, path(&port.id))
+        });
     let listens = part.target.default_port;
     network = network
         .with_directory(directory.path())
@@ -59,10 +63,15 @@ fn play_all<'s>(
                 loop {
                     let one = next.lock().unwrap().next();
                     let Some((script, within_ms)) = one else { break };
-                    let (Plays::Client(part), Some(steps)) = (&script.plays, chosen(script)) else { continue };
+                    let (Plays::Client(part), Some(steps)) = (&script.plays, chosen(script)) else {
+                        continue;
+                    };
                     *played.lock().unwrap() += 1;
                     if let Err(why) = play(profile, part, &steps, *within_ms) {
-                        wrong.lock().unwrap().push(format!("{} {} on {profile}: {why}", script.sc_id, script.name));
+                        wrong
+                            .lock()
+                            .unwrap()
+                            .push(format!("{} {} on {profile}: {why}", script.sc_id, script.name));
                     }
                 }
             });
@@ -73,11 +82,15 @@ fn play_all<'s>(
     played.into_inner().unwrap()
 }
 
-/// All scripts that play the client, with the deadline of their file. A separate process shows what signals do (`program`).
+/// All scripts that play the client, with the deadline of their file. A separate process shows what
+/// signals do (`program`).
 fn scripts() -> Vec<(Script, u32)> {
     let files = vectors::script_files().unwrap();
-    let all = files.into_iter().flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
-    all.filter(|(script, _)| !script.steps.iter().any(|step| matches!(step, Step::Signal(_)))).collect()
+    let all = files
+        .into_iter()
+        .flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
+    all.filter(|(script, _)| !script.steps.iter().any(|step| matches!(step, Step::Signal(_))))
+        .collect()
 }
 
 /// Whether runtimes like `profile` have what the script needs.
@@ -166,14 +179,17 @@ fn scripts_harmless_pass_as_net11() {
     goes_as_recorded(Profile::CORECLR_11, 140);
 }
 
-/// Harmful scripts pass as recorded too, unless the recorded runtime dies of them or leaks memory: then as the document says.
+/// Harmful scripts pass as recorded too, unless the recorded runtime dies of them or leaks memory:
+/// then as the document says.
 #[track_caller]
 fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
     let scripts = scripts();
     let played = play_all(profile, &scripts, |script| {
         let is_meant = script.hazard == Some(Hazard::Harmful) && has(profile, script);
         is_meant.then(|| match script.steps_on(&profile.recording().unwrap_or_default()) {
-            (_, Some(deviation)) if ["F-7", "F-71", "F-72", "P-45"].contains(&deviation.fact.as_str()) => {
+            (_, Some(deviation))
+                if ["F-7", "F-71", "F-72", "P-45"].contains(&deviation.fact.as_str()) =>
+            {
                 script.steps.iter().collect()
             }
             (steps, _) => steps,
@@ -200,6 +216,8 @@ fn scripts_harmful_pass_as_net10() {
 #[test]
 fn scripts_pass_as_strict() {
     let scripts = scripts();
-    let played = play_all(Profile::STRICT, &scripts, |script| has(Profile::STRICT, script).then(|| script.steps.iter().collect()));
+    let played = play_all(Profile::STRICT, &scripts, |script| {
+        has(Profile::STRICT, script).then(|| script.steps.iter().collect())
+    });
     assert!(played >= 150, "{played}");
 }

@@ -1,24 +1,29 @@
-//! Each fallback × a server of each version: down to the newest command that it knows, or until no older one can request the same.
+//! Each fallback × a server of each version: down to the newest command that it knows, or until no
+//! older one can request the same.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::fallback::{
-    DroppedFields, DumpFallback, Fallback, FallbackErrorKind, FallbackRequest, ProcessInfoFallback, TracingFallback,
+    DroppedFields, DumpFallback, Fallback, FallbackErrorKind, FallbackRequest, ProcessInfoFallback,
+    TracingFallback,
 };
-use dotnet_diagnostics_ipc::exchange::{KnownCommands, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions};
+use dotnet_diagnostics_ipc::exchange::{
+    KnownCommands, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::encode;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig, StreamingSession6,
-    UserEventsSession,
+    CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
+    StreamingSession6, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
-const VERSIONS: [(u8, u8); 9] = [(2, 0), (3, 1), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
+const VERSIONS: [(u8, u8); 9] =
+    [(2, 0), (3, 1), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0), (11, 0)];
 const LOSSES: [DroppedFields; 5] = [
     DroppedFields::BUFFER_MODE,
     DroppedFields::EVENT_FILTERS,
@@ -43,7 +48,8 @@ struct Walked {
 }
 
 impl Walked {
-    /// Steps down from `start` with a server of each version. `needed` is what the request loses on the step from each command.
+    /// Steps down from `start` with a server of each version. `needed` is what the request loses on
+    /// the step from each command.
     fn walk<R: FallbackRequest + Debug + PartialEq>(
         &mut self,
         start: Fallback<R>,
@@ -52,7 +58,8 @@ impl Walked {
     ) {
         for (major, minor) in VERSIONS {
             let known = KnownCommands::UpTo(DotnetVersion { major, minor });
-            let (mut fallback, mut dropped, mut commands) = (start, DroppedFields::NONE, Vec::new());
+            let (mut fallback, mut dropped, mut commands) =
+                (start, DroppedFields::NONE, Vec::new());
             let end = loop {
                 self.states.insert(format!("{fallback:?}"));
                 let command = fallback.request().command();
@@ -71,14 +78,23 @@ impl Walked {
                 match fallback.refused(HResult::UNKNOWN_COMMAND) {
                     Ok(step) => {
                         self.steps += 1;
-                        assert!(allowed.contains(needed(command)), "{command} loses what may not be dropped");
-                        assert!(step.dropped.contains(needed(command)), "{command}: {}", step.dropped);
+                        assert!(
+                            allowed.contains(needed(command)),
+                            "{command} loses what may not be dropped"
+                        );
+                        assert!(
+                            step.dropped.contains(needed(command)),
+                            "{command}: {}",
+                            step.dropped
+                        );
                         dropped = dropped.with(step.dropped);
                     }
                     Err(error) => {
                         assert_eq!((fallback, error.command()), (before, command));
                         match error.kind() {
-                            FallbackErrorKind::CannotSay(loss) => assert!(loss == needed(command) && !allowed.contains(loss)),
+                            FallbackErrorKind::CannotSay(loss) => {
+                                assert!(loss == needed(command) && !allowed.contains(loss));
+                            }
                             FallbackErrorKind::Oldest | FallbackErrorKind::UserEvents => {}
                             other => panic!("{command}: {other:?}"),
                         }
@@ -119,13 +135,18 @@ fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) 
 #[test]
 fn fallback_every_state_steps_down_to_known_command() {
     let mut walked = Walked::default();
-    let (none, yes) = (DroppedFields::NONE, |is_lost, loss| if is_lost { loss } else { DroppedFields::NONE });
+    let (none, yes) =
+        (DroppedFields::NONE, |is_lost, loss| if is_lost { loss } else { DroppedFields::NONE });
     for allowed in allowed() {
         walked.walk(ProcessInfoFallback::new(ProcessInfo3 {}).allowing(allowed), allowed, |_| none);
         for flags in [DumpFlags::NONE, DumpFlags::CRASH_REPORT] {
-            let dump = GenerateCoreDump3 { dump_name: "d".into(), dump_type: DumpType::FULL, flags };
+            let dump =
+                GenerateCoreDump3 { dump_name: "d".into(), dump_type: DumpType::FULL, flags };
             walked.walk(DumpFallback::new(&dump).allowing(allowed), allowed, |command| {
-                yes(command == Command::GENERATE_CORE_DUMP2 && flags != DumpFlags::NONE, DroppedFields::DUMP_FLAGS)
+                yes(
+                    command == Command::GENERATE_CORE_DUMP2 && flags != DumpFlags::NONE,
+                    DroppedFields::DUMP_FLAGS,
+                )
             });
         }
         for set in 0..1 << 4 {
@@ -143,21 +164,35 @@ fn fallback_every_state_steps_down_to_known_command() {
                 rundown_keyword: u64::from(rundown),
                 request_stackwalk: !stacks,
                 providers: Array::new(&providers),
-                session_buffer_mode: if mode { SessionBufferMode::BLOCK } else { SessionBufferMode::DROP },
+                session_buffer_mode: if mode {
+                    SessionBufferMode::BLOCK
+                } else {
+                    SessionBufferMode::DROP
+                },
             };
             let request = CollectTracing6::Streaming(session);
-            walked.walk(TracingFallback::new(&request).allowing(allowed), allowed, |command| match command {
-                Command::COLLECT_TRACING6 => yes(mode, DroppedFields::BUFFER_MODE),
-                Command::COLLECT_TRACING5 => yes(filter, DroppedFields::EVENT_FILTERS),
-                Command::COLLECT_TRACING4 => yes(rundown, DroppedFields::RUNDOWN_KEYWORD),
-                Command::COLLECT_TRACING3 => yes(stacks, DroppedFields::STACKS),
-                _ => none,
+            walked.walk(TracingFallback::new(&request).allowing(allowed), allowed, |command| {
+                match command {
+                    Command::COLLECT_TRACING6 => yes(mode, DroppedFields::BUFFER_MODE),
+                    Command::COLLECT_TRACING5 => yes(filter, DroppedFields::EVENT_FILTERS),
+                    Command::COLLECT_TRACING4 => yes(rundown, DroppedFields::RUNDOWN_KEYWORD),
+                    Command::COLLECT_TRACING3 => yes(stacks, DroppedFields::STACKS),
+                    _ => none,
+                }
             });
         }
-        let request = CollectTracing6::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY });
+        let request = CollectTracing6::UserEvents(UserEventsSession {
+            rundown_keyword: 0,
+            providers: Array::EMPTY,
+        });
         walked.walk(TracingFallback::new(&request).allowing(allowed), allowed, |_| none);
     }
-    eprintln!("fallback x server: {} states, {} steps, ends: {:?}", walked.states.len(), walked.steps, walked.ends);
+    eprintln!(
+        "fallback x server: {} states, {} steps, ends: {:?}",
+        walked.states.len(),
+        walked.steps,
+        walked.ends
+    );
     assert!(walked.states.len() > 1000 && walked.steps > 5000);
     let ends = ["Oldest", "UserEvents", "CannotSay"].map(str::to_owned);
     assert!(ends.iter().all(|end| walked.ends.contains(end)), "{:?}", walked.ends);

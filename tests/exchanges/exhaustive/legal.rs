@@ -6,7 +6,9 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 
 pub(super) const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
@@ -16,7 +18,8 @@ pub(super) fn counts(asked: usize) -> [usize; 6] {
     [0, 1, asked, asked + 1, 0x1_0000, usize::MAX]
 }
 
-/// Applies `acknowledge` to a copy, and asserts that it is accepted if legal, and otherwise changes nothing.
+/// Applies `acknowledge` to a copy, and asserts that it is accepted if legal, and otherwise changes
+/// nothing.
 #[track_caller]
 pub(super) fn tried<M: Clone + Debug, E: Debug>(
     machine: &M,
@@ -41,7 +44,9 @@ fn len(range: Option<&Range<usize>>) -> Option<usize> {
 /// Whether this state of a machine is new: it is part of many states of a product.
 pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     thread_local!(static TRIED: RefCell<HashSet<String>> = RefCell::default());
-    TRIED.with_borrow_mut(|tried| tried.insert(format!("{machine:?}{}", String::from_utf8_lossy(buffer))))
+    TRIED.with_borrow_mut(|tried| {
+        tried.insert(format!("{machine:?}{}", String::from_utf8_lossy(buffer)))
+    })
 }
 
 pub(super) fn client(client: &Client, buffer: &[u8]) {
@@ -55,23 +60,37 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
         ClientAction::Send(range) => sends = Some(range),
         ClientAction::Receive(range) => receives = Some(range),
         ClientAction::SendFd => {}
-        ClientAction::Finished(Outcome::BufferTooSmall { size }) => too_small = Some(usize::from(*size)),
-        ClientAction::Finished(outcome) => answered = matches!(outcome, Outcome::Ok { .. } | Outcome::Error { .. }),
+        ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
+            too_small = Some(usize::from(*size));
+        }
+        ClientAction::Finished(outcome) => {
+            answered = matches!(outcome, Outcome::Ok { .. } | Outcome::Error { .. });
+        }
     }
     let in_fd = action == ClientAction::SendFd;
     for n in counts(len(sends.or(receives)).unwrap_or(1)) {
-        tried(client, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |client, _| client.sent(n));
+        tried(client, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |client, _| {
+            client.sent(n)
+        });
         let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
         tried(client, buffer, taken, "received", |client, buffer| client.received(buffer, n));
         let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
-        tried(client, buffer, too_small.is_some_and(|size| n.min(longer.len()) >= size), "enlarged", |client, _| {
-            client.enlarged(&longer[..n.min(longer.len())])
-        });
+        tried(
+            client,
+            buffer,
+            too_small.is_some_and(|size| n.min(longer.len()) >= size),
+            "enlarged",
+            |client, _| client.enlarged(&longer[..n.min(longer.len())]),
+        );
     }
     let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
-    tried(client, buffer, false, "received in a short buffer", |client, buffer| client.received(&buffer[..too_short], 1));
+    tried(client, buffer, false, "received in a short buffer", |client, buffer| {
+        client.received(&buffer[..too_short], 1)
+    });
     tried(client, buffer, in_fd, "fd_sent", |client, _| client.fd_sent());
-    tried(client, buffer, sends.is_some() || in_fd, "send_failed", |client, _| client.send_failed());
+    tried(client, buffer, sends.is_some() || in_fd, "send_failed", |client, _| {
+        client.send_failed()
+    });
     for end in ENDS {
         let legal = receives.is_some() || (end == End::TimedOut && (sends.is_some() || in_fd));
         tried(client, buffer, legal, "ended", |client, _| client.ended(end));
@@ -82,7 +101,13 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
 
 /// Whether a server waits for its client, and so can time out.
 pub(super) fn waits(action: &ServerAction) -> bool {
-    matches!(action, ServerAction::Receive(_) | ServerAction::ReceiveFd | ServerAction::Send(_) | ServerAction::Continue { .. })
+    matches!(
+        action,
+        ServerAction::Receive(_)
+            | ServerAction::ReceiveFd
+            | ServerAction::Send(_)
+            | ServerAction::Continue { .. }
+    )
 }
 
 pub(super) fn server(server: &Server, buffer: &[u8]) {
@@ -95,7 +120,9 @@ pub(super) fn server(server: &Server, buffer: &[u8]) {
     match &action {
         ServerAction::Send(range) => sends = Some(range),
         ServerAction::Receive(range) => receives = Some(range),
-        ServerAction::Finished(ServerOutcome::BufferTooSmall { size }) => too_small = Some(usize::from(*size)),
+        ServerAction::Finished(ServerOutcome::BufferTooSmall { size }) => {
+            too_small = Some(usize::from(*size));
+        }
         _ => {}
     }
     let is = |other| action == other;
@@ -104,34 +131,58 @@ pub(super) fn server(server: &Server, buffer: &[u8]) {
         _ => (false, None),
     };
     for n in counts(len(sends.or(receives)).or(left).unwrap_or(1)) {
-        tried(server, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |server, _| server.sent(n));
+        tried(server, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |server, _| {
+            server.sent(n)
+        });
         let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
         tried(server, buffer, taken, "received", |server, buffer| server.received(buffer, n));
         let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
-        tried(server, buffer, too_small.is_some_and(|size| n.min(longer.len()) >= size), "enlarged", |server, _| {
-            server.enlarged(&longer[..n.min(longer.len())])
-        });
+        tried(
+            server,
+            buffer,
+            too_small.is_some_and(|size| n.min(longer.len()) >= size),
+            "enlarged",
+            |server, _| server.enlarged(&longer[..n.min(longer.len())]),
+        );
         let fits = n <= buffer.len() && left.is_none_or(|left| n <= left);
         tried(server, buffer, continues && fits, "piece", |server, buffer| server.piece(buffer, n));
     }
     let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
-    tried(server, buffer, false, "received in a short buffer", |server, buffer| server.received(&buffer[..too_short], 1));
+    tried(server, buffer, false, "received in a short buffer", |server, buffer| {
+        server.received(&buffer[..too_short], 1)
+    });
     let decodes = matches!(action, ServerAction::Decode(_));
     tried(server, buffer, decodes, "request", |server, buffer| server.request(buffer).map(|_| ()));
-    tried(server, buffer, false, "request in a short buffer", |server, buffer| server.request(&buffer[..19]).map(|_| ()));
-    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_received", |server, _| server.fd_received());
-    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_missing", |server, _| server.fd_missing());
+    tried(server, buffer, false, "request in a short buffer", |server, buffer| {
+        server.request(&buffer[..19]).map(|_| ())
+    });
+    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_received", |server, _| {
+        server.fd_received()
+    });
+    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_missing", |server, _| {
+        server.fd_missing()
+    });
     let responds = is(ServerAction::Respond);
     let refuses = responds || too_small.is_some() || matches!(action, ServerAction::Refuse(_));
     tried(server, buffer, responds, "respond", |server, buffer| server.respond(&(), buffer));
     tried(server, buffer, refuses, "refuse", |server, buffer| server.refuse(HResult::FAIL, buffer));
-    tried(server, buffer, left.is_some(), "break_off", |server, buffer| server.break_off(HResult::FAIL, buffer));
+    tried(server, buffer, left.is_some(), "break_off", |server, buffer| {
+        server.break_off(HResult::FAIL, buffer)
+    });
     tried(server, buffer, false, "respond in no buffer", |server, _| server.respond(&(), &mut []));
-    tried(server, buffer, false, "refuse in no buffer", |server, _| server.refuse(HResult::FAIL, &mut []));
-    tried(server, buffer, false, "break_off in no buffer", |server, _| server.break_off(HResult::FAIL, &mut []));
-    tried(server, buffer, sends.is_some() || continues, "send_failed", |server, _| server.send_failed());
+    tried(server, buffer, false, "refuse in no buffer", |server, _| {
+        server.refuse(HResult::FAIL, &mut [])
+    });
+    tried(server, buffer, false, "break_off in no buffer", |server, _| {
+        server.break_off(HResult::FAIL, &mut [])
+    });
+    tried(server, buffer, sends.is_some() || continues, "send_failed", |server, _| {
+        server.send_failed()
+    });
     let ends_by_itself = is(ServerAction::Hold) || (continues && left.is_none());
-    tried(server, buffer, ends_by_itself, "continuation_ended", |server, _| server.continuation_ended());
+    tried(server, buffer, ends_by_itself, "continuation_ended", |server, _| {
+        server.continuation_ended()
+    });
     tried(server, buffer, is(ServerAction::Close), "closed", |server, _| server.closed());
     for end in ENDS {
         let legal = match action {

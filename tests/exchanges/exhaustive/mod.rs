@@ -1,5 +1,6 @@
-//! Every state that both sides of an exchange can be in together: a breadth-first walk over the product of the machines and the
-//! connection between them, with every acknowledgement that is legal in each state, and every one that is not.
+//! Every state that both sides of an exchange can be in together: a breadth-first walk over the
+//! product of the machines and the connection between them, with every acknowledgement that is
+//! legal in each state, and every one that is not.
 
 mod fallback;
 mod legal;
@@ -17,7 +18,8 @@ const MOST: usize = 200_000;
 /// One step from a state to another.
 struct Way<S> {
     label: &'static str,
-    /// A timeout, a connection that is cut, a side that ends early: a conversation must go on without it.
+    /// A timeout, a connection that is cut, a side that ends early: a conversation must go on
+    /// without it.
     is_fault: bool,
     to: S,
 }
@@ -48,7 +50,8 @@ impl Walked {
     }
 }
 
-/// Walks from `start`, and asserts that from each state an end can be reached without another fault.
+/// Walks from `start`, and asserts that from each state an end can be reached without another
+/// fault.
 fn walk<S: Product>(start: S) -> Walked {
     let mut known = HashMap::from([(start.key(), 0)]);
     let (mut cause, mut before) = (vec![(0, "start")], vec![Vec::new()]);
@@ -63,7 +66,11 @@ fn walk<S: Product>(start: S) -> Walked {
         });
         ways += next.len();
         goes_on.push(next.iter().any(|way| !way.is_fault));
-        assert!(cause.len() < MOST, "no end of states: the last of them after{}", trail(&cause, cause.len() - 1));
+        assert!(
+            cause.len() < MOST,
+            "no end of states: the last of them after{}",
+            trail(&cause, cause.len() - 1)
+        );
         for way in next {
             let to = *known.entry(way.to.key()).or_insert_with(|| {
                 cause.push((from, way.label));

@@ -1,12 +1,13 @@
-//! Connect port × diagnostic port: a runtime that connects again and again, and a tool that reads its advertises, holds its
-//! connections, and uses or closes them.
+//! Connect port × diagnostic port: a runtime that connects again and again, and a tool that reads
+//! its advertises, holds its connections, and uses or closes them.
 
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{SameCookie, Slot};
 use dotnet_diagnostics_ipc::exchange::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectPort, ConnectPortAction, DiagnosticPort, End, RetryPolicy,
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectPort, ConnectPortAction,
+    DiagnosticPort, End, RetryPolicy,
 };
 use dotnet_diagnostics_ipc::wire::Guid;
 
@@ -16,7 +17,8 @@ use crate::flows;
 
 const COOKIE: Guid = Guid::from_bytes([7; 16]);
 const ADVERTISE: Advertise = Advertise { runtime_cookie: COOKIE, process_id: 12345, future: 7 };
-/// Another runtime, which always has one waiting connection. It has the same process id, as in another namespace.
+/// Another runtime, which always has one waiting connection. It has the same process id, as in
+/// another namespace.
 const OTHER: Advertise = Advertise { runtime_cookie: Guid::NIL, ..ADVERTISE };
 /// The first byte of a reply.
 const REPLY: u8 = 0xee;
@@ -67,13 +69,23 @@ fn table(held: Option<usize>) -> DiagnosticPort<[Slot<usize>; 2]> {
 
 impl Meeting {
     fn held(&self) -> Option<usize> {
-        let mut held = self.connections.iter().enumerate().filter(|(_, connection)| connection.tool == Tool::Holds);
+        let mut held = self
+            .connections
+            .iter()
+            .enumerate()
+            .filter(|(_, connection)| connection.tool == Tool::Holds);
         let first = held.next();
         assert!(held.next().is_none(), "two connections of one runtime are held");
         first.map(|(index, _)| index)
     }
 
-    fn way(&self, ways: &mut Vec<Way<Self>>, label: &'static str, is_fault: bool, act: impl FnOnce(&mut Self)) {
+    fn way(
+        &self,
+        ways: &mut Vec<Way<Self>>,
+        label: &'static str,
+        is_fault: bool,
+        act: impl FnOnce(&mut Self),
+    ) {
         let mut to = self.clone();
         act(&mut to);
         // Connections that both sides have closed are removed; the runtime's own stays the last.
@@ -108,7 +120,13 @@ impl Meeting {
                     self.way(ways, "runtime connects", false, |meeting| {
                         meeting.port.connected(&mut meeting.buffer).unwrap();
                         let tool = Tool::Reads(AdvertiseReceiver::new());
-                        let connection = Connection { tool, buffer: [0; 34], to_tool: vec![], has_request: false, end: None };
+                        let connection = Connection {
+                            tool,
+                            buffer: [0; 34],
+                            to_tool: vec![],
+                            has_request: false,
+                            end: None,
+                        };
                         meeting.connections.push(connection);
                         (meeting.is_connected, meeting.steps) = (true, vec!["< connect"]);
                     });
@@ -165,12 +183,20 @@ impl Meeting {
             }),
             ConnectPortAction::Wait(delay) => {
                 assert!((10..=571).contains(&delay.as_millis()), "{delay:?}");
-                self.way(ways, "runtime has waited", false, |meeting| meeting.port.waited().unwrap());
+                self.way(ways, "runtime has waited", false, |meeting| {
+                    meeting.port.waited().unwrap();
+                });
             }
         }
         if self.failed > 0 {
-            self.way(ways, "command elsewhere", true, |meeting| (meeting.failed = 0, meeting.port.reset_delay()).1);
-            self.way(ways, "end elsewhere", true, |meeting| (meeting.failed = 0, meeting.port.end_elsewhere()).1);
+            self.way(ways, "command elsewhere", true, |meeting| {
+                meeting.failed = 0;
+                meeting.port.reset_delay();
+            });
+            self.way(ways, "end elsewhere", true, |meeting| {
+                meeting.failed = 0;
+                meeting.port.end_elsewhere();
+            });
         }
     }
 
@@ -182,11 +208,17 @@ impl Meeting {
                 AdvertiseAction::Receive(range) => {
                     assert_eq!(range.end, 34, "{range:?}");
                     let most = range.len().min(to_tool.len());
-                    for n in [1, most].into_iter().filter(|n| (1..=most).contains(n) && (*n == most || most == 34)) {
+                    for n in [1, most]
+                        .into_iter()
+                        .filter(|n| (1..=most).contains(n) && (*n == most || most == 34))
+                    {
                         self.way(ways, "tool reads", false, |meeting| {
                             let connection = &mut meeting.connections[index];
                             let mut receiver = *receiver;
-                            for (place, byte) in connection.buffer[range.clone()].iter_mut().zip(connection.to_tool.drain(..n)) {
+                            for (place, byte) in connection.buffer[range.clone()]
+                                .iter_mut()
+                                .zip(connection.to_tool.drain(..n))
+                            {
                                 *place = byte;
                             }
                             receiver.received(&connection.buffer, n).unwrap();
@@ -211,7 +243,11 @@ impl Meeting {
                         let replaced = port.hold(advertise, index).unwrap().replaced;
                         assert_eq!(replaced.map(|waiting| waiting.token), before);
                         assert_eq!(
-                            (port.len(), port.find(COOKIE).unwrap().token, port.find_process(12345).count()),
+                            (
+                                port.len(),
+                                port.find(COOKIE).unwrap().token,
+                                port.find_process(12345).count()
+                            ),
                             (2, &index, 2)
                         );
                         if let Some(before) = before {
@@ -222,9 +258,13 @@ impl Meeting {
                     });
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Ended { .. }) => {
-                    self.way(ways, "tool closes", false, |meeting| meeting.connections[index].tool = Tool::Gone);
+                    self.way(ways, "tool closes", false, |meeting| {
+                        meeting.connections[index].tool = Tool::Gone;
+                    });
                 }
-                AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { .. }) => panic!("nobody lies: {self:?}"),
+                AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { .. }) => {
+                    panic!("nobody lies: {self:?}")
+                }
             },
             Tool::Holds => {
                 self.way(ways, "tool asks", false, |meeting| {
@@ -238,7 +278,11 @@ impl Meeting {
                     let mut port = table(Some(index));
                     let key = port.find(COOKIE).unwrap().key;
                     assert_eq!(port.remove(key).map(|waiting| waiting.token), Some(index));
-                    assert!(port.remove(key).is_none() && port.find(COOKIE).is_none() && port.len() == 1);
+                    assert!(
+                        port.remove(key).is_none()
+                            && port.find(COOKIE).is_none()
+                            && port.len() == 1
+                    );
                     meeting.connections[index].tool = Tool::Gone;
                 });
             }
@@ -248,7 +292,9 @@ impl Meeting {
                     assert_eq!(*byte, REPLY);
                 }
                 if !to_tool.is_empty() || ended.is_some() {
-                    self.way(ways, "tool has its reply", false, |meeting| meeting.connections[index].tool = Tool::Gone);
+                    self.way(ways, "tool has its reply", false, |meeting| {
+                        meeting.connections[index].tool = Tool::Gone;
+                    });
                 }
             }
             Tool::Gone => {}
@@ -259,31 +305,56 @@ impl Meeting {
         let (port, action) = (&self.port, self.port.action());
         assert_eq!(port.action(), action);
         if is_new(port, &self.buffer) {
-            let sends = if let ConnectPortAction::Send(range) = &action { Some(range.len()) } else { None };
+            let sends =
+                if let ConnectPortAction::Send(range) = &action { Some(range.len()) } else { None };
             for n in counts(sends.unwrap_or(1)) {
-                tried(port, &[], sends.is_some_and(|asked| n <= asked), "sent", |port, _| port.sent(n));
+                tried(port, &[], sends.is_some_and(|asked| n <= asked), "sent", |port, _| {
+                    port.sent(n)
+                });
             }
             let is = |other| action == other;
-            tried(port, &[0; 34], is(ConnectPortAction::Connect), "connected", ConnectPort::connected);
+            tried(
+                port,
+                &[0; 34],
+                is(ConnectPortAction::Connect),
+                "connected",
+                ConnectPort::connected,
+            );
             tried(port, &[0; 33], false, "connected in a short buffer", ConnectPort::connected);
-            tried(port, &[], is(ConnectPortAction::Connect), "connect_failed", |port, _| port.connect_failed());
+            tried(port, &[], is(ConnectPortAction::Connect), "connect_failed", |port, _| {
+                port.connect_failed()
+            });
             tried(port, &[], sends.is_some(), "send_failed", |port, _| port.send_failed());
-            tried(port, &[], is(ConnectPortAction::AwaitRequest), "request_arrived", |port, _| port.request_arrived());
+            tried(port, &[], is(ConnectPortAction::AwaitRequest), "request_arrived", |port, _| {
+                port.request_arrived()
+            });
             tried(port, &[], is(ConnectPortAction::AwaitRequest), "ended", |port, _| port.ended());
-            tried(port, &[], is(ConnectPortAction::HandOver), "handed_over", |port, _| port.handed_over());
-            tried(port, &[], matches!(action, ConnectPortAction::Wait(_)), "waited", |port, _| port.waited());
+            tried(port, &[], is(ConnectPortAction::HandOver), "handed_over", |port, _| {
+                port.handed_over()
+            });
+            tried(port, &[], matches!(action, ConnectPortAction::Wait(_)), "waited", |port, _| {
+                port.waited()
+            });
         }
         for connection in &self.connections {
             let Tool::Reads(receiver) = &connection.tool else { continue };
             if !is_new(receiver, &connection.buffer) {
                 continue;
             }
-            let asked = if let AdvertiseAction::Receive(range) = receiver.action() { Some(range.len()) } else { None };
+            let asked = if let AdvertiseAction::Receive(range) = receiver.action() {
+                Some(range.len())
+            } else {
+                None
+            };
             for n in counts(asked.unwrap_or(1)) {
                 let is_legal = asked.is_some_and(|asked| (1..=asked).contains(&n));
-                tried(receiver, &connection.buffer, is_legal, "received", |receiver, buffer| receiver.received(buffer, n));
+                tried(receiver, &connection.buffer, is_legal, "received", |receiver, buffer| {
+                    receiver.received(buffer, n)
+                });
             }
-            tried(receiver, &[0; 33], false, "received in a short buffer", |receiver, buffer| receiver.received(buffer, 1));
+            tried(receiver, &[0; 33], false, "received in a short buffer", |receiver, buffer| {
+                receiver.received(buffer, 1)
+            });
             for end in ENDS {
                 tried(receiver, &[], asked.is_some(), "ended", |receiver, _| receiver.ended(end));
             }
@@ -323,7 +394,14 @@ impl Product for Meeting {
 fn port_every_state_reaches_a_request() {
     for policy in [RetryPolicy::AsShipped, RetryPolicy::AsPrinted] {
         let port = ConnectPort::new(ADVERTISE, policy);
-        let start = Meeting { port, buffer: [0; 34], connections: vec![], is_connected: false, failed: 0, steps: vec![] };
+        let start = Meeting {
+            port,
+            buffer: [0; 34],
+            connections: vec![],
+            is_connected: false,
+            failed: 0,
+            steps: vec![],
+        };
         let walked = walk(start);
         eprintln!(
             "connect port x diagnostic port, {policy:?}: {} states, {} ways, ends: {:?}",

@@ -1,10 +1,11 @@
-//! Session × stop: a session with its connection, and its `StopTracing` on another one, client and server on both.
+//! Session × stop: a session with its connection, and its `StopTracing` on another one, client and
+//! server on both.
 
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, End, Outcome, ServerAction, ServerOutcome, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
-    StreamEnd,
+    AfterReply, End, Outcome, ServerAction, ServerOutcome, Session, SessionAction, SessionEnd,
+    SessionOutcome, StopOutcome, StreamEnd,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 
@@ -28,14 +29,28 @@ struct Traced {
 impl Traced {
     fn new(flow: &'static str, limit: u64, stop_id: u64, stop_can_fail: bool) -> Self {
         let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
-        let talk = |flow| Talk { capacity: 64, room: (96, 96), pieces: Pieces::All, ..Talk::of(flow, requests[flow]) };
+        let talk = |flow| Talk {
+            capacity: 64,
+            room: (96, 96),
+            pieces: Pieces::All,
+            ..Talk::of(flow, requests[flow])
+        };
         let stop_talk = Talk { session_id: stop_id, ..talk("stop") };
-        Self { limit, stop_can_fail, session: None, stream: Pair::new(talk(flow)), stop: None, stop_talk }
+        Self {
+            limit,
+            stop_can_fail,
+            session: None,
+            stream: Pair::new(talk(flow)),
+            stop: None,
+            stop_talk,
+        }
     }
 
     /// Whether the runtime has accepted a stop.
     fn is_stopping(&self) -> bool {
-        let taken = |stop: &Pair| stop.server.action() == ServerAction::Respond || stop.answer == Some(Answer::Ok);
+        let taken = |stop: &Pair| {
+            stop.server.action() == ServerAction::Respond || stop.answer == Some(Answer::Ok)
+        };
         self.stop.as_ref().is_some_and(taken)
     }
 
@@ -55,7 +70,9 @@ impl Traced {
                     Some(Outcome::Ok { then: AfterReply::Stream { session_id }, .. }) => {
                         Some(Session::streaming(session_id, self.limit))
                     }
-                    Some(Outcome::Ok { then: AfterReply::UserEvents { session_id }, .. }) => Some(Session::user_events(session_id)),
+                    Some(Outcome::Ok { then: AfterReply::UserEvents { session_id }, .. }) => {
+                        Some(Session::user_events(session_id))
+                    }
                     _ => None,
                 };
             }
@@ -72,13 +89,16 @@ impl Traced {
             }
             (Some(session), "client closes") => {
                 let asked = session.action() == SessionAction::HangUp;
-                (is_fault, to.stream.had_fault) = (is_fault && !asked, to.stream.had_fault || asked);
+                (is_fault, to.stream.had_fault) =
+                    (is_fault && !asked, to.stream.had_fault || asked);
                 if to.stream.read_end.is_none() || asked {
                     session.hung_up().unwrap();
                 }
             }
             // Without a stop the process exits, or finds its reader gone.
-            (Some(_), "stream ends" | "session is stopped") => is_fault |= !self.is_stopping() && !self.stream.client_is_gone,
+            (Some(_), "stream ends" | "session is stopped") => {
+                is_fault |= !self.is_stopping() && !self.stream.client_is_gone;
+            }
             _ => {}
         }
         Some(Way { label, is_fault, to })
@@ -96,7 +116,9 @@ impl Traced {
         let Some(stop) = &self.stop else { return };
         for way in stop.ways() {
             // Its outcome is reported before the buffer is released.
-            if (way.label != "client closes" || !self.awaits_stop()) && (self.stop_can_fail || !way.is_fault) {
+            if (way.label != "client closes" || !self.awaits_stop())
+                && (self.stop_can_fail || !way.is_fault)
+            {
                 let to = Self { stop: Some(way.to), ..self.clone() };
                 ways.push(Way { label: way.label, is_fault: way.is_fault, to });
             }
@@ -121,14 +143,20 @@ fn legal(session: &Session) {
     let (action, stop) = (session.action(), session.stop());
     let reads = matches!(
         action,
-        SessionAction::Read | SessionAction::ReadAndAwaitStop | SessionAction::Hold | SessionAction::HoldAndAwaitStop
+        SessionAction::Read
+            | SessionAction::ReadAndAwaitStop
+            | SessionAction::Hold
+            | SessionAction::HoldAndAwaitStop
     );
     tried(session, &[], reads, "received", |session, _| session.received(b"x").map(|_| ()));
     tried(session, &[], false, "received nothing", |session, _| session.received(b"").map(|_| ()));
     let is_open = reads || action == SessionAction::HangUp;
     tried(session, &[], is_open, "hung_up", |session, _| session.hung_up());
     let awaited = stop == StopOutcome::Awaited;
-    let is_final = matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_));
+    let is_final = matches!(
+        stop,
+        StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_)
+    );
     let stops = reads && !awaited && !is_final && session.stop_request().is_some();
     tried(session, &[], stops, "stopping", |session, _| session.stopping());
     tried(session, &[], awaited, "stop_not_sent", |session, _| session.stop_not_sent());
@@ -139,9 +167,13 @@ fn legal(session: &Session) {
     let refused = Outcome::Error { size: 24, hresult: HResult::FAIL };
     tried(session, &[], awaited, "stop_finished", |session, _| session.stop_finished(refused, &[]));
     let ok = Outcome::Ok { size: 28, then: AfterReply::Close };
-    tried(session, &[0; 27], false, "stop_finished in a short buffer", |session, buffer| session.stop_finished(ok, buffer));
+    tried(session, &[0; 27], false, "stop_finished in a short buffer", |session, buffer| {
+        session.stop_finished(ok, buffer)
+    });
     let too_small = Outcome::BufferTooSmall { size: 28 };
-    tried(session, &[0; 28], false, "stop_finished too early", |session, buffer| session.stop_finished(too_small, buffer));
+    tried(session, &[0; 28], false, "stop_finished too early", |session, buffer| {
+        session.stop_finished(too_small, buffer)
+    });
 }
 
 impl Product for Traced {
@@ -154,7 +186,8 @@ impl Product for Traced {
             legal(session);
             assert_eq!(session.bytes(), (self.stream.read.len() as u64).min(self.limit));
         }
-        let mut ways: Vec<_> = self.stream.ways().into_iter().filter_map(|way| self.streamed(way)).collect();
+        let mut ways: Vec<_> =
+            self.stream.ways().into_iter().filter_map(|way| self.streamed(way)).collect();
         self.stop_ways(&mut ways);
         ways
     }
@@ -168,16 +201,26 @@ impl Product for Traced {
         let SessionAction::Finished(outcome) = session.action() else { return None };
         let SessionOutcome { bytes, end, stop, .. } = outcome;
         let is_ok = self.stop.as_ref().is_some_and(|pair| pair.answer == Some(Answer::Ok));
-        // A server that gave the stream up closes it, and answers a stop of what it no longer has (F-31): the client cannot see that.
-        let is_whole =
-            [ServerOutcome::Answered, ServerOutcome::Gone { end: End::TimedOut }].contains(&self.stream.served().unwrap());
+        // A server that gave the stream up closes it, and answers a stop of what it no longer has
+        // (F-31): the client cannot see that.
+        let is_whole = [ServerOutcome::Answered, ServerOutcome::Gone { end: End::TimedOut }]
+            .contains(&self.stream.served().unwrap());
         match (outcome.stream_end(), stop) {
             (Some(StreamEnd::Complete), _) => {
-                assert!(is_ok && is_whole && bytes == self.stream.put.len() as u64 && end == SessionEnd::Ended(End::Closed));
+                assert!(
+                    is_ok
+                        && is_whole
+                        && bytes == self.stream.put.len() as u64
+                        && end == SessionEnd::Ended(End::Closed)
+                );
             }
-            (Some(StreamEnd::Incomplete), StopOutcome::Answered) => assert!(self.stream.had_fault, "{outcome:?}"),
+            (Some(StreamEnd::Incomplete), StopOutcome::Answered) => {
+                assert!(self.stream.had_fault, "{outcome:?}");
+            }
             (_, StopOutcome::Answered) => assert!(is_ok && self.stop_talk.session_id == 42),
-            (_, StopOutcome::OtherId(id)) => assert!(is_ok && self.stop_talk.session_id == id && id != 42),
+            (_, StopOutcome::OtherId(id)) => {
+                assert!(is_ok && self.stop_talk.session_id == id && id != 42);
+            }
             (_, StopOutcome::Refused(hresult)) => {
                 let answer = self.stop.as_ref().unwrap().answer.clone();
                 assert_eq!(answer, Some(Answer::Error(hresult)));
@@ -205,8 +248,16 @@ fn session_every_state_with_its_stop_has_an_end() {
             ]
             .as_slice(),
         ),
-        ("with a limit", Traced::new("stream", 2, 42, false), &["LimitReached, Answered, Some(Incomplete)"]),
-        ("stopped by another id", Traced::new("stream", u64::MAX, 43, false), &["Ended(Closed), OtherId, Some(Incomplete)"]),
+        (
+            "with a limit",
+            Traced::new("stream", 2, 42, false),
+            &["LimitReached, Answered, Some(Incomplete)"],
+        ),
+        (
+            "stopped by another id",
+            Traced::new("stream", u64::MAX, 43, false),
+            &["Ended(Closed), OtherId, Some(Incomplete)"],
+        ),
         (
             "user_events",
             Traced::new("user_events", u64::MAX, 42, true),
@@ -214,7 +265,10 @@ fn session_every_state_with_its_stop_has_an_end() {
         ),
     ] {
         let walked = walk(start);
-        eprintln!("session x stop, {name}: {} states, {} ways, ends: {:?}", walked.states, walked.ways, walked.ends);
+        eprintln!(
+            "session x stop, {name}: {} states, {} ways, ends: {:?}",
+            walked.states, walked.ways, walked.ends
+        );
         for end in ends {
             walked.reached(end);
         }

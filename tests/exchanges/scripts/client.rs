@@ -1,5 +1,6 @@
-//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and [`EnvironmentDecoder`], driven
-//! by the `ask` of a script. Its outcome is in the words of `vectors/exchanges/README.md`.
+//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and
+//! [`EnvironmentDecoder`], driven by the `ask` of a script. Its outcome is in the words of
+//! `vectors/exchanges/README.md`.
 
 mod follows;
 mod words;
@@ -9,9 +10,12 @@ use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::FdByte;
-use dotnet_diagnostics_ipc::exchange::fallback::{DumpFallback, Fallback, FallbackRequest, ProcessInfoFallback, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::fallback::{
+    DumpFallback, Fallback, FallbackRequest, ProcessInfoFallback, TracingFallback,
+};
 use dotnet_diagnostics_ipc::exchange::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End, Outcome,
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
+    Outcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
@@ -19,7 +23,9 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::script::{Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
+};
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
 
@@ -49,7 +55,12 @@ struct Answered {
 }
 
 /// Does what the script asks, and stores the outcome.
-pub(crate) fn start(net: &Net, spawner: &Spawner, ask: &Ask, concluded: &Rc<RefCell<Option<ScriptOutcome>>>) {
+pub(crate) fn start(
+    net: &Net,
+    spawner: &Spawner,
+    ask: &Ask,
+    concluded: &Rc<RefCell<Option<ScriptOutcome>>>,
+) {
     let tool = Rc::new(Tool { net: net.clone(), spawner: spawner.clone(), ask: ask.clone() });
     let concluded = concluded.clone();
     if let Some(port) = &tool.ask.port {
@@ -82,8 +93,12 @@ impl Tool {
             };
         }
         match Message::decode(&message).unwrap().request().unwrap() {
-            AnyRequest::CollectTracing6(request) => self.descend(TracingFallback::new(&request)).await,
-            AnyRequest::CollectTracing5(request) => self.descend(TracingFallback::new(&request)).await,
+            AnyRequest::CollectTracing6(request) => {
+                self.descend(TracingFallback::new(&request)).await
+            }
+            AnyRequest::CollectTracing5(request) => {
+                self.descend(TracingFallback::new(&request)).await
+            }
             AnyRequest::CollectTracing4(request) => {
                 // The fallback begins one request higher; that one is not sent.
                 let providers: Vec<_> = request.providers.iter().map(without_filter).collect();
@@ -98,8 +113,12 @@ impl Tool {
                 fallback.refused(HResult::UNKNOWN_COMMAND).unwrap();
                 self.descend(fallback).await
             }
-            AnyRequest::GenerateCoreDump3(request) => self.descend(DumpFallback::new(&request)).await,
-            AnyRequest::ProcessInfo3(request) => self.descend(ProcessInfoFallback::new(request)).await,
+            AnyRequest::GenerateCoreDump3(request) => {
+                self.descend(DumpFallback::new(&request)).await
+            }
+            AnyRequest::ProcessInfo3(request) => {
+                self.descend(ProcessInfoFallback::new(request)).await
+            }
             other => panic!("no fallback begins with {}", other.command()),
         }
     }
@@ -114,12 +133,21 @@ impl Tool {
     }
 
     /// Asks one command after the other, each on a new connection.
-    async fn descend<R: FallbackRequest>(self: &Rc<Self>, mut fallback: Fallback<R>) -> ScriptOutcome {
+    async fn descend<R: FallbackRequest>(
+        self: &Rc<Self>,
+        mut fallback: Fallback<R>,
+    ) -> ScriptOutcome {
         let mut asked = Vec::new();
         loop {
             let request = fallback.request();
             let mut buffer = self.buffer();
-            let client = Client::with_payload(request.command(), Some(request.continuation()), &request, &mut buffer).unwrap();
+            let client = Client::with_payload(
+                request.command(),
+                Some(request.continuation()),
+                &request,
+                &mut buffer,
+            )
+            .unwrap();
             asked.push(request.command().to_string());
             let answered = match self.exchange(client, buffer).await {
                 Ok(answered) => answered,
@@ -142,35 +170,49 @@ impl Tool {
             let id = id.ok_or(ScriptOutcome::NoReply { end: ScriptEnd::Reset })?;
             return Ok((self.socket(id, Frame::message()), None));
         };
-        let id = within(&self.net, None, |net| net.accept(port)).await.expect("a runtime comes some time");
+        let id = within(&self.net, None, |net| net.accept(port))
+            .await
+            .expect("a runtime comes some time");
         let socket = self.socket(id, Frame::Exactly(34));
         let (mut receiver, mut buffer) = (AdvertiseReceiver::new(), [0; 34]);
         loop {
             match twice!(self.net, receiver.action()) {
-                AdvertiseAction::Receive(range) => match socket.read(&mut buffer[range], self.patience()).await {
-                    Ok(n) => receiver.received(&buffer, n).unwrap(),
-                    Err(end) => receiver.ended(end).unwrap(),
-                },
+                AdvertiseAction::Receive(range) => {
+                    match socket.read(&mut buffer[range], self.patience()).await {
+                        Ok(n) => receiver.received(&buffer, n).unwrap(),
+                        Err(end) => receiver.ended(end).unwrap(),
+                    }
+                }
                 AdvertiseAction::Finished(AdvertiseOutcome::Advertised(_)) => {
-                    let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
+                    let subject =
+                        Subject { kind: Type::Advertise, command: None, from_server: true };
                     let advertise = subject.decode(&buffer).expect("it was taken").value;
                     socket.begin(Frame::message());
                     return Ok((socket, Some(advertise)));
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset }) => {
                     socket.close();
-                    return Err(ScriptOutcome::BadAdvertise { error: fault(DecodeErrorKind::BadMagic, offset.into()) });
+                    return Err(ScriptOutcome::BadAdvertise {
+                        error: fault(DecodeErrorKind::BadMagic, offset.into()),
+                    });
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }) => {
                     socket.close();
-                    return Err(ScriptOutcome::CutAdvertise { received: received.into(), end: end.into() });
+                    return Err(ScriptOutcome::CutAdvertise {
+                        received: received.into(),
+                        end: end.into(),
+                    });
                 }
             }
         }
     }
 
     /// One request, on a new connection.
-    async fn exchange(&self, mut client: Client, mut buffer: Vec<u8>) -> Result<Answered, ScriptOutcome> {
+    async fn exchange(
+        &self,
+        mut client: Client,
+        mut buffer: Vec<u8>,
+    ) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
         let outcome = self.drive(&mut client, &mut buffer, &socket).await;
         Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
@@ -179,27 +221,37 @@ impl Tool {
     async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
         loop {
             match twice!(self.net, client.action()) {
-                ClientAction::Send(range) => match socket.write(&buffer[range], self.patience()).await {
-                    Ok(n) => client.sent(n).unwrap(),
-                    Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
-                    Err(_) => client.send_failed().unwrap(),
-                },
-                ClientAction::SendFd => match socket.write_fd(FdByte::CANONICAL.0, self.patience()).await {
-                    Ok(()) => client.fd_sent().unwrap(),
-                    Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
-                    Err(_) => client.send_failed().unwrap(),
-                },
-                ClientAction::Receive(range) => match socket.read(&mut buffer[range], self.patience()).await {
-                    Ok(n) => client.received(buffer, n).unwrap(),
-                    Err(end) => client.ended(end).unwrap(),
-                },
+                ClientAction::Send(range) => {
+                    match socket.write(&buffer[range], self.patience()).await {
+                        Ok(n) => client.sent(n).unwrap(),
+                        Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
+                        Err(_) => client.send_failed().unwrap(),
+                    }
+                }
+                ClientAction::SendFd => {
+                    match socket.write_fd(FdByte::CANONICAL.0, self.patience()).await {
+                        Ok(()) => client.fd_sent().unwrap(),
+                        Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
+                        Err(_) => client.send_failed().unwrap(),
+                    }
+                }
+                ClientAction::Receive(range) => {
+                    match socket.read(&mut buffer[range], self.patience()).await {
+                        Ok(n) => client.received(buffer, n).unwrap(),
+                        Err(end) => client.ended(end).unwrap(),
+                    }
+                }
                 ClientAction::Finished(outcome) => return outcome,
             }
         }
     }
 
     /// The outcome of a reply, and of what follows it.
-    async fn conclude(self: &Rc<Self>, answered: Answered, asked: Option<Vec<String>>) -> ScriptOutcome {
+    async fn conclude(
+        self: &Rc<Self>,
+        answered: Answered,
+        asked: Option<Vec<String>>,
+    ) -> ScriptOutcome {
         let Answered { command, mut client, outcome, socket, mut buffer, advertise } = answered;
         let Outcome::Ok { size, then } = outcome else {
             socket.close();
@@ -225,7 +277,13 @@ impl Tool {
                 ok.second = Some(match second {
                     Outcome::Ok { size, .. } => {
                         let reply = value(command, &buffer[..size.into()]);
-                        ScriptOutcome::Ok(Box::new(OkOutcome { reply, second: None, asked: None, advertise: None, ..ok.clone() }))
+                        ScriptOutcome::Ok(Box::new(OkOutcome {
+                            reply,
+                            second: None,
+                            asked: None,
+                            advertise: None,
+                            ..ok.clone()
+                        }))
                     }
                     other => said(other, command, &buffer, None, None),
                 });
@@ -255,7 +313,9 @@ impl Tool {
     /// The protocol before this one: two numbers are sent, and one of 64 bits is received.
     async fn ask_the_old_way(self: &Rc<Self>) -> ScriptOutcome {
         let old = |kind| Subject { kind, command: None, from_server: kind == Type::OldReply };
-        let request = old(Type::OldRequest).encode(&self.ask.value).expect("a value in the form of the vectors");
+        let request = old(Type::OldRequest)
+            .encode(&self.ask.value)
+            .expect("a value in the form of the vectors");
         let socket = match self.connection().await {
             Ok((socket, _)) => socket,
             Err(outcome) => return outcome,
@@ -272,7 +332,9 @@ impl Tool {
         while received < reply.len() {
             match socket.read(&mut reply[received..], self.patience()).await {
                 Ok(n) => received += n,
-                Err(end) if received > 0 => return ScriptOutcome::Cut { received, end: end.into() },
+                Err(end) if received > 0 => {
+                    return ScriptOutcome::Cut { received, end: end.into() };
+                }
                 Err(end) => return ScriptOutcome::NoReply { end: end.into() },
             }
         }
@@ -287,7 +349,8 @@ impl Tool {
             second: None,
             reply,
         };
-        let collects = OldRequest::decode(&mut Reader::new(&request)).is_ok_and(|it| it.request_type == OldRequestType::COLLECT);
+        let collects = OldRequest::decode(&mut Reader::new(&request))
+            .is_ok_and(|it| it.request_type == OldRequestType::COLLECT);
         if collects && !ok.reply["sessionId"].is_null() {
             socket.begin(Frame::Anything);
             let (stream, _) = self.stream(None, &socket).await;
@@ -300,20 +363,36 @@ impl Tool {
 
 fn without_filter(provider: ProviderConfig<'_>) -> StreamingProviderConfig<'_> {
     let ProviderConfig { keywords, log_level, provider_name, arguments } = provider;
-    StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
+    StreamingProviderConfig {
+        keywords,
+        log_level,
+        provider_name,
+        arguments,
+        filter: EventFilter::ALL,
+    }
 }
 
 /// The outcome of every reply that is not an OK.
-fn said(outcome: Outcome, command: Command, buffer: &[u8], asked: Option<Vec<String>>, advertise: Option<Value>) -> ScriptOutcome {
+fn said(
+    outcome: Outcome,
+    command: Command,
+    buffer: &[u8],
+    asked: Option<Vec<String>>,
+    advertise: Option<Value>,
+) -> ScriptOutcome {
     match outcome {
         Outcome::Error { size, hresult } => {
             let message = value(command, &buffer[..size.into()]).get("message").cloned();
             ScriptOutcome::Error { hresult: text_of(hresult), message, asked, advertise }
         }
-        Outcome::Malformed { kind, offset } => ScriptOutcome::Malformed { error: fault(kind, offset) },
+        Outcome::Malformed { kind, offset } => {
+            ScriptOutcome::Malformed { error: fault(kind, offset) }
+        }
         Outcome::BufferTooSmall { size } => ScriptOutcome::BufferTooSmall { size: size.into() },
         Outcome::NoReply { end, .. } => ScriptOutcome::NoReply { end: end.into() },
-        Outcome::Cut { received, end } => ScriptOutcome::Cut { received: received.into(), end: end.into() },
+        Outcome::Cut { received, end } => {
+            ScriptOutcome::Cut { received: received.into(), end: end.into() }
+        }
         other => panic!("{other:?} has no word"),
     }
 }

@@ -9,7 +9,11 @@ use std::task::{Context, Poll, Waker};
 use crate::scripts::network::{Net, Network};
 
 /// Waits until `ready` returns something; `None` after `patience`.
-pub(crate) async fn within<T>(net: &Net, patience: Option<u64>, mut ready: impl FnMut(&mut Network) -> Option<T>) -> Option<T> {
+pub(crate) async fn within<T>(
+    net: &Net,
+    patience: Option<u64>,
+    mut ready: impl FnMut(&mut Network) -> Option<T>,
+) -> Option<T> {
     let deadline = patience.map(|patience| net.borrow().now + patience);
     poll_fn(|_| {
         let mut net = net.borrow_mut();

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
-use dotnet_diagnostics_ipc::vectors::script::{Captures, Comparison, Literal, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Captures, Comparison, Literal, Part, Plays, Script, Step,
+};
 use dotnet_diagnostics_ipc::vectors::{self, Hazard, Type, Value};
 
 fn path(name: &str) -> PathBuf {
@@ -18,9 +20,13 @@ fn read(path: &Path) -> String {
 
 /// Name and text of each file of scripts on the disk.
 fn files_on_disk() -> BTreeMap<String, String> {
-    let entries = fs::read_dir(path("vectors/exchanges")).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
+    let entries =
+        fs::read_dir(path("vectors/exchanges")).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path)))
+        .collect()
 }
 
 fn scripts() -> Vec<Script> {
@@ -30,7 +36,10 @@ fn scripts() -> Vec<Script> {
 /// Reports every line that `check` returns for a script in one panic.
 fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
     let of = |script: &Script, lines: Vec<String>| -> Vec<String> {
-        lines.into_iter().map(|line| format!("scId {} ({}): {line}", script.sc_id, script.name)).collect()
+        lines
+            .into_iter()
+            .map(|line| format!("scId {} ({}): {line}", script.sc_id, script.name))
+            .collect()
     };
     let lines: Vec<_> = scripts().iter().flat_map(|script| of(script, check(script))).collect();
     assert!(lines.is_empty(), "{} failures\n{}", lines.len(), lines.join("\n"));
@@ -80,7 +89,11 @@ fn good() -> Value {
 #[test]
 fn script_unknown_or_contradictory_keys_are_refused() {
     let schema = Schema::load("exchanges.schema.json");
-    let takes = |document: &Value| vectors::parse_scripts("t", &document.to_string()).map(drop).map_err(|error| error.to_string());
+    let takes = |document: &Value| {
+        vectors::parse_scripts("t", &document.to_string())
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
     assert_eq!((schema.objection(&good()), takes(&good())), (None, Ok(())));
 
     // Where, which key, and a value that must not be there.
@@ -92,7 +105,11 @@ fn script_unknown_or_contradictory_keys_are_refused() {
         ("/scripts/0", "plays", "\"runtime\""),
         ("/scripts/0", "hazard", "\"none\""),
         ("/scripts/0", "ask", r#"{ "command": "Process/ProcessInfo", "value": {} }"#),
-        ("/scripts/1", "target", r#"{ "suspended": false, "ports": [], "environment": {}, "platform": null }"#),
+        (
+            "/scripts/1",
+            "target",
+            r#"{ "suspended": false, "ports": [], "environment": {}, "platform": null }"#,
+        ),
         ("/scripts/1", "seenOn", "[\"net10.0.9\"]"),
         ("/scripts/0/target", "extra", "1"),
         ("/scripts/0/target/ports/0", "extra", "1"),
@@ -173,7 +190,9 @@ fn script_types_keep_all_keys() {
         let document: Value = text.parse().unwrap();
         let file = vectors::parse_scripts(&name, &text).unwrap();
         let again = serde_json::to_value(&file).unwrap();
-        for (one, other) in document["scripts"].as_array().unwrap().iter().zip(again["scripts"].as_array().unwrap()) {
+        for (one, other) in
+            document["scripts"].as_array().unwrap().iter().zip(again["scripts"].as_array().unwrap())
+        {
             assert_eq!(one, other, "{name}");
         }
         assert_eq!(document, again, "{name}");
@@ -182,8 +201,10 @@ fn script_types_keep_all_keys() {
 
 #[test]
 fn embedded_scripts_equal_disk() {
-    let embedded: BTreeMap<_, _> =
-        vectors::EMBEDDED_SCRIPTS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    let embedded: BTreeMap<_, _> = vectors::EMBEDDED_SCRIPTS
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
     let on_disk = files_on_disk();
     assert_eq!(embedded.keys().collect::<Vec<_>>(), on_disk.keys().collect::<Vec<_>>());
     for (name, text) in on_disk {
@@ -196,11 +217,28 @@ fn embedded_scripts_equal_disk() {
 fn script_numbers_and_names_are_unique() {
     let (mut numbers, mut names) = (BTreeSet::new(), BTreeSet::new());
     for_each(|script| {
-        let wrong = [(!numbers.insert(script.sc_id), "number"), (!names.insert(script.name.clone()), "name")];
-        wrong.iter().filter(|(wrong, _)| *wrong).map(|(_, what)| format!("has the {what} of another")).collect()
+        let wrong = [
+            (!numbers.insert(script.sc_id), "number"),
+            (!names.insert(script.name.clone()), "name"),
+        ];
+        wrong
+            .iter()
+            .filter(|(wrong, _)| *wrong)
+            .map(|(_, what)| format!("has the {what} of another"))
+            .collect()
     });
-    let played = |is_client| scripts().iter().filter(|script| matches!(script.plays, Plays::Client(_)) == is_client).count();
-    assert!(played(true) >= 70 && played(false) >= 60, "{} play the client, {} the runtime", played(true), played(false));
+    let played = |is_client| {
+        scripts()
+            .iter()
+            .filter(|script| matches!(script.plays, Plays::Client(_)) == is_client)
+            .count()
+    };
+    assert!(
+        played(true) >= 70 && played(false) >= 60,
+        "{} play the client, {} the runtime",
+        played(true),
+        played(false)
+    );
     assert!(scripts().len() >= 120, "{}", scripts().len());
 }
 
@@ -209,7 +247,8 @@ fn script_citations_exist() {
     let errata = read(&path("spec/ERRATA.md"));
     let requirements = read(&path("spec/requirements.toml"));
     let rows = errata.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
-    let ids = requirements.lines().filter_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"'));
+    let ids =
+        requirements.lines().filter_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"'));
     let known: BTreeSet<_> = rows.chain(ids).collect();
     for_each(|script| {
         let deviations = match &script.plays {
@@ -217,7 +256,10 @@ fn script_citations_exist() {
             Plays::Runtime(_) => &[],
         };
         let cited = script.spec.iter().chain(deviations.iter().map(|one| &one.fact));
-        cited.filter(|cited| !known.contains(cited.as_str())).map(|cited| format!("cites {cited}, which is not there")).collect()
+        cited
+            .filter(|cited| !known.contains(cited.as_str()))
+            .map(|cited| format!("cites {cited}, which is not there"))
+            .collect()
     });
 }
 
@@ -225,7 +267,11 @@ fn script_citations_exist() {
 fn sent(step: &Step) -> Option<Vec<u8>> {
     let Step::Send(step) = step else { return None };
     let nothing = Captures::new();
-    step.send.iter().map(|literal| literal.bytes(&nothing).ok()).collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+    step.send
+        .iter()
+        .map(|literal| literal.bytes(&nothing).ok())
+        .collect::<Option<Vec<_>>>()
+        .map(|parts| parts.concat())
 }
 
 #[test]
@@ -248,8 +294,10 @@ fn script_hazard_covers_its_vectors() {
     let mut compared = 0;
     for_each(|script| {
         let Plays::Client(_) = script.plays else { return Vec::new() };
-        let vectors = script.steps.iter().filter_map(sent).filter_map(|bytes| hazards.get(&bytes).copied());
-        let worse = vectors.inspect(|_| compared += 1).filter(|(_, hazard)| script.hazard < Some(*hazard));
+        let vectors =
+            script.steps.iter().filter_map(sent).filter_map(|bytes| hazards.get(&bytes).copied());
+        let worse =
+            vectors.inspect(|_| compared += 1).filter(|(_, hazard)| script.hazard < Some(*hazard));
         worse.map(|(tc_id, hazard)| format!("sends tcId {tc_id}, which is {hazard:?}")).collect()
     });
     assert!(compared > 20, "{compared}");
@@ -270,10 +318,17 @@ fn script_steps_are_consistent() {
                     if used != Some(deviation) {
                         lines.push(format!("two deviations are meant for {on}"));
                     }
-                    lines.extend(check_steps(&steps.into_iter().cloned().collect::<Vec<_>>(), script));
+                    lines.extend(check_steps(
+                        &steps.into_iter().cloned().collect::<Vec<_>>(),
+                        script,
+                    ));
                 }
             }
-            if part.seen_on.iter().any(|on| part.deviations.iter().any(|deviation| deviation.on.contains(on))) {
+            if part
+                .seen_on
+                .iter()
+                .any(|on| part.deviations.iter().any(|deviation| deviation.on.contains(on)))
+            {
                 lines.push("a runtime is seen to do both".to_owned());
             }
         }
@@ -287,7 +342,8 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
         Plays::Runtime(part) => part.ask.port.as_deref().into_iter().collect(),
     };
     let mut lines = Vec::new();
-    let (mut connections, mut drained, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::<String>::new());
+    let (mut connections, mut drained, mut names) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::<String>::new());
     for (nth, step) in steps.iter().enumerate() {
         let mut must = |good: bool, what: &str| {
             if !good {
@@ -306,9 +362,11 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
             Step::Drain(step) => (None, None, Some(&step.on)),
             Step::ExpectEnd(step) => (None, None, Some(&step.on)),
             Step::EndStep(step) => (None, None, Some(&step.on)),
-            Step::Wait(_) | Step::ExpectTarget(_) | Step::Signal(_) | Step::ExpectSocket(_) | Step::ExpectFile(_) => {
-                (None, None, None)
-            }
+            Step::Wait(_)
+            | Step::ExpectTarget(_)
+            | Step::Signal(_)
+            | Step::ExpectSocket(_)
+            | Step::ExpectFile(_) => (None, None, None),
         };
         must(port.is_none_or(|port| ports.contains(port.as_str())), "no such port");
         if let Some(name) = opens {
@@ -316,7 +374,8 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
         }
         if let Some(on) = on {
             must(connections.contains(on.as_str()), "no such connection");
-            let may_follow_a_drain = matches!(step, Step::Send(_) | Step::ExpectEnd(_) | Step::EndStep(_));
+            let may_follow_a_drain =
+                matches!(step, Step::Send(_) | Step::ExpectEnd(_) | Step::EndStep(_));
             must(!drained.contains(on.as_str()) || may_follow_a_drain, "the connection is drained");
         }
         match step {
@@ -327,23 +386,41 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
                 for literal in &step.send {
                     must(is_known(literal, &names), "a name is not captured");
                 }
-                if let (false, Some(bytes)) = (step.chunks.is_empty(), sent(&Step::Send(step.clone()))) {
-                    must(step.chunks.iter().sum::<usize>() == bytes.len(), "the chunks do not add up");
+                if let (false, Some(bytes)) =
+                    (step.chunks.is_empty(), sent(&Step::Send(step.clone())))
+                {
+                    must(
+                        step.chunks.iter().sum::<usize>() == bytes.len(),
+                        "the chunks do not add up",
+                    );
                 }
             }
-            Step::Expect(step) => must(capture(&step.expect.0, &mut names), "a name is not captured"),
+            Step::Expect(step) => {
+                must(capture(&step.expect.0, &mut names), "a name is not captured");
+            }
             Step::ExpectAnyOf(step) => {
                 for (one, alternative) in step.expect_any_of.iter().enumerate() {
                     must(capture(&alternative.expect.0, &mut names), "a name is not captured");
                     let (front, whole) = front(&alternative.expect.0);
-                    for other in step.expect_any_of.iter().enumerate().filter(|(nth, _)| *nth != one) {
-                        let told = matches!(other.1.expect.compare(&front, &Captures::new()), Comparison::Differs { .. });
+                    for other in
+                        step.expect_any_of.iter().enumerate().filter(|(nth, _)| *nth != one)
+                    {
+                        let told = matches!(
+                            other.1.expect.compare(&front, &Captures::new()),
+                            Comparison::Differs { .. }
+                        );
                         must(told || !whole, "an alternative may be the beginning of another");
                     }
                 }
             }
-            Step::ExpectEnd(step) => must(step.last.is_empty() || drained.contains(step.on.as_str()), "last without a drain"),
-            Step::ExpectTarget(_) | Step::Signal(_) | Step::ExpectSocket(_) | Step::ExpectFile(_) => {
+            Step::ExpectEnd(step) => must(
+                step.last.is_empty() || drained.contains(step.on.as_str()),
+                "last without a drain",
+            ),
+            Step::ExpectTarget(_)
+            | Step::Signal(_)
+            | Step::ExpectSocket(_)
+            | Step::ExpectFile(_) => {
                 must(matches!(script.plays, Plays::Client(_)), "there is no target");
             }
             _ => {}
@@ -374,7 +451,8 @@ fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
     })
 }
 
-/// The bytes with which a pattern begins, as far as they are written out, and whether that is the whole pattern.
+/// The bytes with which a pattern begins, as far as they are written out, and whether that is the
+/// whole pattern.
 fn front(parts: &[Part]) -> (Vec<u8>, bool) {
     let nothing = Captures::new();
     let known = parts.iter().map_while(|part| match part {

@@ -1,5 +1,5 @@
-//! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on connections in memory, and checks
-//! of the files themselves.
+//! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on
+//! connections in memory, and checks of the files themselves.
 
 mod client;
 mod executor;
@@ -43,7 +43,8 @@ const CHUNKINGS: &[Chunking] = &[
 /// Whether a script needs the process of the runtime, which does not exist here.
 fn is_about_a_process(script: &Script) -> bool {
     let Plays::Client(part) = &script.plays else { return false };
-    !part.target.default_port || script.steps.iter().any(|step| matches!(step, Step::Signal(_) | Step::ExpectSocket(_)))
+    !part.target.default_port
+        || script.steps.iter().any(|step| matches!(step, Step::Signal(_) | Step::ExpectSocket(_)))
 }
 
 /// Plays all scripts for which `is_meant` is true, for every chunking; returns their number.
@@ -51,9 +52,17 @@ fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
     let mut played = 0;
     let mut wrong = Vec::new();
     for file in vectors::script_files().unwrap() {
-        for script in file.scripts.iter().filter(|script| is_meant(&script.plays) && !is_about_a_process(script)) {
+        for script in file
+            .scripts
+            .iter()
+            .filter(|script| is_meant(&script.plays) && !is_about_a_process(script))
+        {
             played += 1;
-            wrong.extend(CHUNKINGS.iter().filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()));
+            wrong.extend(
+                CHUNKINGS
+                    .iter()
+                    .filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()),
+            );
         }
     }
     assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), wrong.join("\n"));

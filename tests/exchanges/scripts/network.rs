@@ -1,8 +1,10 @@
-//! Connections in memory with a simulated clock: nothing here waits, and nothing depends on the machine.
+//! Connections in memory with a simulated clock: nothing here waits, and nothing depends on the
+//! machine.
 //!
-//! One side of every connection is the player, the other the side under test, which runs as tasks of an `Executor`.
-//! A read or write of the side under test moves as many bytes as [`Chunking`] says. No read may ask for more than what is left
-//! of the message it reads (`Frame`), whatever the state machine says.
+//! One side of every connection is the player, the other the side under test, which runs as tasks
+//! of an `Executor`. A read or write of the side under test moves as many bytes as [`Chunking`]
+//! says. No read may ask for more than what is left of the message it reads (`Frame`), whatever the
+//! state machine says.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +22,8 @@ pub(crate) enum Chunking {
 }
 
 impl Chunking {
-    /// How many unread bytes a socket holds: a client has to wait with its request, and to notice when it fails.
+    /// How many unread bytes a socket holds: a client has to wait with its request, and to notice
+    /// when it fails.
     pub(crate) const fn capacity(self) -> usize {
         match self {
             Self::One => 1,
@@ -172,18 +175,31 @@ impl Network {
     }
 
     /// Whether the bytes were sent.
-    pub(crate) fn write(&mut self, id: usize, side: Side, bytes: &[u8], fd: Option<FdKind>) -> bool {
+    pub(crate) fn write(
+        &mut self,
+        id: usize,
+        side: Side,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+    ) -> bool {
         let pipe = self.outgoing(id, side);
         if pipe.reader_gone || pipe.end.is_some() {
             return false;
         }
-        pipe.cells.extend(bytes.iter().enumerate().map(|(nth, byte)| (*byte, fd.filter(|_| nth == 0))));
+        pipe.cells
+            .extend(bytes.iter().enumerate().map(|(nth, byte)| (*byte, fd.filter(|_| nth == 0))));
         self.moved();
         true
     }
 
-    /// Up to `most` bytes with their descriptors; `Err` is the end, `None` that nothing has arrived.
-    pub(crate) fn read(&mut self, id: usize, side: Side, most: usize) -> Option<Result<Vec<Cell>, End>> {
+    /// Up to `most` bytes with their descriptors; `Err` is the end, `None` that nothing has
+    /// arrived.
+    pub(crate) fn read(
+        &mut self,
+        id: usize,
+        side: Side,
+        most: usize,
+    ) -> Option<Result<Vec<Cell>, End>> {
         let pipe = self.incoming(id, side);
         if pipe.cells.is_empty() {
             return pipe.end.map(Err);

@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network as Connections, Player, PlayerError, Received, Sent};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step};
+use dotnet_diagnostics_ipc::conformance::player::{
+    Drained, Link, Network as Connections, Player, PlayerError, Received, Sent,
+};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step,
+};
 
 use crate::scripts::executor::Executor;
 use crate::scripts::network::{Chunking, DEFAULT, Net, Network, Side};
@@ -39,22 +43,35 @@ pub(crate) fn play(script: &Script, within_ms: u32, chunking: Chunking) -> Resul
             client::start(&net, &spawner, &part.ask, &concluded);
         }
     }
-    let mut memory = Memory { net, executor, drained: BTreeMap::new(), always_listens: always_listens(script) };
-    run(&mut memory, script, Duration::from_millis(within_ms.into()), &concluded).map_err(|message| {
-        let faults = std::mem::take(&mut memory.net.borrow_mut().faults).join("; ");
-        format!("scId {} ({}), {chunking:?}: {message} {faults}", script.sc_id, script.name)
-    })
+    let mut memory =
+        Memory { net, executor, drained: BTreeMap::new(), always_listens: always_listens(script) };
+    run(&mut memory, script, Duration::from_millis(within_ms.into()), &concluded).map_err(
+        |message| {
+            let faults = std::mem::take(&mut memory.net.borrow_mut().faults).join("; ");
+            format!("scId {} ({}), {chunking:?}: {message} {faults}", script.sc_id, script.name)
+        },
+    )
 }
 
-fn run(memory: &mut Memory, script: &Script, within: Duration, concluded: &RefCell<Option<ScriptOutcome>>) -> Result<(), String> {
+fn run(
+    memory: &mut Memory,
+    script: &Script,
+    within: Duration,
+    concluded: &RefCell<Option<ScriptOutcome>>,
+) -> Result<(), String> {
     let mut player = Player::new(memory, within);
     player.play(&script.steps).map_err(|failure| format!("{failure}{}", conclusion(concluded)))?;
     player.close_all().map_err(|trouble| trouble.to_string())?;
     let Plays::Runtime(part) = &script.plays else {
-        return memory.pump().and_then(|()| memory.no_faults()).map_err(|trouble| trouble.to_string());
+        return memory
+            .pump()
+            .and_then(|()| memory.no_faults())
+            .map_err(|trouble| trouble.to_string());
     };
     let until = memory.now() + within;
-    let outcome = memory.until(until, |_| Ok(concluded.borrow_mut().take())).map_err(|trouble| trouble.to_string())?;
+    let outcome = memory
+        .until(until, |_| Ok(concluded.borrow_mut().take()))
+        .map_err(|trouble| trouble.to_string())?;
     memory.no_faults().map_err(|trouble| trouble.to_string())?;
     let outcome = outcome.ok_or("the client has come to no conclusion")?;
     if outcome != part.outcome {
@@ -124,7 +141,8 @@ impl Connections for Memory {
     }
 
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
-        let id = self.until(until, |memory| Ok(memory.net.borrow_mut().connect(port.unwrap_or(DEFAULT))))?;
+        let id = self
+            .until(until, |memory| Ok(memory.net.borrow_mut().connect(port.unwrap_or(DEFAULT))))?;
         id.map(Link::new).ok_or_else(|| PlayerError::differs("nobody listens"))
     }
 
@@ -132,7 +150,8 @@ impl Connections for Memory {
         let port = port.unwrap_or(DEFAULT);
         let before = self.net.borrow().now;
         let id = self.until(until, |memory| Ok(memory.net.borrow_mut().accept(port)))?;
-        // A script cannot ask for less than a real machine may need; here no time passes (R-FLW-013).
+        // A script cannot ask for less than a real machine may need; here no time passes
+        // (R-FLW-013).
         match self.net.borrow().now - before {
             late if late > 0 && id.is_some() && self.always_listens.contains(port) => {
                 Err(PlayerError::differs(format!("the connection is {late} ms late")))
@@ -142,7 +161,9 @@ impl Connections for Memory {
     }
 
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
-        let came = self.until(until, |memory| Ok((memory.net.borrow().waiting(port.unwrap_or(DEFAULT)) > 0).then_some(())))?;
+        let came = self.until(until, |memory| {
+            Ok((memory.net.borrow().waiting(port.unwrap_or(DEFAULT)) > 0).then_some(()))
+        })?;
         Ok(came.is_some())
     }
 
@@ -155,15 +176,28 @@ impl Connections for Memory {
         Ok(())
     }
 
-    fn send(&mut self, link: Link, bytes: &[u8], fd: Option<FdKind>, _until: Duration) -> Result<Sent, PlayerError> {
+    fn send(
+        &mut self,
+        link: Link,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        _until: Duration,
+    ) -> Result<Sent, PlayerError> {
         // What the side under test does by itself is done first.
         self.pump()?;
         let went = self.net.borrow_mut().write(link.number(), Side::Player, bytes, fd);
         Ok(if went { Sent::All } else { Sent::PeerGone("the peer has closed".to_owned()) })
     }
 
-    fn receive(&mut self, link: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
-        let read = self.until(until, |memory| Ok(memory.net.borrow_mut().read(link.number(), Side::Player, most)))?;
+    fn receive(
+        &mut self,
+        link: Link,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
+        let read = self.until(until, |memory| {
+            Ok(memory.net.borrow_mut().read(link.number(), Side::Player, most))
+        })?;
         Ok(match read {
             Some(Ok(cells)) => {
                 let fds = cells.iter().filter(|cell| cell.1.is_some()).count();
@@ -214,7 +248,9 @@ impl Connections for Memory {
 
 fn always_listens(script: &Script) -> BTreeSet<String> {
     let Plays::Client(part) = &script.plays else { return BTreeSet::new() };
-    let changes = |id: &str| script.steps.iter().any(|step| matches!(step, Step::Listen(step) if step.port == id));
+    let changes = |id: &str| {
+        script.steps.iter().any(|step| matches!(step, Step::Listen(step) if step.port == id))
+    };
     let ports = part.target.ports.iter().filter(|port| port.listening && !changes(&port.id));
     ports.map(|port| port.id.clone()).collect()
 }

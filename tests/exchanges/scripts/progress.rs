@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Drained, Link, Network, Player, PlayerError, Received, Sent};
+use dotnet_diagnostics_ipc::conformance::player::{
+    Drained, Link, Network, Player, PlayerError, Received, Sent,
+};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
 
@@ -49,7 +51,13 @@ impl Network for Filling {
         unreachable!("the target listens")
     }
 
-    fn send(&mut self, _: Link, _: &[u8], _: Option<FdKind>, _: Duration) -> Result<Sent, PlayerError> {
+    fn send(
+        &mut self,
+        _: Link,
+        _: &[u8],
+        _: Option<FdKind>,
+        _: Duration,
+    ) -> Result<Sent, PlayerError> {
         unreachable!("nothing is sent")
     }
 
@@ -73,7 +81,9 @@ impl Network for Filling {
 /// How long it took, in milliseconds, and whether the end was seen.
 fn plays(sizes: &[u64], more: &str) -> (u128, bool) {
     let mut target = Filling { now: Duration::ZERO, sizes: sizes.iter().copied().collect() };
-    let text = format!(r#"[{{ "open": "a" }}, {{ "on": "a", "expect_end": "any", "within_ms": 100{more} }}]"#);
+    let text = format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "expect_end": "any", "within_ms": 100{more} }}]"#
+    );
     let steps: Vec<Step> = serde_json::from_str(&text).unwrap();
     let came = Player::new(&mut target, Duration::ZERO).play(&steps).is_ok();
     (target.now.as_millis(), came)

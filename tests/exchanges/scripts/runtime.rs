@@ -1,7 +1,8 @@
-//! The runtime under test: [`Server`], [`ConnectPort`] and [`Suspension`], and an application with fixed values written out
-//! here.
+//! The runtime under test: [`Server`], [`ConnectPort`] and [`Suspension`], and an application with
+//! fixed values written out here.
 //!
-//! One server thread serves one connection after another, from any port (F-75); sessions have their own threads.
+//! One server thread serves one connection after another, from any port (F-75); sessions have their
+//! own threads.
 
 mod answers;
 
@@ -14,13 +15,16 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::exchange::{
-    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, RetryPolicy, Server, ServerAction,
+    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, RetryPolicy, Server,
+    ServerAction,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
-use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension};
+use dotnet_diagnostics_ipc::port::{
+    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension,
+};
 use dotnet_diagnostics_ipc::vectors::script::{FdKind, Target, TargetPort, VariableValue};
 use dotnet_diagnostics_ipc::wire::{Guid, LimitKind};
 
@@ -59,16 +63,21 @@ struct Application {
 pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
     let text = |value: &VariableValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let addresses = || {
-        let one = |port: &TargetPort| format!("{},{}", port.id, if port.suspend { "suspend" } else { "nosuspend" });
+        let one = |port: &TargetPort| {
+            format!("{},{}", port.id, if port.suspend { "suspend" } else { "nosuspend" })
+        };
         target.ports.iter().map(one).collect::<Vec<_>>().join(";")
     };
     let configured = target.environment.get(PORTS_VARIABLE).map_or_else(addresses, text);
-    let suspended =
-        target.environment.get(DEFAULT_PORT_SUSPEND_VARIABLE).map(|value| DefaultPortSuspend::parse(&text(value)).suspends());
+    let suspended = target
+        .environment
+        .get(DEFAULT_PORT_SUSPEND_VARIABLE)
+        .map(|value| DefaultPortSuspend::parse(&text(value)).suspends());
     let suspended = suspended.unwrap_or(target.suspended);
     // A path too long for a socket is ignored.
     let counting = Ports::new(&configured).filter(|port| port.address.len() <= SUN_PATH_LINUX);
-    let variables = target.environment.iter().map(|(name, value)| format!("{name}={}", text(value)));
+    let variables =
+        target.environment.iter().map(|(name, value)| format!("{name}={}", text(value)));
     let own = ["PATH=/bin", "no equals sign", "TWICE=1", "TWICE=2", "=C:=C:\\dir", "EMPTY="];
     let application = Rc::new(Application {
         net: net.clone(),
@@ -116,16 +125,27 @@ impl Application {
                 self.advance(port).await;
             }
             let now = self.net.borrow().now;
-            let patience = ports.iter().filter_map(|port| port.waits_until).min().map(|until| until.saturating_sub(now));
+            let patience = ports
+                .iter()
+                .filter_map(|port| port.waits_until)
+                .min()
+                .map(|until| until.saturating_sub(now));
             let ready = within(&self.net, patience, |net| {
-                let news = ports.iter().position(|port| port.socket.as_ref().is_some_and(|socket| socket.has_news_in(net)));
-                news.map(Ready::Port).or_else(|| (net.waiting(DEFAULT) > 0).then_some(Ready::Default))
+                let news = ports.iter().position(|port| {
+                    port.socket.as_ref().is_some_and(|socket| socket.has_news_in(net))
+                });
+                news.map(Ready::Port)
+                    .or_else(|| (net.waiting(DEFAULT) > 0).then_some(Ready::Default))
             });
             let used = match ready.await.unwrap_or(Ready::DelayOver) {
                 Ready::DelayOver => continue,
                 Ready::Default => {
                     let id = self.net.borrow_mut().accept(DEFAULT).unwrap();
-                    self.exchange(Socket::new(&self.net, id, Frame::message(), SOCKET_BUFFER), PortId::Default).await;
+                    self.exchange(
+                        Socket::new(&self.net, id, Frame::message(), SOCKET_BUFFER),
+                        PortId::Default,
+                    )
+                    .await;
                     None
                 }
                 Ready::Port(nth) => {
@@ -135,13 +155,17 @@ impl Application {
                         // The tool went without a command (F-77).
                         port.exchange.ended().unwrap();
                         socket.close();
-                        for other in ports.iter_mut().enumerate().filter(|(other, _)| *other != nth) {
+                        for other in ports.iter_mut().enumerate().filter(|(other, _)| *other != nth)
+                        {
                             other.1.exchange.end_elsewhere();
                         }
                         continue;
                     }
                     port.exchange.request_arrived().unwrap();
-                    assert_eq!(twice!(self.net, port.exchange.action()), ConnectPortAction::HandOver);
+                    assert_eq!(
+                        twice!(self.net, port.exchange.action()),
+                        ConnectPortAction::HandOver
+                    );
                     port.exchange.handed_over().unwrap();
                     self.exchange(socket, PortId::Configured(nth)).await;
                     Some(nth)
@@ -162,7 +186,8 @@ impl Application {
                     let id = self.net.borrow_mut().connect(&port.address);
                     match id {
                         Some(id) => {
-                            port.socket = Some(Socket::new(&self.net, id, Frame::message(), SOCKET_BUFFER));
+                            port.socket =
+                                Some(Socket::new(&self.net, id, Frame::message(), SOCKET_BUFFER));
                             port.exchange.connected(&mut port.buffer).unwrap();
                         }
                         None => port.exchange.connect_failed().unwrap(),
@@ -179,14 +204,18 @@ impl Application {
                 }
                 ConnectPortAction::Wait(delay) => {
                     let now = self.net.borrow().now;
-                    let until = *port.waits_until.get_or_insert(now + u64::try_from(delay.as_millis()).unwrap());
+                    let until = *port
+                        .waits_until
+                        .get_or_insert(now + u64::try_from(delay.as_millis()).unwrap());
                     if now < until {
                         return;
                     }
                     port.exchange.waited().unwrap();
                 }
                 ConnectPortAction::AwaitRequest => return,
-                ConnectPortAction::HandOver => unreachable!("handed over as soon as a request arrives"),
+                ConnectPortAction::HandOver => {
+                    unreachable!("handed over as soon as a request arrives")
+                }
             }
         }
     }
@@ -213,7 +242,9 @@ impl Application {
                 ServerAction::ReceiveFd => match socket.read_fd().await {
                     Ok(Some(fd)) => {
                         server.fd_received().unwrap();
-                        if let (Some(Answer::UserEvents { registers }), true) = (&mut answer, fd != FdKind::UserEventsData) {
+                        if let (Some(Answer::UserEvents { registers }), true) =
+                            (&mut answer, fd != FdKind::UserEventsData)
+                        {
                             *registers = false;
                         }
                     }
@@ -225,19 +256,29 @@ impl Application {
                     block = self.respond(&mut server, &mut buffer, answer).await;
                 }
                 // P-3.
-                ServerAction::Refuse(RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. })
-                    if command == Command::GENERATE_CORE_DUMP3 =>
-                {
-                    server.refuse_with(&ErrorReply { hresult: HResult::FAIL, message: Some("".into()) }, &mut buffer).unwrap();
+                ServerAction::Refuse(RefusalReason::OverLimit {
+                    kind: LimitKind::UnknownDumpType(_),
+                    ..
+                }) if command == Command::GENERATE_CORE_DUMP3 => {
+                    server
+                        .refuse_with(
+                            &ErrorReply { hresult: HResult::FAIL, message: Some("".into()) },
+                            &mut buffer,
+                        )
+                        .unwrap();
                 }
-                ServerAction::Refuse(reason) => server.refuse(reason.hresult(), &mut buffer).unwrap(),
+                ServerAction::Refuse(reason) => {
+                    server.refuse(reason.hresult(), &mut buffer).unwrap();
+                }
                 ServerAction::Send(range) => match socket.write(&buffer[range], None).await {
                     Ok(n) => server.sent(n).unwrap(),
                     Err(_) => server.send_failed().unwrap(),
                 },
                 ServerAction::Continue { left: Some(left) } => {
                     let (entries, sent) = block.as_mut().expect("an environment was announced");
-                    let mut encoder = EnvironmentEncoder::new(entries.iter().map(|entry| Entry::new(entry))).unwrap();
+                    let mut encoder =
+                        EnvironmentEncoder::new(entries.iter().map(|entry| Entry::new(entry)))
+                            .unwrap();
                     // An encoder starts from the front; what was sent already is skipped.
                     let mut passed = vec![0; *sent];
                     assert_eq!(encoder.encode(&mut passed), *sent);
@@ -248,10 +289,14 @@ impl Application {
                     server.piece(&buffer, n).unwrap();
                 }
                 ServerAction::Continue { left: None } | ServerAction::Hold => {
-                    let Some(Answer::Session { .. } | Answer::UserEvents { .. }) = answer else { unreachable!("no session") };
+                    let Some(Answer::Session { .. } | Answer::UserEvents { .. }) = answer else {
+                        unreachable!("no session")
+                    };
                     let id = self.last_session.get();
                     let application = self.clone();
-                    self.spawner.spawn(async move { application.session(id, answer.unwrap(), server, socket, buffer).await });
+                    self.spawner.spawn(async move {
+                        application.session(id, answer.unwrap(), server, socket, buffer).await;
+                    });
                     return;
                 }
                 ServerAction::Close => {
@@ -264,8 +309,17 @@ impl Application {
     }
 
     /// The thread of a session: its connection after the reply.
-    async fn session(self: Rc<Self>, id: u64, answer: Answer, mut server: Server, socket: Socket, mut buffer: Vec<u8>) {
-        let stopped = |sessions: &BTreeMap<u64, Session>| sessions.get(&id).is_some_and(|session| session.stop);
+    async fn session(
+        self: Rc<Self>,
+        id: u64,
+        answer: Answer,
+        mut server: Server,
+        socket: Socket,
+        mut buffer: Vec<u8>,
+    ) {
+        let stopped = |sessions: &BTreeMap<u64, Session>| {
+            sessions.get(&id).is_some_and(|session| session.stop)
+        };
         let started = || self.suspension.borrow().is_started();
         let (mut to_send, rundown) = match answer {
             Answer::Session { format: Format::NET_PERF, rundown } => (NETPERF.to_vec(), rundown),
@@ -278,16 +332,20 @@ impl Application {
             match twice!(self.net, server.action()) {
                 // A suspended runtime writes nothing, not even at the stop.
                 ServerAction::Continue { .. } if !started() => {
-                    let over = |_: &mut _| (started() || stopped(&self.sessions.borrow())).then_some(());
+                    let over =
+                        |_: &mut _| (started() || stopped(&self.sessions.borrow())).then_some(());
                     within(&self.net, None, over).await;
                     if !started() {
                         server.continuation_ended().unwrap();
                     }
                 }
-                ServerAction::Continue { .. } if to_send.is_empty() && ends => server.continuation_ended().unwrap(),
+                ServerAction::Continue { .. } if to_send.is_empty() && ends => {
+                    server.continuation_ended().unwrap();
+                }
                 ServerAction::Continue { .. } if to_send.is_empty() => {
                     // A runtime finds its reader gone at its next write.
-                    within(&self.net, None, |_| stopped(&self.sessions.borrow()).then_some(())).await;
+                    within(&self.net, None, |_| stopped(&self.sessions.borrow()).then_some(()))
+                        .await;
                     if rundown {
                         to_send.resize(to_send.len() + RUNDOWN, 6);
                     }
@@ -305,8 +363,9 @@ impl Application {
                     Err(_) => server.send_failed().unwrap(),
                 },
                 ServerAction::Hold => {
-                    let stopped_or_gone =
-                        |net: &mut Network| (socket.peer_gone_in(net) || stopped(&self.sessions.borrow())).then_some(());
+                    let stopped_or_gone = |net: &mut Network| {
+                        (socket.peer_gone_in(net) || stopped(&self.sessions.borrow())).then_some(())
+                    };
                     within(&self.net, None, stopped_or_gone).await;
                     self.is_over(id);
                     // A stop leaves the connection open.

@@ -32,7 +32,9 @@ impl Frame {
     fn left(&self) -> usize {
         match self {
             Self::Message(seen) if seen.len() < 20 => 20 - seen.len(),
-            Self::Message(seen) => usize::from(u16::from_le_bytes([seen[14], seen[15]])).saturating_sub(seen.len()),
+            Self::Message(seen) => {
+                usize::from(u16::from_le_bytes([seen[14], seen[15]])).saturating_sub(seen.len())
+            }
             Self::Exactly(left) => *left,
             Self::Block(size, seen) => {
                 let last = &seen[seen.len().saturating_sub(23)..];
@@ -76,7 +78,11 @@ impl Socket {
     pub(crate) async fn read(&self, into: &mut [u8], patience: Option<u64>) -> Result<usize, End> {
         let left = self.frame.borrow().left();
         if into.len() > left || into.is_empty() {
-            let fault = format!("{} bytes were to be read, and {left} are left of {:?}", into.len(), self.frame.borrow());
+            let fault = format!(
+                "{} bytes were to be read, and {left} are left of {:?}",
+                into.len(),
+                self.frame.borrow()
+            );
             self.net.borrow_mut().faults.push(fault.chars().take(200).collect());
         }
         hesitate(&self.net).await;
@@ -95,17 +101,26 @@ impl Socket {
 
     /// One byte, and the descriptor attached to it.
     pub(crate) async fn read_fd(&self) -> Result<Option<FdKind>, End> {
-        let cells = within(&self.net, None, |net| net.read(self.id, Side::Tested, 1)).await.unwrap_or(Err(End::TimedOut))?;
+        let cells = within(&self.net, None, |net| net.read(self.id, Side::Tested, 1))
+            .await
+            .unwrap_or(Err(End::TimedOut))?;
         Ok(cells[0].1)
     }
 
-    /// How many bytes were sent, after waiting for room. An end is `Reset` if the peer has closed, or `TimedOut`.
+    /// How many bytes were sent, after waiting for room. An end is `Reset` if the peer has closed,
+    /// or `TimedOut`.
     pub(crate) async fn write(&self, bytes: &[u8], patience: Option<u64>) -> Result<usize, End> {
         hesitate(&self.net).await;
         let written = within(&self.net, patience, |net| {
             let room = self.room(net);
             let n = net.piece(bytes.len().min(room));
-            (room > 0).then(|| if net.write(self.id, Side::Tested, &bytes[..n], None) { Ok(n) } else { Err(End::Reset) })
+            (room > 0).then(|| {
+                if net.write(self.id, Side::Tested, &bytes[..n], None) {
+                    Ok(n)
+                } else {
+                    Err(End::Reset)
+                }
+            })
         });
         written.await.unwrap_or(Err(End::TimedOut))
     }
@@ -113,7 +128,8 @@ impl Socket {
     /// The same with one byte and its descriptor.
     pub(crate) async fn write_fd(&self, byte: u8, patience: Option<u64>) -> Result<(), End> {
         let written = within(&self.net, patience, |net| {
-            (self.room(net) > 0).then(|| net.write(self.id, Side::Tested, &[byte], Some(FdKind::Null)))
+            (self.room(net) > 0)
+                .then(|| net.write(self.id, Side::Tested, &[byte], Some(FdKind::Null)))
         });
         match written.await {
             Some(true) => Ok(()),

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Failure, Link, Network as _, Player, PlayerError, SocketNetwork, TurnDirection};
+use dotnet_diagnostics_ipc::conformance::player::{
+    Failure, Link, Network as _, Player, PlayerError, SocketNetwork, TurnDirection,
+};
 use dotnet_diagnostics_ipc::vectors::script::Step;
 use tempfile::TempDir;
 
@@ -68,11 +70,31 @@ fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
 fn player_unexpected_bytes_are_reported() {
     for (answer, expected, said) in [
         (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected bytes 6162"),
-        (b"ab", r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#, "unexpected bytes 6162"),
-        (b"", r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected end: the connection was closed"),
-        (b"", r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#, "the connection ended: closed"),
-        (b"", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "the connection was closed after 0 bytes"),
-        (b"b", r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#, "at byte 0: 62, expected 61 (received 1 byte: 62)"),
+        (
+            b"ab",
+            r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#,
+            "unexpected bytes 6162",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect_nothing": 200 }"#,
+            "unexpected end: the connection was closed",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#,
+            "the connection ended: closed",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
+            "the connection was closed after 0 bytes",
+        ),
+        (
+            b"b",
+            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
+            "at byte 0: 62, expected 61 (received 1 byte: 62)",
+        ),
     ] {
         let (_directory, path) = says(0, answer);
         let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
@@ -80,10 +102,16 @@ fn player_unexpected_bytes_are_reported() {
     }
     let (_directory, path) = holds(b"a");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "nothing more was received after 1 byte: 61".to_owned()));
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "nothing more was received after 1 byte: 61".to_owned())
+    );
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "the connection did not end".to_owned()));
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "the connection did not end".to_owned())
+    );
 }
 
 /// A runtime that is starting: its socket is waited for as long as a step may take.
@@ -142,14 +170,22 @@ fn player_drained_stream_end_is_checked() {
     let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
     for stream in [&b"stream\x01"[..], b"stream\0\0\0\0"] {
         let (_directory, path) = says(0, stream);
-        assert_eq!(play(SocketNetwork::to_socket(path), &any_of), Ok(()), "{}", stream.escape_ascii());
+        assert_eq!(
+            play(SocketNetwork::to_socket(path), &any_of),
+            Ok(()),
+            "{}",
+            stream.escape_ascii()
+        );
     }
     let (_directory, path) = says(0, b"stream\0\0");
     let said = (2, "the 8 bytes end with 4 bytes: 616d0000".to_owned());
     assert_eq!(differs(SocketNetwork::to_socket(path), &any_of), said);
     let (_directory, path) = holds(b"stream");
     let text = last("01").replace("5000", "30");
-    assert_eq!(differs(SocketNetwork::to_socket(path), &text), (2, "the connection did not end".to_owned()));
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), &text),
+        (2, "the connection did not end".to_owned())
+    );
     // The step does not read in the background.
     let (_directory, path) = holds(b"");
     let mut network = SocketNetwork::to_socket(path);
@@ -162,11 +198,14 @@ fn player_drained_stream_end_is_checked() {
 fn player_failed_send_is_reported() {
     // The server refuses, and reads nothing of what follows.
     let (_directory, path) = says(1, b"refused");
-    let sends =
-        r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
+    let sends = r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
     let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
     assert_eq!(step, 3);
-    assert!(said.starts_with("the peer no longer reads: ") && said.ends_with("; received 7 bytes: 72656675736564"), "{said}");
+    assert!(
+        said.starts_with("the peer no longer reads: ")
+            && said.ends_with("; received 7 bytes: 72656675736564"),
+        "{said}"
+    );
     let (_directory, path) = says(1, b"refused");
     assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
 
@@ -181,13 +220,17 @@ fn player_failed_send_is_reported() {
     let until = player.network().now() + SHORT;
     let error = player.send("a", &vec![0; 4_000_000], None, until).unwrap_err().to_string();
     assert!(
-        error.starts_with("the peer does not read: ") && error.ends_with(" of 4000000 bytes could not be sent in time"),
+        error.starts_with("the peer does not read: ")
+            && error.ends_with(" of 4000000 bytes could not be sent in time"),
         "{error}"
     );
     // The script itself is wrong.
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "send": ["0011"], "chunks": [1] }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(path), text), (1, "the script's chunks do not add up to 2 bytes".to_owned()));
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "the script's chunks do not add up to 2 bytes".to_owned())
+    );
 }
 
 #[test]
@@ -214,8 +257,12 @@ fn player_missing_connection_is_error() {
     // One name for two connections; and a connection that the script has closed.
     let (_directory, path) = holds(b"");
     let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
-    assert_eq!(differs(SocketNetwork::to_socket(&path), twice), (1, "a is used for two connections".to_owned()));
-    let closed = r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
+    assert_eq!(
+        differs(SocketNetwork::to_socket(&path), twice),
+        (1, "a is used for two connections".to_owned())
+    );
+    let closed =
+        r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
     let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
     let said = differs(SocketNetwork::to_socket(directory.path().join("closed")), closed);
     assert_eq!(said, (2, "the script has closed the connection".to_owned()));
@@ -225,7 +272,9 @@ fn player_missing_connection_is_error() {
 /// A missing ability of this machine is not a fault of the side under test.
 #[test]
 fn player_descriptor_is_passed_if_present() {
-    let sends = |kind: &str| format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#);
+    let sends = |kind: &str| {
+        format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#)
+    };
     let network = || {
         let (directory, path) = holds(b"");
         (directory, SocketNetwork::to_socket(path))
@@ -238,7 +287,10 @@ fn player_descriptor_is_passed_if_present() {
     assert_eq!(unavailable(none, &sends("user_events_data")), "there is no user_events_data here");
     let (_directory, network) = network();
     let broken = network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()));
-    assert_eq!(unavailable(broken, &sends("user_events_data")), "no descriptor to pass: permission denied");
+    assert_eq!(
+        unavailable(broken, &sends("user_events_data")),
+        "no descriptor to pass: permission denied"
+    );
 }
 
 #[test]
@@ -251,16 +303,24 @@ fn player_port_runtime_advertises_first() {
         let mut runtime = UnixStream::connect(path).unwrap();
         runtime.write_all(said).unwrap();
         let runtime = holds.then_some(runtime);
-        let played = play(network, r#"[{ "open": "a" }]"#).map_err(|failure| failure.trouble.to_string());
+        let played =
+            play(network, r#"[{ "open": "a" }]"#).map_err(|failure| failure.trouble.to_string());
         drop(runtime);
         played
     };
     assert_eq!(open("whole", ADVERTISE, true), Ok(()));
-    assert_eq!(open("cut", &ADVERTISE[..33], false), Err("the connection was closed inside the advertise".to_owned()));
-    assert_eq!(open("slow", &ADVERTISE[..33], true), Err("no complete advertise was received".to_owned()));
+    assert_eq!(
+        open("cut", &ADVERTISE[..33], false),
+        Err("the connection was closed inside the advertise".to_owned())
+    );
+    assert_eq!(
+        open("slow", &ADVERTISE[..33], true),
+        Err("no complete advertise was received".to_owned())
+    );
     let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
     assert!(other.starts_with("not an advertise: "), "{other}");
-    let network = SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
+    let network =
+        SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
     assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
 }
 
@@ -300,9 +360,16 @@ fn player_failure_keeps_other_connections() {
     let failure = player.play(&steps(text)).unwrap_err();
     assert_eq!(failure.step, 3);
     assert_eq!(player.captures().get("what").map(Vec::as_slice), Some(&b"two"[..]));
-    let came: Vec<_> =
-        player.transcript().0.iter().map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice())).collect();
-    assert_eq!(came, [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]);
+    let came: Vec<_> = player
+        .transcript()
+        .0
+        .iter()
+        .map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice()))
+        .collect();
+    assert_eq!(
+        came,
+        [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]
+    );
     player.close_all().unwrap();
     assert_eq!(player.link("a"), Err(PlayerError::differs("no connection a")));
     assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(PlayerError::Differs(_))));

@@ -1,4 +1,5 @@
-//! The body of the target `cli_decode`: `diagipc decode`, with any bytes and options. The fuzzer's program has this file as well.
+//! The body of the target `cli_decode`: `diagipc decode`, with any bytes and options. The fuzzer's
+//! program has this file as well.
 
 use std::io;
 
@@ -23,11 +24,16 @@ pub(crate) fn cli_decode(input: &[u8]) {
     for item in &items {
         assert_eq!(item.offset, at, "{items:?}");
         at += item.size;
-        assert!(item.error.as_ref().is_none_or(|problem| problem.fault.offset <= item.size), "{item:?}");
+        assert!(
+            item.error.as_ref().is_none_or(|problem| problem.fault.offset <= item.size),
+            "{item:?}"
+        );
     }
     assert_eq!(at, bytes.len(), "{items:?}");
     if how & 1 == 0 {
-        return items.iter().for_each(|item| annotated::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap());
+        return items.iter().for_each(|item| {
+            annotated::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap();
+        });
     }
     let json = serde_json::to_string(&items).unwrap();
     let again: Vec<Item> = serde_json::from_str(&json).unwrap();

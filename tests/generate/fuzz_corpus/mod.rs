@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets, run without a fuzzer over their seeds and over everything that a fuzzer ever found.
+//! The bodies of the fuzz targets, run without a fuzzer over their seeds and over everything that a
+//! fuzzer ever found.
 
 mod cli_decode;
 
@@ -19,12 +20,16 @@ fn here(name: &str) -> PathBuf {
 
 /// What a fuzzer found, by target. Each file was once an input that failed.
 fn finds(target: &str) -> Vec<Seed> {
-    let Ok(files) = fs::read_dir(here("tests/generate/fuzz_corpus/finds").join(target)) else { return Vec::new() };
-    let read = |path: PathBuf| Seed { name: path.display().to_string(), input: fs::read(&path).unwrap() };
+    let Ok(files) = fs::read_dir(here("tests/generate/fuzz_corpus/finds").join(target)) else {
+        return Vec::new();
+    };
+    let read =
+        |path: PathBuf| Seed { name: path.display().to_string(), input: fs::read(&path).unwrap() };
     files.map(|file| read(file.unwrap().path())).collect()
 }
 
-/// Runs a body over its seeds, each also cut short, with one more byte, and with a bit changed; and over all finds.
+/// Runs a body over its seeds, each also cut short, with one more byte, and with a bit changed; and
+/// over all finds.
 fn replay(target: &str, body: &mut dyn FnMut(&[u8])) {
     let mut one = |name: &str, input: &[u8]| {
         let outcome = catch_unwind(AssertUnwindSafe(|| body(input)));
@@ -80,14 +85,26 @@ fn replay_with_c(target: &str, source: &str, body: Asking) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("adapter");
     let compiled = Command::new("cc")
-        .args(["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
+        .args([
+            "-std=c99",
+            "-O1",
+            "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=all",
+            "-I",
+        ])
         .args([&here("c"), Path::new("-o"), &program, &here(source)])
         .status();
     assert!(compiled.expect("a C compiler, cc").success());
-    let command = AdapterCommand { program: program.into(), arguments: Vec::new(), deadline: Duration::from_secs(20) };
+    let command = AdapterCommand {
+        program: program.into(),
+        arguments: Vec::new(),
+        deadline: Duration::from_secs(20),
+    };
     let mut adapter = Adapter::start(command).unwrap();
     replay(target, &mut |input| {
-        body(input, &mut |question| adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}")));
+        body(input, &mut |question| {
+            adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}"))
+        });
     });
     assert_eq!(adapter.finish(), None);
 }
@@ -105,11 +122,16 @@ fn c_header() {
 /// A target that is not built, run or described breaks unnoticed.
 #[test]
 fn fuzz_targets_are_built_tested_and_described() {
-    let targets: BTreeSet<_> = fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
+    let targets: BTreeSet<_> =
+        fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS).collect();
     assert_eq!(targets, BTreeSet::from(corpus::TARGETS));
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
     assert_eq!(tested, targets);
-    assert!(targets.len() == 13 && finds("no such target").is_empty() && corpus::seeds("no such target").unwrap().is_empty());
+    assert!(
+        targets.len() == 13
+            && finds("no such target").is_empty()
+            && corpus::seeds("no such target").unwrap().is_empty()
+    );
     // Not present in a published package.
     let Ok(manifest) = fs::read_to_string(here("fuzz/Cargo.toml")) else { return };
     let readme = fs::read_to_string(here("fuzz/README.md")).unwrap();
@@ -124,7 +146,12 @@ fn fuzz_targets_are_built_tested_and_described() {
 fn vectors_corpus_writes_seeds_and_dictionary() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("new/corpus");
-    let status = Command::new(env!("CARGO_BIN_EXE_diagipc")).args(["vectors", "corpus"]).arg(&place).output().unwrap().status;
+    let status = Command::new(env!("CARGO_BIN_EXE_diagipc"))
+        .args(["vectors", "corpus"])
+        .arg(&place)
+        .output()
+        .unwrap()
+        .status;
     assert!(status.success());
     for target in fuzzing::BODIES.iter().map(|(name, _)| *name).chain(fuzzing::OTHERS) {
         let seeds = corpus::seeds(target).unwrap();
@@ -140,12 +167,17 @@ fn dictionary_has_protocol_words() {
     let dictionary = corpus::dictionary();
     let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(words.contains(&r#"CollectTracing2="\x02\x03""#), "{dictionary}");
-    assert!(words.contains(&r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#), "{dictionary}");
+    assert!(
+        words.contains(&r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#),
+        "{dictionary}"
+    );
     assert!(words.contains(&r#"string="\x02\x00\x00\x00\x61\x00\x00\x00""#), "{dictionary}");
     for word in words {
         let (name, bytes) = word.split_once("=\"").unwrap();
         assert!(
-            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && bytes.ends_with('"') && bytes.len() % 4 == 1,
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && bytes.ends_with('"')
+                && bytes.len() % 4 == 1,
             "{word}"
         );
     }

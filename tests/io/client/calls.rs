@@ -8,7 +8,9 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
 };
@@ -21,7 +23,8 @@ use crate::client::{COLLECT, DONE, FAILED, Peer, SESSION, USER_EVENTS};
 #[test]
 fn call_waiting_for_reply_is_cancelled() {
     let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
-    let client = Client::new(&peer).with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
+    let client =
+        Client::new(&peer).with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
     let error = thread::scope(|scope| {
         let call = scope.spawn(|| client.resume().unwrap_err());
         while peer.connections.lock().unwrap().is_empty() {
@@ -33,7 +36,10 @@ fn call_waiting_for_reply_is_cancelled() {
         canceller.cancel();
         call.join().unwrap()
     });
-    assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
+        "{error:?}"
+    );
     assert_eq!(error.to_string(), "waiting for the reply: cancelled");
 }
 
@@ -42,27 +48,43 @@ fn connection_cancelled_sends_nothing() {
     let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
     canceller.cancel();
     let transport = peer.connect(&Until::FOREVER).unwrap();
-    let error = Connection::new(transport).with_canceller(&canceller).call(&ResumeRuntime {}).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)), "{error:?}");
+    let error =
+        Connection::new(transport).with_canceller(&canceller).call(&ResumeRuntime {}).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)),
+        "{error:?}"
+    );
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0);
 }
 
 #[test]
 fn call_over_limit_is_sent_only_unchecked() {
-    let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType(9), flags: DumpFlags::NONE };
-    let why =
-        "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let dump = GenerateCoreDump3 {
+        dump_name: "/d".into(),
+        dump_type: DumpType(9),
+        flags: DumpFlags::NONE,
+    };
+    let why = "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
     let peer = Peer::saying(&[&[], FAILED, FAILED]);
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
+        "{error:?}"
+    );
     assert_eq!(format!("{error:#}"), why);
     assert_eq!(error.to_string(), "sending the request: a runtime would refuse it");
-    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why.split_once("it: ").unwrap().1);
+    assert_eq!(
+        std::error::Error::source(&error).unwrap().to_string(),
+        why.split_once("it: ").unwrap().1
+    );
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
 
     let sent = b"DOTNET_IPC_V1\0\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x09\0\0\0\0\0\0\0";
-    assert_eq!(client.without_limits().generate_core_dump3(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
+    assert_eq!(
+        client.without_limits().generate_core_dump3(&dump).unwrap_err().hresult(),
+        Some(HResult::FAIL)
+    );
     assert_eq!(peer.asked(1, sent.len()), sent);
     let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).without_limits();
     assert_eq!(connection.call(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
@@ -80,9 +102,16 @@ fn call_ok_with_failed_result_is_refused() {
 #[test]
 fn call_error_with_code_0_is_a_failure() {
     let peer = Peer::saying(&[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"]);
-    let dump = GenerateCoreDump { dump_name: "/d".into(), dump_type: DumpType::NORMAL, diagnostics: false.into() };
+    let dump = GenerateCoreDump {
+        dump_name: "/d".into(),
+        dump_type: DumpType::NORMAL,
+        diagnostics: false.into(),
+    };
     let error = Client::new(&peer).generate_core_dump(&dump).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Refused { hresult: HResult::OK, message: None }), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Refused { hresult: HResult::OK, message: None }),
+        "{error:?}"
+    );
     let said = "waiting for the reply: the runtime answered with the error code 0x00000000, which gives no reason";
     assert_eq!(error.to_string(), said);
 }
@@ -158,7 +187,12 @@ fn attach_sends_its_timeout() {
     let peer = Peer::saying(&[DONE]);
     let deadlines = Deadlines::default();
     assert_eq!(deadlines, Deadlines::DEFAULT);
-    let attach = AttachProfiler { attach_timeout: 5000, profiler_guid: Guid::NIL, profiler_path: "/p".into(), client_data: b"" };
+    let attach = AttachProfiler {
+        attach_timeout: 5000,
+        profiler_guid: Guid::NIL,
+        profiler_path: "/p".into(),
+        client_data: b"",
+    };
     Client::new(&peer).with_deadlines(deadlines).attach_profiler(&attach).unwrap();
     assert_eq!(peer.asked(0, 24)[16..], [3, 1, 0, 0, 0x88, 0x13, 0, 0]);
 }
@@ -202,7 +236,10 @@ fn fallback_over_limit_is_sent_only_unchecked() {
     let peer = Peer::saying(&[SESSION]);
     let client = Client::new(&peer);
     let error = client.trace_by(TracingFallback::new(&request)).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
+        "{error:?}"
+    );
     let (trace, _) = client.without_limits().trace_by(TracingFallback::new(&request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
@@ -213,13 +250,22 @@ fn user_events_session_lasts_until_hang_up() {
     let peer = Peer::saying(&[SESSION]);
     let session = Client::new(&peer).user_events(&USER_EVENTS, io::stdin()).unwrap();
     assert_eq!(session.session_id(), Some(42));
-    let soon = || Until { deadline: Some(std::time::Instant::now() + Duration::from_millis(20)), canceller: None };
+    let soon = || Until {
+        deadline: Some(std::time::Instant::now() + Duration::from_millis(20)),
+        canceller: None,
+    };
     let error = session.wait(&soon()).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     // Bytes are not the end.
     io::Write::write_all(&mut peer.end(0), &[7; 100]).unwrap();
     let error = session.wait(&soon()).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     peer.hang_up();
     session.wait(&Until::FOREVER).unwrap();
 }
@@ -229,7 +275,8 @@ fn user_events_session_lasts_until_hang_up() {
 fn call_of_user_events_is_refused_unsent() {
     let peer = Peer::saying(&[&[], &[]]);
     let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
-    let error = Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
+    let error =
+        Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
     let error = Client::new(&peer).without_limits().call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
@@ -253,7 +300,8 @@ fn attach_reply_deadline_is_its_timeout() {
         }
     }
     let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
-    let attach = AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
+    let attach =
+        AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
     let mut noting = Noting(None);
     Connection::new(&mut noting).call(&attach).unwrap_err();
     let left = noting.0.unwrap();
@@ -292,7 +340,9 @@ impl Connect for Closing<'_> {
 #[test]
 fn user_events_early_refusal_is_reported() {
     let peer = Peer::saying(&[FAILED]);
-    let error = Client::new(Closing(&peer)).user_events(&USER_EVENTS, tempfile::tempfile().unwrap()).unwrap_err();
+    let error = Client::new(Closing(&peer))
+        .user_events(&USER_EVENTS, tempfile::tempfile().unwrap())
+        .unwrap_err();
     assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
 }
 
@@ -304,9 +354,18 @@ fn long_reply(units: usize) -> (Vec<u8>, String) {
         let len = u32::try_from(units.len()).unwrap();
         len.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
     };
-    let payload = [&7_u64.to_le_bytes()[..], &[0x11; 16], &string(&command_line), &string("Linux"), &string("x64")].concat();
+    let payload = [
+        &7_u64.to_le_bytes()[..],
+        &[0x11; 16],
+        &string(&command_line),
+        &string("Linux"),
+        &string("x64"),
+    ]
+    .concat();
     let size = u16::try_from(20 + payload.len()).unwrap();
-    let reply = [b"DOTNET_IPC_V1\0", &size.to_le_bytes()[..], &[0xff, 0, 0, 0], &payload, b"behind it"].concat();
+    let reply =
+        [b"DOTNET_IPC_V1\0", &size.to_le_bytes()[..], &[0xff, 0, 0, 0], &payload, b"behind it"]
+            .concat();
     (reply, command_line)
 }
 

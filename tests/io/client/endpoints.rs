@@ -6,12 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, Until,
+};
 
 #[test]
 fn endpoint_display_is_its_path() {
     assert_eq!(Endpoint::process(12).to_string(), "process 12");
-    assert_eq!(Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
+    assert_eq!(
+        Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(),
+        "/tmp/dotnet-diagnostic-12-345-socket"
+    );
     let pipe = r"\\.\pipe\dotnet-diagnostic-12";
     assert_eq!(Endpoint::pipe("dotnet-diagnostic-12").to_string(), pipe);
     assert_eq!(Endpoint::pipe(pipe), Endpoint::pipe("dotnet-diagnostic-12"));
@@ -39,7 +44,10 @@ fn endpoint_policy_decides_trust() {
     assert_eq!(error.to_string(), "checking the endpoint's owner");
     assert_eq!(format!("{error:#}"), format!("checking the endpoint's owner: {why}"));
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
-    endpoint.trusting(TrustPolicy::CHECKED.allowing_shared_directory()).connect(&Until::FOREVER).unwrap();
+    endpoint
+        .trusting(TrustPolicy::CHECKED.allowing_shared_directory())
+        .connect(&Until::FOREVER)
+        .unwrap();
 }
 
 #[test]
@@ -67,7 +75,10 @@ fn endpoint_full_backlog_is_waited_for() {
     let (_listener, _first, endpoint, _directory) = busy();
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     assert_eq!(error.to_string(), "connecting: timed out");
 }
 
@@ -81,11 +92,15 @@ fn endpoint_wait_ends_by_canceller_or_room() {
         thread::sleep(Duration::from_millis(30));
         canceller.cancel();
         let error = waiting.join().unwrap().unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)), "{error:?}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)),
+            "{error:?}"
+        );
     });
     let path = listener.local_addr().unwrap().as_pathname().unwrap().to_path_buf();
     thread::scope(|scope| {
-        let until = Until { deadline: Some(Instant::now() + Duration::from_secs(10)), canceller: None };
+        let until =
+            Until { deadline: Some(Instant::now() + Duration::from_secs(10)), canceller: None };
         let waiting = scope.spawn(move || Endpoint::socket(path).connect(&until));
         thread::sleep(Duration::from_millis(30));
         let _accepted = listener.accept().unwrap();

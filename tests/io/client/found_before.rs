@@ -41,7 +41,15 @@ fn endpoint_same_socket_is_connected_to_again() {
         let (mut accepted, _) = listener.accept().unwrap();
         accepted.write_all(b"x").unwrap();
         let mut byte = [0; 4];
-        assert_eq!(dotnet_diagnostics_ipc::io::Transport::receive(&mut transport, &mut byte, &Until::FOREVER).unwrap(), 1);
+        assert_eq!(
+            dotnet_diagnostics_ipc::io::Transport::receive(
+                &mut transport,
+                &mut byte,
+                &Until::FOREVER
+            )
+            .unwrap(),
+            1
+        );
         drop(transport);
         assert_eq!(accepted.read(&mut byte).unwrap(), 0);
     }
@@ -59,7 +67,10 @@ fn endpoint_recreated_socket_is_found() {
         fs::remove_file(&path).unwrap();
         // A listener that still exists cannot be reached by that path.
         let error = connect(&endpoint).unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error:?}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
+            "{error:?}"
+        );
     }
 }
 
@@ -111,11 +122,15 @@ fn endpoint_with_other_policy_is_checked_again() {
     let (directory, path) = place();
     let _listener = UnixListener::bind(&path).unwrap();
     mode(directory.path(), 0o777);
-    let lenient = Endpoint::socket(&path).trusting(TrustPolicy::CHECKED.allowing_shared_directory());
+    let lenient =
+        Endpoint::socket(&path).trusting(TrustPolicy::CHECKED.allowing_shared_directory());
     connect(&lenient).unwrap();
     // A clone shares the result of the search.
     connect(&lenient.clone()).unwrap();
-    assert!(matches!(distrust(&lenient.trusting(TrustPolicy::CHECKED)), Distrust::SharedDirectory { .. }));
+    assert!(matches!(
+        distrust(&lenient.trusting(TrustPolicy::CHECKED)),
+        Distrust::SharedDirectory { .. }
+    ));
 }
 
 #[test]
@@ -133,5 +148,8 @@ fn endpoint_without_listener_is_reported() {
             Ok(()) => assert!(began.elapsed() < std::time::Duration::from_secs(20)),
         }
     };
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))),
+        "{error:?}"
+    );
 }

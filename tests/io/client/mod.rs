@@ -1,5 +1,5 @@
-//! The client over connections of other kinds than a runtime's socket: how it is cancelled, what it refuses to send, and its error
-//! texts.
+//! The client over connections of other kinds than a runtime's socket: how it is cancelled, what it
+//! refuses to send, and its error texts.
 
 mod calls;
 mod endpoints;
@@ -34,7 +34,10 @@ struct Peer {
 impl Peer {
     /// One connection for each of `says`; a further one fails.
     fn saying(says: &[&[u8]]) -> Self {
-        Self { says: Mutex::new(says.iter().map(|bytes| bytes.to_vec()).collect()), connections: Mutex::default() }
+        Self {
+            says: Mutex::new(says.iter().map(|bytes| bytes.to_vec()).collect()),
+            connections: Mutex::default(),
+        }
     }
 
     /// The peer's end of this connection.
@@ -84,8 +87,12 @@ impl Connect for Peer {
 
 const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
 /// A message of 57 bytes.
-const COLLECT: CollectTracing2<'_> =
-    CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: false, providers: Array::new(PROVIDERS) };
+const COLLECT: CollectTracing2<'_> = CollectTracing2 {
+    circular_buffer_mb: 1,
+    format: Format::NET_TRACE,
+    request_rundown: false,
+    providers: Array::new(PROVIDERS),
+};
 const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsSession {
     rundown_keyword: 0,
     providers: Array::new(&[UserEventsProviderConfig {
@@ -94,6 +101,9 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
         provider_name: IpcString::new("P"),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: IpcString::new("t"), tracepoints: Array::EMPTY },
+        config: TracepointConfig {
+            default_tracepoint_name: IpcString::new("t"),
+            tracepoints: Array::EMPTY,
+        },
     }]),
 });

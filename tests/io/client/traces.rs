@@ -29,8 +29,14 @@ fn stopper_clone_stops_once() {
     assert_eq!(stopper.clone().stop().unwrap(), StopOutcome::Answered);
     assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
     let error = stopper.stop().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
-    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)),
+        "{error:?}"
+    );
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)),
+        "{error:?}"
+    );
     // Its end has not arrived yet.
     assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
     peer.hang_up();
@@ -74,7 +80,10 @@ fn trace_waiting_read_is_cancelled() {
         canceller.cancel();
         let error = reading.join().unwrap().unwrap_err();
         let inner = Error::in_io(&error).unwrap();
-        assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)), "{error:?}");
+        assert!(
+            matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)),
+            "{error:?}"
+        );
         assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     });
     // Not the end of the session: that ends when its connection is closed.
@@ -85,13 +94,20 @@ fn trace_waiting_read_is_cancelled() {
 fn stop_unanswered_can_be_repeated() {
     let peer = Peer::saying(&[&streaming(b""), &[], FAILED, SESSION]);
     let each = Some(Duration::from_millis(50));
-    let client = Client::new(&peer).with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
+    let client = Client::new(&peer)
+        .with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
     let trace = client.trace(&COLLECT).unwrap();
     let stopper = trace.stopper(&client);
     let error = stopper.stop().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     let error = stopper.stop().unwrap_err();
-    assert_eq!(error.to_string(), "stopping the session: the runtime answered 0x80004005 DS_IPC_E_FAIL");
+    assert_eq!(
+        error.to_string(),
+        "stopping the session: the runtime answered 0x80004005 DS_IPC_E_FAIL"
+    );
     assert_eq!(stopper.stop().unwrap(), StopOutcome::Answered);
 }
 
@@ -101,7 +117,10 @@ fn stop_without_connection_was_not_sent() {
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
     let error = trace.stopper(&client).stop().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))),
+        "{error:?}"
+    );
     peer.end(0).write_all(b" and more").unwrap();
     peer.hang_up();
     trace.read_to_end(&mut Vec::new()).unwrap();
@@ -124,7 +143,10 @@ fn stop_cancelled_was_not_answered() {
         peer.asked(1, 28);
         canceller.cancel();
         let error = stopping.join().unwrap().unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error:?}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
+            "{error:?}"
+        );
     });
     peer.hang_up();
     assert!(trace.read(&mut [0; 8]).is_err(), "the canceller ends this too");
@@ -139,11 +161,16 @@ fn trace_of_ended_process_is_incomplete() {
     peer.hang_up();
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
     let error = trace.check_complete().unwrap_err();
-    let ErrorKind::Incomplete { end: End::Closed, received: 8 } = error.kind() else { panic!("{error:?}") };
+    let ErrorKind::Incomplete { end: End::Closed, received: 8 } = error.kind() else {
+        panic!("{error:?}")
+    };
     let why = "the stream ended after 8 bytes without a stop: the connection was closed";
     assert_eq!(error.to_string(), format!("reading what follows the reply: {why}"));
     let error = trace.stopper(&client).stop().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
+        "{error:?}"
+    );
     assert_eq!(error.to_string(), "stopping the session: the session is over");
 }
 
@@ -156,7 +183,10 @@ fn stop_after_dropped_trace_is_not_sent() {
     let stopper = trace.stopper(&client);
     drop(trace);
     let error = stopper.stop().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)), "{error:?}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
+        "{error:?}"
+    );
     assert_eq!(peer.connections.lock().unwrap().len(), 1, "no connection was made for it");
 }
 
@@ -171,8 +201,14 @@ fn trace_of_dead_process_has_its_error() {
     let error = trace.read(&mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     let inner = Error::in_io(&error).unwrap();
-    assert!(matches!(inner.kind(), ErrorKind::Incomplete { end: End::Reset, received: 8 }), "{error:?}");
-    assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Incomplete { end: End::Reset, received: 8 }));
+    assert!(
+        matches!(inner.kind(), ErrorKind::Incomplete { end: End::Reset, received: 8 }),
+        "{error:?}"
+    );
+    assert!(matches!(
+        trace.check_complete().unwrap_err().kind(),
+        ErrorKind::Incomplete { end: End::Reset, received: 8 }
+    ));
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
 }
 
@@ -184,7 +220,10 @@ fn trace_silent_past_deadline_can_be_read_again() {
     let error = trace.read(&mut [0; 8]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     let inner = Error::in_io(&error).unwrap();
-    assert!(matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::TimedOut)), "{error:?}");
+    assert!(
+        matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
     peer.end(0).write_all(b"Nettrace").unwrap();
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 8);
 }
@@ -192,13 +231,16 @@ fn trace_silent_past_deadline_can_be_read_again() {
 #[test]
 fn connection_in_hand_can_trace() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
-    let mut trace = Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
+    let mut trace =
+        Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
     peer.hang_up();
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
     trace.check_complete().unwrap();
-    let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap()).trace(&USER_EVENTS).unwrap_err();
+    let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap())
+        .trace(&USER_EVENTS)
+        .unwrap_err();
     assert_eq!(error.to_string(), "sending the request: not a streaming session");
 }
 
@@ -218,7 +260,8 @@ impl Connect for Noting<'_> {
 fn fallback_deadline_covers_all_connections() {
     let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
     let peer = Peer::saying(&[unknown, unknown, SESSION]);
-    let deadlines = Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
+    let deadlines =
+        Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
     let noting = Noting(&peer, std::sync::Mutex::default());
     let providers = [StreamingProviderConfig {
         keywords: 0,
@@ -238,5 +281,8 @@ fn fallback_deadline_covers_all_connections() {
     let (trace, _) = client.trace_by(TracingFallback::new(&request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     let until = noting.1.lock().unwrap();
-    assert!(until.len() == 3 && until[0].is_some() && until.iter().all(|one| *one == until[0]), "{until:?}");
+    assert!(
+        until.len() == 3 && until[0].is_some() && until.iter().all(|one| *one == until[0]),
+        "{until:?}"
+    );
 }

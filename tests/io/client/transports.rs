@@ -20,8 +20,12 @@ struct Told {
 
 impl Told {
     /// In the order in which it happens.
-    fn new<const R: usize, const W: usize>(reads: [io::Result<&'static [u8]>; R], writes: [io::Result<usize>; W]) -> Self {
-        let (reads, writes) = (reads.into_iter().rev().collect(), writes.into_iter().rev().collect());
+    fn new<const R: usize, const W: usize>(
+        reads: [io::Result<&'static [u8]>; R],
+        writes: [io::Result<usize>; W],
+    ) -> Self {
+        let (reads, writes) =
+            (reads.into_iter().rev().collect(), writes.into_iter().rev().collect());
         Self { reads, writes, written: Vec::new() }
     }
 }
@@ -75,7 +79,10 @@ const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 fn call_interrupted_by_signal_goes_on() {
     use io::ErrorKind::Interrupted;
     let (first, rest) = DONE.split_at(5);
-    let told = Told::new([error(Interrupted), Ok(first), error(Interrupted), Ok(rest)], [error(Interrupted), Ok(3)]);
+    let told = Told::new(
+        [error(Interrupted), Ok(first), error(Interrupted), Ok(rest)],
+        [error(Interrupted), Ok(3)],
+    );
     let mut stream = Stream(told);
     // Lent, and returned.
     let answer = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap();
@@ -87,12 +94,28 @@ fn call_interrupted_by_signal_goes_on() {
 #[test]
 fn call_time_out_of_stream_is_reported() {
     for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
-        let reading = Connection::new(Stream(Told::new([error(kind)], []))).call(&ResumeRuntime {}).unwrap_err();
-        assert!(matches!((reading.phase(), reading.kind()), (Phase::Reply, ErrorKind::TimedOut)), "{reading:?}");
-        let writing = Connection::new(Stream(Told::new([], [Ok(3), error(kind)]))).call(&ResumeRuntime {}).unwrap_err();
-        assert!(matches!((writing.phase(), writing.kind()), (Phase::Send, ErrorKind::TimedOut)), "{writing:?}");
+        let reading = Connection::new(Stream(Told::new([error(kind)], [])))
+            .call(&ResumeRuntime {})
+            .unwrap_err();
+        assert!(
+            matches!((reading.phase(), reading.kind()), (Phase::Reply, ErrorKind::TimedOut)),
+            "{reading:?}"
+        );
+        let writing = Connection::new(Stream(Told::new([], [Ok(3), error(kind)])))
+            .call(&ResumeRuntime {})
+            .unwrap_err();
+        assert!(
+            matches!((writing.phase(), writing.kind()), (Phase::Send, ErrorKind::TimedOut)),
+            "{writing:?}"
+        );
         let connecting = Error::connecting(kind.into());
-        assert!(matches!((connecting.phase(), connecting.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{connecting:?}");
+        assert!(
+            matches!(
+                (connecting.phase(), connecting.kind()),
+                (Phase::Connect, ErrorKind::TimedOut)
+            ),
+            "{connecting:?}"
+        );
     }
 }
 
@@ -100,7 +123,10 @@ fn call_time_out_of_stream_is_reported() {
 fn call_to_full_stream_ends() {
     let mut stream = Stream(Told::new([], [Ok(3), Ok(0)]));
     let error = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }),
+        "{error:?}"
+    );
     // What the peer sent before it stopped reading is received.
     let mut stream = Stream(Told::new([Ok(DONE)], [Ok(0)]));
     assert!(Connection::new(&mut stream).call(&ResumeRuntime {}).is_ok());
@@ -115,7 +141,11 @@ fn descriptor_over_other_stream_is_unsupported() {
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // The same if the stream is only lent.
     let mut stream = Stream(Told::default());
-    let Err(Stopped::Io(error)) = Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER) else { panic!() };
+    let Err(Stopped::Io(error)) =
+        Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER)
+    else {
+        panic!()
+    };
     assert_eq!(error.kind(), io::ErrorKind::Unsupported);
 }
 
@@ -131,7 +161,10 @@ fn trace_after_stream_time_out_goes_on() {
     assert_eq!(&bytes, b"Nettrace");
     // There is no second connection: the stop was not sent.
     let stopped = trace.stopper(&client).stop().unwrap_err();
-    assert!(matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{stopped:?}");
+    assert!(
+        matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{stopped:?}"
+    );
     assert_eq!(trace.read(&mut bytes).unwrap(), 0);
     assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
 }
@@ -173,7 +206,13 @@ impl Transport for Answering {
 #[test]
 fn transport_miscounting_is_reported() {
     let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })), "{error:?}");
+    assert!(
+        matches!(
+            (error.phase(), error.kind()),
+            (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })
+        ),
+        "{error:?}"
+    );
     let why = "the transport reported 21 bytes, expected at most 20";
     assert_eq!(error.to_string(), format!("sending the request: {why}"));
     // One that counts only the stream wrongly.
@@ -189,16 +228,24 @@ fn transport_miscounting_is_reported() {
 fn transport_stream_blocks_after_call_with_deadline() {
     let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let mut transport = UnixTransport::new(ours);
-    let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] =
-        [|transport| transport.stream().as_fd().try_clone_to_owned(), |transport| transport.as_fd().try_clone_to_owned()];
+    let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] = [
+        |transport| transport.stream().as_fd().try_clone_to_owned(),
+        |transport| transport.as_fd().try_clone_to_owned(),
+    ];
     for hand_out in hand_out {
-        let until = Until { deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)), canceller: None };
+        let until = Until {
+            deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
+            canceller: None,
+        };
         assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
         let given = std::os::unix::net::UnixStream::from(hand_out(&transport).unwrap());
         assert_eq!(given.read_timeout().unwrap(), None);
     }
     // And a deadline holds again afterwards.
-    let until = Until { deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)), canceller: None };
+    let until = Until {
+        deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
+        canceller: None,
+    };
     assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
     theirs.write_all(b"reply").unwrap();
     assert_eq!(transport.receive(&mut [0; 8], &Until::FOREVER).unwrap(), 5);

@@ -9,7 +9,10 @@ fn mode(path: &Path) -> u32 {
 #[track_caller]
 fn in_use(error: &Error) {
     assert_eq!(error.phase(), Phase::Listen);
-    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::AddrInUse), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::AddrInUse),
+        "{error}"
+    );
 }
 
 #[test]
@@ -56,14 +59,18 @@ fn bind_keeps_listener_with_full_backlog() {
 #[test]
 fn bind_keeps_other_files() {
     let home = directory();
-    let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
+    let (file, sub, link) =
+        (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "kept").unwrap();
     fs::create_dir(&sub).unwrap();
     symlink(home.path().join("nowhere"), &link).unwrap();
     for path in [&file, &sub, &link] {
         let error = bind_private(path).unwrap_err();
         assert_eq!(error.phase(), Phase::Listen);
-        assert!(matches!(distrust(&error), Distrust::NotASocket { path: at, .. } if at == path), "{error}");
+        assert!(
+            matches!(distrust(&error), Distrust::NotASocket { path: at, .. } if at == path),
+            "{error}"
+        );
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
     assert!(sub.is_dir() && link.is_symlink());
@@ -77,7 +84,10 @@ fn bind_keeps_socket_of_other_user() {
     crate::leave_stale(&path);
     give_away(&path);
     let error = bind_private(&path).unwrap_err();
-    assert_eq!(distrust(&error), &Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
+    assert_eq!(
+        distrust(&error),
+        &Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 }
+    );
     assert!(path.exists());
 }
 
@@ -105,7 +115,10 @@ fn bind_refuses_long_path() {
 #[test]
 fn bind_refuses_root_path() {
     let error = bind_private("/").unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))), "{error}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))),
+        "{error}"
+    );
     assert_eq!(error.to_string(), "listening: the path has no file name");
 }
 
@@ -153,7 +166,11 @@ fn bind_in_directory_locked_by_others_succeeds() {
     crate::leave_stale(&path);
     let (listener, guard) = bind_private(&path).unwrap();
     drop((listener, guard));
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "neither the socket nor a lock is left");
+    assert_eq!(
+        fs::read_dir(home.path()).unwrap().count(),
+        0,
+        "neither the socket nor a lock is left"
+    );
 }
 
 #[test]
@@ -164,7 +181,10 @@ fn bind_refuses_lock_of_other_user() {
     fs::write(&lock, "").unwrap();
     give_away(&lock);
     let error = bind_private(&path).unwrap_err();
-    assert_eq!(distrust(&error), &Distrust::OtherOwner { path: lock.clone(), owner: NOBODY, ours: 0 });
+    assert_eq!(
+        distrust(&error),
+        &Distrust::OtherOwner { path: lock.clone(), owner: NOBODY, ours: 0 }
+    );
     assert!(lock.exists() && !path.exists());
 }
 

@@ -14,7 +14,10 @@ const NOBODY: u32 = 65533;
 
 fn directory() -> tempfile::TempDir {
     // Not below TMPDIR: that may be shared.
-    tempfile::Builder::new().prefix("io-discovery-").tempdir_in(fs::canonicalize("/tmp").unwrap()).unwrap()
+    tempfile::Builder::new()
+        .prefix("io-discovery-")
+        .tempdir_in(fs::canonicalize("/tmp").unwrap())
+        .unwrap()
 }
 
 fn we_are_root() -> bool {

@@ -22,13 +22,19 @@ fn unshared(arguments: &[&str], program: &Path, tmpdir: &Path) -> Option<Command
     }
     let inner = listener_of(program, tmpdir);
     let mut command = Command::new("unshare");
-    command.args(arguments).arg(inner.get_program()).args(inner.get_args()).env("TMPDIR", tmpdir).stdout(Stdio::null());
+    command
+        .args(arguments)
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env("TMPDIR", tmpdir)
+        .stdout(Stdio::null());
     Some(command)
 }
 
 /// The only child of a process.
 fn child_of(process_id: u32) -> u32 {
-    let text = fs::read_to_string(format!("/proc/{process_id}/task/{process_id}/children")).unwrap();
+    let text =
+        fs::read_to_string(format!("/proc/{process_id}/task/{process_id}/children")).unwrap();
     text.split_ascii_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -36,16 +42,22 @@ fn child_of(process_id: u32) -> u32 {
 fn discovery_pid_namespace_name_has_inner_id() {
     needs_root!();
     let home = directory();
-    let Some(mut command) =
-        unshared(&["--pid", "--fork", "--mount-proc", "--kill-child"], &std::env::current_exe().unwrap(), home.path())
-    else {
+    let Some(mut command) = unshared(
+        &["--pid", "--fork", "--mount-proc", "--kill-child"],
+        &std::env::current_exe().unwrap(),
+        home.path(),
+    ) else {
         return;
     };
     let outer = Process::listening(&mut command, home.path());
     let id = child_of(outer.id());
     // Its mounts differ from ours, its root looks like ours.
     let path = find(id).unwrap();
-    assert!(path.ends_with(format!("dotnet-diagnostic-1-{}-socket", key_of(id))), "{}", path.display());
+    assert!(
+        path.ends_with(format!("dotnet-diagnostic-1-{}-socket", key_of(id))),
+        "{}",
+        path.display()
+    );
     assert!(path.starts_with(format!("/proc/{id}/root")), "{}", path.display());
     trusted(&path, TrustPolicy::CHECKED);
     let stream = UnixStream::connect(&path).unwrap();
@@ -53,7 +65,10 @@ fn discovery_pid_namespace_name_has_inner_id() {
     assert!(check_peer(&stream, TrustPolicy::CHECKED, Some(1)).is_err());
     let seen = processes().unwrap();
     let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
-    assert_eq!((found.len(), found[0].id_in_name, found[0].state), (1, 1, EndpointState::Listening));
+    assert_eq!(
+        (found.len(), found[0].id_in_name, found[0].state),
+        (1, 1, EndpointState::Listening)
+    );
 }
 
 /// From here the path begins with `/proc/PID/root`, and is too long for an address.
@@ -64,14 +79,20 @@ fn discovery_long_tmpdir_of_other_mounts_is_reached() {
     let tmpdir = home.path().join("t".repeat(68 - home.path().as_os_str().len()));
     fs::create_dir(&tmpdir).unwrap();
     let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
-    let Some(mut command) = unshared(&unshare, &std::env::current_exe().unwrap(), &tmpdir) else { return };
+    let Some(mut command) = unshared(&unshare, &std::env::current_exe().unwrap(), &tmpdir) else {
+        return;
+    };
     let outer = Process::listening(&mut command, &tmpdir);
     let id = child_of(outer.id());
     let path = find(id).unwrap();
     assert!(path.as_os_str().len() > 107, "{}", path.display());
     let _connection = Client::new(Endpoint::process(id)).connect().unwrap();
     let seen = processes().unwrap();
-    assert!(seen.found.iter().any(|found| found.process_id == Some(id) && found.state == EndpointState::Listening));
+    assert!(
+        seen.found
+            .iter()
+            .any(|found| found.process_id == Some(id) && found.state == EndpointState::Listening)
+    );
 }
 
 /// In a user namespace without a map everything belongs to user 65534, and so do we.
@@ -90,7 +111,8 @@ fn unmapped_owner_is_not_trusted() {
         .env("SOCKET", &path)
         .output()
         .unwrap();
-    let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (said, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if error.contains("unshare failed") {
         eprintln!("SKIPPED: unshare --user cannot be had here: {error}");
         return;
@@ -116,7 +138,10 @@ fn discovery_pid_namespace_no_runtime_names_inner_id() {
     needs_root!();
     let home = directory();
     let mut command = Command::new("unshare");
-    command.args(["--pid", "--fork", "--kill-child", "cat"]).env("TMPDIR", home.path()).stdout(Stdio::null());
+    command
+        .args(["--pid", "--fork", "--kill-child", "cat"])
+        .env("TMPDIR", home.path())
+        .stdout(Stdio::null());
     let outer = Process::start(&mut command);
     let children = format!("/proc/{0}/task/{0}/children", outer.id());
     await_that(|| !fs::read_to_string(&children).unwrap().is_empty());
@@ -125,7 +150,9 @@ fn discovery_pid_namespace_no_runtime_names_inner_id() {
     await_program(id, "cat");
     let text = not_found(id);
     assert!(
-        text.contains(&format!("a socket of process {id} in {place}, where its process id is 1 (not a .NET process")),
+        text.contains(&format!(
+            "a socket of process {id} in {place}, where its process id is 1 (not a .NET process"
+        )),
         "{text}"
     );
 }
@@ -146,7 +173,11 @@ fn discovery_outer_listener_has_no_id() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -185,22 +216,40 @@ fn discovery_other_root_path_is_resolved() {
         .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script])
         .arg(&root)
         .arg(std::env::current_exe().unwrap());
-    let outer = Process::listening(command.env("TMPDIR", "/tmp").stdout(Stdio::null()), &root.join("real"));
+    let outer =
+        Process::listening(command.env("TMPDIR", "/tmp").stdout(Stdio::null()), &root.join("real"));
     let id = child_of(outer.id());
     let path = find(id).unwrap();
-    assert_eq!(path, PathBuf::from(format!("/proc/{id}/root/real/dotnet-diagnostic-1-{}-socket", key_of(id))));
+    assert_eq!(
+        path,
+        PathBuf::from(format!("/proc/{id}/root/real/dotnet-diagnostic-1-{}-socket", key_of(id)))
+    );
     trusted(&path, TrustPolicy::CHECKED);
     let stream = UnixStream::connect(&path).unwrap();
     check_peer(&stream, TrustPolicy::CHECKED, Some(id)).unwrap();
     chmod(&root.join("real"), 0o777);
-    assert_eq!(refused(&path), Distrust::SharedDirectory { path: PathBuf::from(format!("/proc/{id}/root/real")), mode: 0o777 });
+    assert_eq!(
+        refused(&path),
+        Distrust::SharedDirectory {
+            path: PathBuf::from(format!("/proc/{id}/root/real")),
+            mode: 0o777
+        }
+    );
 }
 
-/// A copy of this program. Another program writes it: if it were open for writing here, a process that another test starts now would hold
-/// it open too, and a file that is open for writing cannot be run.
+/// A copy of this program. Another program writes it: if it were open for writing here, a process
+/// that another test starts now would hold it open too, and a file that is open for writing cannot
+/// be run.
 fn copy_of_this(directory: &Path) -> PathBuf {
     let copy = directory.join("program");
-    assert!(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap().success());
+    assert!(
+        Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&copy)
+            .status()
+            .unwrap()
+            .success()
+    );
     copy
 }
 
@@ -220,7 +269,11 @@ fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -230,13 +283,20 @@ fn discovery_without_root_reports_unseen() {
     chmod(shared.path(), 0o1777);
     let (seen, unseen) = (Process::listener(shared.path()), Process::listener(hidden.path()));
     as_nobody("discovery::namespaces::helper_other_user_process_is_seen", shared.path(), seen.id());
-    as_nobody("discovery::namespaces::helper_hidden_environment_is_reported", shared.path(), unseen.id());
+    as_nobody(
+        "discovery::namespaces::helper_hidden_environment_is_reported",
+        shared.path(),
+        unseen.id(),
+    );
     as_nobody("discovery::namespaces::helper_root_is_trusted", shared.path(), seen.id());
     // And a process of user nobody, which root sees but does not trust.
     let place = directory();
     chmod(place.path(), 0o755);
     let program = copy_of_this(place.path());
-    let theirs = Process::listening(listener_of(&program, shared.path()).uid(NOBODY).gid(NOBODY), shared.path());
+    let theirs = Process::listening(
+        listener_of(&program, shared.path()).uid(NOBODY).gid(NOBODY),
+        shared.path(),
+    );
     let path = find(theirs.id()).unwrap();
     assert_eq!(refused(&path), Distrust::OtherOwner { path: path.clone(), owner: NOBODY, ours: 0 });
     let stream = UnixStream::connect(&path).unwrap();
@@ -246,7 +306,10 @@ fn discovery_without_root_reports_unseen() {
     trusted(&path, policy);
     check_peer(&stream, policy, Some(theirs.id())).unwrap();
     let found = of_directory(processes().unwrap(), shared.path());
-    assert_eq!(found.iter().find(|found| found.process_id == Some(theirs.id())).unwrap().owner, Some(NOBODY));
+    assert_eq!(
+        found.iter().find(|found| found.process_id == Some(theirs.id())).unwrap().owner,
+        Some(NOBODY)
+    );
 }
 
 fn target() -> u32 {
@@ -260,7 +323,11 @@ fn helper_other_user_process_is_seen() {
     let seen = processes().unwrap();
     let found = seen.found.iter().find(|found| found.process_id == Some(target())).unwrap();
     assert_eq!((found.state, found.owner), (EndpointState::Listening, Some(0)));
-    assert!(!seen.unseen.iter().any(|unseen| unseen.process_id == Some(target())), "{:?}", seen.unseen);
+    assert!(
+        !seen.unseen.iter().any(|unseen| unseen.process_id == Some(target())),
+        "{:?}",
+        seen.unseen
+    );
 }
 
 #[test]
@@ -271,7 +338,10 @@ fn helper_hidden_environment_is_reported() {
     let unseen = seen.unseen.iter().find(|unseen| unseen.process_id == Some(target())).unwrap();
     assert_eq!(unseen.to_string(), format!("/proc/{}/environ: permission denied", target()));
     let text = not_found(target());
-    assert!(text.contains(&format!("could not read /proc/{}/environ: permission denied", target())), "{text}");
+    assert!(
+        text.contains(&format!("could not read /proc/{}/environ: permission denied", target())),
+        "{text}"
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
-use dotnet_diagnostics_ipc::io::discovery::{DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes};
+use dotnet_diagnostics_ipc::io::discovery::{
+    DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes,
+};
 use dotnet_diagnostics_ipc::io::{Canceller, Until};
 
 /// Ends with its guard.
@@ -26,7 +28,8 @@ impl Process {
         process
     }
 
-    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would have it: this test again.
+    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would
+    /// have it: this test again.
     pub(crate) fn listener(tmpdir: &Path) -> Self {
         Self::listening(&mut listener(tmpdir), tmpdir)
     }
@@ -55,10 +58,16 @@ impl Drop for Process {
     }
 }
 
-/// Waits until a process is this program. It has the program's name a moment before it has its environment.
+/// Waits until a process is this program. It has the program's name a moment before it has its
+/// environment.
 pub(crate) fn await_program(process_id: u32, name: &str) {
-    await_that(|| fs::read_to_string(format!("/proc/{process_id}/comm")).is_ok_and(|comm| comm.trim() == name));
-    await_that(|| fs::read(format!("/proc/{process_id}/environ")).is_ok_and(|environment| !environment.is_empty()));
+    await_that(|| {
+        fs::read_to_string(format!("/proc/{process_id}/comm")).is_ok_and(|comm| comm.trim() == name)
+    });
+    await_that(|| {
+        fs::read(format!("/proc/{process_id}/environ"))
+            .is_ok_and(|environment| !environment.is_empty())
+    });
 }
 
 pub(crate) fn count(directory: &Path) -> usize {
@@ -121,7 +130,10 @@ pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
 #[track_caller]
 pub(crate) fn not_found(process_id: u32) -> String {
     let error = find(process_id).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))), "{error}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
+        "{error}"
+    );
     error.to_string()
 }
 
@@ -137,7 +149,10 @@ fn discovery_finds_process_by_its_tmpdir() {
         (found[0].process_id, found[0].id_in_name, found[0].key),
         (Some(process.id()), process.id(), Some(key_of(process.id())))
     );
-    assert_eq!((&found[0].endpoint, found[0].state, found[0].prefix), (&path, EndpointState::Listening, NamePrefix::Current));
+    assert_eq!(
+        (&found[0].endpoint, found[0].state, found[0].prefix),
+        (&path, EndpointState::Listening, NamePrefix::Current)
+    );
     trusted(&path, TrustPolicy::CHECKED);
     let stream = UnixStream::connect(&path).unwrap();
     check_peer(&stream, TrustPolicy::CHECKED, Some(process.id())).unwrap();
@@ -155,7 +170,10 @@ fn discovery_socket_without_process_is_stale() {
     process.0.wait().unwrap();
     let found = of_directory(processes().unwrap(), home.path());
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].process_id, found[0].id_in_name, found[0].state), (None, id, EndpointState::Stale));
+    assert_eq!(
+        (found[0].process_id, found[0].id_in_name, found[0].state),
+        (None, id, EndpointState::Stale)
+    );
     assert_eq!(found[0].endpoint, path);
     assert!(found[0].is_stale());
     assert_eq!(not_found(id), format!("looking for the endpoint: process {id} was not found"));
@@ -170,7 +188,10 @@ fn discovery_closed_listener_is_stale() {
     let path = path_of(home.path(), process.id(), key_of(process.id()));
     crate::leave_stale(&path);
     let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].process_id, found[0].state), (1, Some(process.id()), EndpointState::Stale));
+    assert_eq!(
+        (found.len(), found[0].process_id, found[0].state),
+        (1, Some(process.id()), EndpointState::Stale)
+    );
     let text = not_found(process.id());
     assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
 }
@@ -197,7 +218,12 @@ fn discovery_matching_key_beats_newer_socket() {
     let _claims = UnixListener::bind(&claimed).unwrap();
     assert_eq!(find(id).unwrap(), path_of(home.path(), id, key));
     let found = of_directory(processes().unwrap(), home.path());
-    let state = |key| found.iter().find(|found| found.key == Some(key)).map(|found| (found.process_id, found.state));
+    let state = |key| {
+        found
+            .iter()
+            .find(|found| found.key == Some(key))
+            .map(|found| (found.process_id, found.state))
+    };
     assert_eq!(state(key), Some((Some(id), EndpointState::Listening)));
     assert_eq!(state(key - 1), Some((None, EndpointState::Stale)));
     // It is ours, by the kernel's information.
@@ -236,7 +262,11 @@ fn discovery_process_id_prefix_is_not_a_match() {
     let _listener = UnixListener::bind(path_of(home.path(), longer, key_of(process.id()))).unwrap();
     let text = not_found(process.id());
     assert!(
-        text.contains(&format!("a socket of process {} in {} (not a .NET process", process.id(), home.path().display())),
+        text.contains(&format!(
+            "a socket of process {} in {} (not a .NET process",
+            process.id(),
+            home.path().display()
+        )),
         "{text}"
     );
     let found = of_directory(processes().unwrap(), home.path());
@@ -250,7 +280,10 @@ fn discovery_draft_name_and_zero_key() {
     let path = home.path().join(format!("dotnetcore-diagnostic-{}-0-socket", process.id()));
     crate::leave_stale(&path);
     let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].process_id, found[0].prefix), (1, Some(process.id()), NamePrefix::Draft));
+    assert_eq!(
+        (found.len(), found[0].process_id, found[0].prefix),
+        (1, Some(process.id()), NamePrefix::Draft)
+    );
     assert_eq!((found[0].key, found[0].state), (Some(0), EndpointState::Stale));
     // Listed as listening in the network namespace of that process, which is ours.
     fs::remove_file(&path).unwrap();
@@ -267,9 +300,13 @@ fn discovery_ignores_other_files() {
     fs::write(at("dotnet-diagnostic-1-1-socket"), "").unwrap();
     fs::create_dir(at("dotnet-diagnostic-1-2-socket")).unwrap();
     symlink("dotnet-diagnostic-1-1-socket", at("dotnet-diagnostic-1-3-socket")).unwrap();
-    for name in
-        ["clr-debug-pipe-1-1-in", "dotnet-diagnostic-1-4", "dotnet-diagnostic-1-5-sock", "dotnet-diagnostic-01-6-socket", "x"]
-    {
+    for name in [
+        "clr-debug-pipe-1-1-in",
+        "dotnet-diagnostic-1-4",
+        "dotnet-diagnostic-1-5-sock",
+        "dotnet-diagnostic-01-6-socket",
+        "x",
+    ] {
         crate::leave_stale(at(name));
     }
     assert_eq!(of_directory(processes().unwrap(), home.path()), []);
@@ -285,7 +322,10 @@ fn discovery_missing_directory_is_empty() {
     let none = home.path().join("none");
     let process = Process::idle(&none);
     let text = not_found(process.id());
-    assert!(text.contains(&format!("could not read {}: entity not found", none.display())), "{text}");
+    assert!(
+        text.contains(&format!("could not read {}: entity not found", none.display())),
+        "{text}"
+    );
     // Empty counts as unset.
     let process = Process::idle(Path::new(""));
     let text = not_found(process.id());
@@ -301,11 +341,15 @@ fn discovery_tmpdir_file_is_reported() {
     let listener = Process::listener(home.path());
     let seen = processes().unwrap();
     for (process, path) in [(&first, &file), (&second, &below)] {
-        let unseen: Vec<_> = seen.unseen.iter().filter(|unseen| unseen.process_id == Some(process.id())).collect();
+        let unseen: Vec<_> =
+            seen.unseen.iter().filter(|unseen| unseen.process_id == Some(process.id())).collect();
         assert_eq!(unseen.len(), 1, "{:?}", seen.unseen);
         assert_eq!((&unseen[0].path, unseen[0].why), (path, io::ErrorKind::NotADirectory));
         let text = not_found(process.id());
-        assert!(text.contains(&format!("could not read {}: not a directory", path.display())), "{text}");
+        assert!(
+            text.contains(&format!("could not read {}: not a directory", path.display())),
+            "{text}"
+        );
     }
     assert_eq!(of_directory(seen, home.path())[0].process_id, Some(listener.id()));
 }
@@ -314,7 +358,10 @@ fn discovery_tmpdir_file_is_reported() {
 fn discovery_relative_tmpdir_uses_process_cwd() {
     let home = directory();
     fs::create_dir(home.path().join("sub")).unwrap();
-    let process = Process::listening(listener(Path::new("sub")).current_dir(home.path()), &home.path().join("sub"));
+    let process = Process::listening(
+        listener(Path::new("sub")).current_dir(home.path()),
+        &home.path().join("sub"),
+    );
     let path = path_of(&home.path().join("sub"), process.id(), key_of(process.id()));
     assert_eq!(find(process.id()).unwrap(), path);
 }
@@ -322,14 +369,21 @@ fn discovery_relative_tmpdir_uses_process_cwd() {
 #[test]
 fn discovery_zombie_and_deadline_are_reported() {
     let mut zombie = Process(Command::new("true").spawn().unwrap());
-    await_that(|| fs::read_to_string(format!("/proc/{}/stat", zombie.id())).unwrap().contains(") Z "));
+    await_that(|| {
+        fs::read_to_string(format!("/proc/{}/stat", zombie.id())).unwrap().contains(") Z ")
+    });
     not_found(zombie.id());
     zombie.0.wait().unwrap();
     let canceller = Canceller::new().unwrap();
     canceller.cancel();
-    let error = endpoint_of(1, &Until { canceller: Some(&canceller), ..Until::FOREVER }).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Cancelled)), "{error}");
-    let error = endpoint_of(1, &Until { deadline: Some(Instant::now()), ..Until::FOREVER }).unwrap_err();
+    let error =
+        endpoint_of(1, &Until { canceller: Some(&canceller), ..Until::FOREVER }).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Cancelled)),
+        "{error}"
+    );
+    let error =
+        endpoint_of(1, &Until { deadline: Some(Instant::now()), ..Until::FOREVER }).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error}");
 }
 
@@ -344,8 +398,8 @@ fn discovery_stopped_process_is_found() {
 }
 
 /// Needs a runtime started for it:
-/// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored --exact \
-/// discovery::processes::discovery_finds_live_runtime`
+/// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored
+/// --exact \ discovery::processes::discovery_finds_live_runtime`
 #[test]
 #[ignore = "takes a runtime: tests/live/launch.py starts one"]
 fn discovery_finds_live_runtime() {

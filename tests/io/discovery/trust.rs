@@ -13,16 +13,27 @@ fn trust_own_socket_in_own_directory_is_given() {
 #[test]
 fn trust_other_files_are_refused() {
     let home = directory();
-    let (file, sub, link) = (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
+    let (file, sub, link) =
+        (home.path().join("file"), home.path().join("directory"), home.path().join("link"));
     fs::write(&file, "").unwrap();
     fs::create_dir(&sub).unwrap();
     // A relative target, with a `./`.
     symlink("./file", &link).unwrap();
     let fifo = home.path().join("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     assert_eq!(refused(&fifo), Distrust::NotASocket { path: fifo.clone(), is: "a FIFO" });
     let device = Path::new("/dev/null");
-    assert_eq!(refused(device), Distrust::NotASocket { path: device.to_path_buf(), is: "a device" });
+    assert_eq!(
+        refused(device),
+        Distrust::NotASocket { path: device.to_path_buf(), is: "a device" }
+    );
     assert_eq!(refused(&file), Distrust::NotASocket { path: file.clone(), is: "a file" });
     assert_eq!(refused(&sub), Distrust::NotASocket { path: sub.clone(), is: "a directory" });
     assert_eq!(refused(&link), Distrust::NotASocket { path: file.clone(), is: "a file" });
@@ -41,7 +52,10 @@ fn trust_missing_path_is_not_found() {
     assert!(matches!(error.kind(), ErrorKind::NotFound(_)), "{error}");
     fs::write(home.path().join("file"), "").unwrap();
     let error = check_path(&home.path().join("file/none"), TrustPolicy::CHECKED).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotADirectory), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotADirectory),
+        "{error}"
+    );
 }
 
 #[test]
@@ -76,8 +90,14 @@ fn trust_checks_directories_of_links() {
     let _listener = UnixListener::bind(&path).unwrap();
     // Others could redirect this link.
     symlink(&good, bad.join("link")).unwrap();
-    assert_eq!(refused(&bad.join("link/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
-    assert_eq!(refused(&bad.join("../good/s")), Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 });
+    assert_eq!(
+        refused(&bad.join("link/s")),
+        Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 }
+    );
+    assert_eq!(
+        refused(&bad.join("../good/s")),
+        Distrust::SharedDirectory { path: bad.clone(), mode: 0o777 }
+    );
     chmod(&bad, 0o1777);
     trusted(&bad.join("link/s"), TrustPolicy::CHECKED);
     trusted(&good.join("../bad/./link/s"), TrustPolicy::CHECKED);
@@ -95,7 +115,8 @@ fn trust_other_owner_is_refused() {
     let path = sub.join("s");
     let _listener = UnixListener::bind(&path).unwrap();
     give_away(&path);
-    let other = |path: &Path| Distrust::OtherOwner { path: path.to_path_buf(), owner: NOBODY, ours: 0 };
+    let other =
+        |path: &Path| Distrust::OtherOwner { path: path.to_path_buf(), owner: NOBODY, ours: 0 };
     assert_eq!(refused(&path), other(&path));
     give_away(&sub);
     assert_eq!(refused(&path), other(&sub));

@@ -7,12 +7,17 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint, Error, ErrorKind, Phase};
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
-    StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
+use dotnet_diagnostics_ipc::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
-use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode,
+    StreamingProviderConfig, StreamingSession6, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::{
+    ApplyStartupHook, EnablePerfMap, PerfMapType, SetEnvironmentVariable,
+};
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, Clsid, IpcString};
 
@@ -23,8 +28,13 @@ use super::{RUNTIME_PROVIDER, assert_refused, descriptors, target};
 fn process_info_names_runtime() {
     let target = target();
     let Some(one) = target.knows(5, target.client.process_info()) else { return };
-    let (one, two, three) = (one.unwrap(), target.client.process_info2().unwrap(), target.client.process_info3().unwrap());
-    let (one, two, three) = (one.payload().unwrap(), two.payload().unwrap(), three.payload().unwrap());
+    let (one, two, three) = (
+        one.unwrap(),
+        target.client.process_info2().unwrap(),
+        target.client.process_info3().unwrap(),
+    );
+    let (one, two, three) =
+        (one.payload().unwrap(), two.payload().unwrap(), three.payload().unwrap());
     for (process_id, cookie, command_line, os, arch) in [
         (one.process_id, one.runtime_cookie, one.command_line, one.os, one.arch),
         (two.process_id, two.runtime_cookie, two.command_line, two.os, two.arch),
@@ -57,7 +67,10 @@ fn environment_equals_that_at_start() {
     let announced = block.unwrap().n_incoming_bytes();
     let entries = target.environment();
     // Each with its count and its NUL, after the count of entries.
-    assert_eq!(4 + entries.iter().map(|entry| 4 + 2 * (entry.encode_utf16().count() + 1)).sum::<usize>(), announced as usize);
+    assert_eq!(
+        4 + entries.iter().map(|entry| 4 + 2 * (entry.encode_utf16().count() + 1)).sum::<usize>(),
+        announced as usize
+    );
     let started_with = fs::read(format!("/proc/{}/environ", target.process_id)).unwrap();
     let started_with = String::from_utf8(started_with).unwrap();
     let mut compared = 0;
@@ -73,8 +86,17 @@ fn environment_equals_that_at_start() {
 fn variable_is_set_and_deleted() {
     let target = target();
     let name = "DIAGIPC_RUNTIME_TEST";
-    let of_it = || target.environment().into_iter().find_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
-    let Some(set) = target.knows(6, target.client.set_environment_variable(name, Some("h\u{e4}\u{1f600}"))) else { return };
+    let of_it = || {
+        target
+            .environment()
+            .into_iter()
+            .find_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+    };
+    let Some(set) =
+        target.knows(6, target.client.set_environment_variable(name, Some("h\u{e4}\u{1f600}")))
+    else {
+        return;
+    };
     set.unwrap();
     assert_eq!(of_it().as_deref(), Some("h\u{e4}\u{1f600}"));
     target.client.set_environment_variable(name, None).unwrap();
@@ -91,21 +113,29 @@ fn variable_is_set_and_deleted() {
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
 fn perf_map_is_switched_on_and_off() {
     let target = target();
-    let Some(enabled) = target.knows(8, target.client.enable_perf_map(PerfMapType::PERF_MAP)) else {
+    let Some(enabled) = target.knows(8, target.client.enable_perf_map(PerfMapType::PERF_MAP))
+    else {
         return assert_refused(target.client.disable_perf_map(), HResult::UNKNOWN_COMMAND);
     };
     enabled.unwrap();
     // Its TMPDIR is not needed.
-    let files = ["perf", "perfinfo"].map(|name| PathBuf::from(format!("/tmp/{name}-{}.map", target.process_id)));
+    let files = ["perf", "perfinfo"]
+        .map(|name| PathBuf::from(format!("/tmp/{name}-{}.map", target.process_id)));
     let written = files.iter().any(|file| file.exists());
     let _ = files.each_ref().map(fs::remove_file);
     assert!(written, "{files:?}");
     target.client.disable_perf_map().unwrap();
     for none_such in [PerfMapType::DISABLED, PerfMapType(4)] {
         let error = target.client.enable_perf_map(none_such).unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
+            "{error}"
+        );
         let unlimited = target.client.clone().without_limits();
-        assert_refused(unlimited.call(&EnablePerfMap { perf_map_type: none_such }), HResult::INVALID_ARG);
+        assert_refused(
+            unlimited.call(&EnablePerfMap { perf_map_type: none_such }),
+            HResult::INVALID_ARG,
+        );
     }
 }
 
@@ -115,10 +145,14 @@ fn startup_hook_without_path_is_refused() {
     let target = target();
     let Some(applied) = target.knows(8, target.client.apply_startup_hook("")) else { return };
     applied.unwrap();
-    let error = target.client.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }).unwrap_err();
+    let error =
+        target.client.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
     let unlimited = target.client.clone().without_limits();
-    assert_refused(unlimited.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }), HResult::INVALID_ARG);
+    assert_refused(
+        unlimited.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }),
+        HResult::INVALID_ARG,
+    );
     target.still_answers();
 }
 
@@ -132,9 +166,16 @@ fn dump_of_unknown_type_is_refused() {
     let one = GenerateCoreDump { dump_name, dump_type, diagnostics: 0 };
     let two = GenerateCoreDump2 { dump_name, dump_type, flags: DumpFlags::NONE };
     let three = GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags::NONE };
-    for result in [client.generate_core_dump(&one), client.generate_core_dump2(&two), client.generate_core_dump3(&three)] {
+    for result in [
+        client.generate_core_dump(&one),
+        client.generate_core_dump2(&two),
+        client.generate_core_dump3(&three),
+    ] {
         let error = result.unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
+            "{error}"
+        );
     }
     let refused = |since, result: Result<(), Error>| {
         let Some(result) = target.knows(since, result) else { return };
@@ -153,10 +194,12 @@ fn profiler_missing_is_refused() {
     let target = target();
     let path = target.directory.join("none.so");
     let (profiler_guid, profiler_path) = (Clsid::NIL, path.to_str().unwrap().into());
-    let attach = AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
+    let attach =
+        AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
     let error = target.client.attach_profiler(&attach).unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::MODULE_NOT_FOUND), "{error}");
-    // A running runtime answers it with S_OK (P-4); 3.1 does not know it, and has another answer (F-68).
+    // A running runtime answers it with S_OK (P-4); 3.1 does not know it, and has another answer
+    // (F-68).
     let set = target.client.startup_profiler(&StartupProfiler { profiler_guid, profiler_path });
     if target.major < 6 {
         assert_refused(set, HResult::BAD_ENCODING);
@@ -177,14 +220,29 @@ fn user_events_without_their_file_are_refused() {
         provider_name: RUNTIME_PROVIDER.into(),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: "rest".into(), tracepoints: Array::new(&sets) },
+        config: TracepointConfig {
+            default_tracepoint_name: "rest".into(),
+            tracepoints: Array::new(&sets),
+        },
     }];
-    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) });
-    let (before, null) = (descriptors(target.process_id), File::options().read(true).write(true).open("/dev/null").unwrap());
-    let Some(session) = target.knows(10, target.client.user_events(&request, &null)) else { return };
+    let request = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::new(&providers),
+    });
+    let (before, null) = (
+        descriptors(target.process_id),
+        File::options().read(true).write(true).open("/dev/null").unwrap(),
+    );
+    let Some(session) = target.knows(10, target.client.user_events(&request, &null)) else {
+        return;
+    };
     assert_refused(session, HResult::FAIL);
     target.still_answers();
-    eprintln!("descriptors of the runtime before and after: {}, {}", before.len(), descriptors(target.process_id).len());
+    eprintln!(
+        "descriptors of the runtime before and after: {}, {}",
+        before.len(),
+        descriptors(target.process_id).len()
+    );
 }
 
 #[test]
@@ -218,7 +276,8 @@ fn requests_1000_leak_no_descriptor() {
     let began = Instant::now();
     (0..1000).for_each(ask);
     eprintln!("1,000 requests in {:?}", began.elapsed());
-    // The runtime closes its side later. Files are not counted: its application may still be loading assemblies.
+    // The runtime closes its side later. Files are not counted: its application may still be
+    // loading assemblies.
     let sockets = |before: &[String]| -> Vec<String> {
         let now = descriptors(target.process_id).into_iter();
         now.filter(|one| one.contains("-> socket:") && !before.contains(one)).collect()

@@ -4,9 +4,10 @@
 //! python3 tests/live/runtime_tests.py
 //! ```
 //!
-//! builds this, starts runtimes, and runs it against each. The runtimes belong to the test: they are stopped, traced and written to.
-//! So each test needs `DIAG_SOCKET`, `DIAG_PID`, `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as tests/live/launch.py sets them, and
-//! `DIAG_SIDE_EFFECTS=1`; without them it fails.
+//! builds this, starts runtimes, and runs it against each. The runtimes belong to the test: they
+//! are stopped, traced and written to. So each test needs `DIAG_SOCKET`, `DIAG_PID`,
+//! `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as tests/live/launch.py sets them,
+//! and `DIAG_SIDE_EFFECTS=1`; without them it fails.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +25,8 @@ mod traces;
 
 const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// The runtime, for one test at a time: it answers one client after the other (F-75), and some tests stop it.
+/// The runtime, for one test at a time: it answers one client after the other (F-75), and some
+/// tests stop it.
 struct Target {
     client: Client,
     process_id: u32,
@@ -36,12 +38,17 @@ struct Target {
 }
 
 fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run tests/live/runtime_tests.py"))
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run tests/live/runtime_tests.py"))
 }
 
 fn target() -> Target {
     static ALONE: Mutex<()> = Mutex::new(());
-    assert_eq!(variable("DIAG_SIDE_EFFECTS"), "1", "only for a runtime that was started for these tests");
+    assert_eq!(
+        variable("DIAG_SIDE_EFFECTS"),
+        "1",
+        "only for a runtime that was started for these tests"
+    );
     let version = variable("DIAG_RUNTIME").strip_prefix("net").unwrap().to_owned();
     Target {
         client: Client::new(Endpoint::socket(variable("DIAG_SOCKET"))),
@@ -62,7 +69,11 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T, Error>, expected: HResul
 impl Target {
     /// Whether it knows commands since this version of .NET. If not, it must report so.
     #[track_caller]
-    fn knows<T: std::fmt::Debug>(&self, since: u32, result: Result<T, Error>) -> Option<Result<T, Error>> {
+    fn knows<T: std::fmt::Debug>(
+        &self,
+        since: u32,
+        result: Result<T, Error>,
+    ) -> Option<Result<T, Error>> {
         if self.major >= since {
             return Some(result);
         }
@@ -74,7 +85,10 @@ impl Target {
     #[track_caller]
     fn still_answers(&self) {
         match self.knows(5, self.client.process_info()) {
-            Some(answer) => assert_eq!(answer.unwrap().payload().unwrap().process_id, u64::from(self.process_id)),
+            Some(answer) => assert_eq!(
+                answer.unwrap().payload().unwrap().process_id,
+                u64::from(self.process_id)
+            ),
             None => assert_eq!(self.client.stop_tracing(0).unwrap(), Some(0)),
         }
     }
@@ -87,7 +101,11 @@ impl Target {
 
     fn environment(&self) -> Vec<String> {
         let mut entries = Vec::new();
-        self.client.environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+        self.client
+            .environment()
+            .unwrap()
+            .for_each(|entry| entries.push(entry.text().to_string()))
+            .unwrap();
         entries
     }
 }
@@ -96,7 +114,11 @@ impl Target {
 fn descriptors(process_id: u32) -> Vec<String> {
     let of = |entry: std::io::Result<fs::DirEntry>| {
         let entry = entry.unwrap();
-        format!("{} -> {}", entry.path().display(), fs::read_link(entry.path()).unwrap_or_default().display())
+        format!(
+            "{} -> {}",
+            entry.path().display(),
+            fs::read_link(entry.path()).unwrap_or_default().display()
+        )
     };
     fs::read_dir(format!("/proc/{process_id}/fd")).unwrap().map(of).collect()
 }

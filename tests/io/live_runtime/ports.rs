@@ -15,7 +15,8 @@ fn port_runtime_is_asked_and_resumed() {
     let target = target();
     let ports = variable("DIAG_PORTS");
     let (path, suspends) = ports.rsplit_once(',').expect("the runtime has a port");
-    let until = Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
+    let until =
+        Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
     let port = PortListener::bind(path, PortOptions::DEFAULT).unwrap();
     let runtime = port.wait_for(RuntimeFilter::Process(target.process_id.into()), &until).unwrap();
     let client = Client::new(runtime.clone());

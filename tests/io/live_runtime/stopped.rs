@@ -1,4 +1,5 @@
-//! A runtime that is stopped (SIGSTOP): every phase of a call ends in time, and everything works again afterwards.
+//! A runtime that is stopped (SIGSTOP): every phase of a call ends in time, and everything works
+//! again afterwards.
 
 use std::fs;
 use std::io::Read as _;
@@ -6,9 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport, Until,
+    Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin,
+    UnixTransport, Until,
 };
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::wire::Array;
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,7 +65,11 @@ fn assert_in_time<T: std::fmt::Debug>(phase: Phase, call: impl FnOnce() -> Resul
 }
 
 #[track_caller]
-fn assert_cancelled<T: std::fmt::Debug>(phase: Phase, canceller: &Canceller, call: impl FnOnce() -> Result<T, Error>) {
+fn assert_cancelled<T: std::fmt::Debug>(
+    phase: Phase,
+    canceller: &Canceller,
+    call: impl FnOnce() -> Result<T, Error>,
+) {
     let (canceller, began) = (canceller.clone(), Instant::now());
     let cancelling = thread::spawn(move || {
         thread::sleep(DEADLINE);
@@ -82,7 +90,8 @@ impl Connect for Narrow {
 
     fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
         let transport = self.0.connect(until)?;
-        rustix::net::sockopt::set_socket_send_buffer_size(&transport, 4096).map_err(|errno| Error::connecting(errno.into()))?;
+        rustix::net::sockopt::set_socket_send_buffer_size(&transport, 4096)
+            .map_err(|errno| Error::connecting(errno.into()))?;
         Ok(transport)
     }
 }
@@ -118,10 +127,16 @@ fn stopped_runtime_phase_ends_at_deadline() {
     let long = "v".repeat(30_000);
     let set = SetEnvironmentVariable { name: "DIAGIPC_LONG".into(), value: long.as_str().into() };
     let narrow = |deadlines| Client::new(Narrow(endpoint())).with_deadlines(deadlines);
-    assert_in_time(Phase::Send, || narrow(Deadlines { send: Some(DEADLINE), ..patient }).call(&set));
-    assert_in_time(Phase::Send, || narrow(Deadlines { whole: Some(DEADLINE), ..patient }).call(&set));
+    assert_in_time(Phase::Send, || {
+        narrow(Deadlines { send: Some(DEADLINE), ..patient }).call(&set)
+    });
+    assert_in_time(Phase::Send, || {
+        narrow(Deadlines { whole: Some(DEADLINE), ..patient }).call(&set)
+    });
     let canceller = Canceller::new().unwrap();
-    assert_cancelled(Phase::Send, &canceller, || narrow(patient).with_canceller(canceller.clone()).call(&set));
+    assert_cancelled(Phase::Send, &canceller, || {
+        narrow(patient).with_canceller(canceller.clone()).call(&set)
+    });
 
     // Connections are accepted until the backlog is full.
     let connect = within(Deadlines { connect: Some(DEADLINE), ..patient });
@@ -134,8 +149,17 @@ fn stopped_runtime_phase_ends_at_deadline() {
         }
         assert!(waiting.len() < 5000, "there is no end to its backlog");
     };
-    eprintln!("the backlog took {} connections, then: {} after {:?}", waiting.len(), full.0, full.1);
-    assert!(full.0.phase() == Phase::Connect && matches!(full.0.kind(), ErrorKind::TimedOut), "{}", full.0);
+    eprintln!(
+        "the backlog took {} connections, then: {} after {:?}",
+        waiting.len(),
+        full.0,
+        full.1
+    );
+    assert!(
+        full.0.phase() == Phase::Connect && matches!(full.0.kind(), ErrorKind::TimedOut),
+        "{}",
+        full.0
+    );
     assert!((DEADLINE..DEADLINE + LATE).contains(&full.1), "{:?}", full.1);
     assert_in_time(Phase::Connect, || whole.process_info3());
     let canceller = Canceller::new().unwrap();
@@ -153,13 +177,21 @@ fn stopped_runtime_phase_ends_at_deadline() {
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
 fn stopped_runtime_call_and_stream_are_cancelled() {
     let target = target();
-    let client = |canceller: &Canceller| target.client.clone().with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
+    let client = |canceller: &Canceller| {
+        target.client.clone().with_deadlines(Deadlines::NONE).with_canceller(canceller.clone())
+    };
     let stopped = Stopped::new(target.process_id);
     let canceller = Canceller::new().unwrap();
     assert_cancelled(Phase::Reply, &canceller, || client(&canceller).process_info3());
     // It stays cancelled: no further connection is made.
     let error = client(&canceller).process_info3().unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Find | Phase::Connect, ErrorKind::Cancelled)), "{error}");
+    assert!(
+        matches!(
+            (error.phase(), error.kind()),
+            (Phase::Find | Phase::Connect, ErrorKind::Cancelled)
+        ),
+        "{error}"
+    );
     drop(stopped);
 
     let providers = [ProviderConfig::new("DIAGIPC-Nobody", 1, EventLevel::CRITICAL)];
@@ -186,8 +218,12 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
     assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
     assert!((DEADLINE..DEADLINE + LATE).contains(&took), "{took:?}");
     drop(stopped);
-    // Little of the stream is left, so that it ends without a reader. 3.1 may die of a session whose client just closes.
-    assert_eq!(target.client.stop_tracing(trace.session_id().unwrap()).unwrap(), trace.session_id());
+    // Little of the stream is left, so that it ends without a reader. 3.1 may die of a session
+    // whose client just closes.
+    assert_eq!(
+        target.client.stop_tracing(trace.session_id().unwrap()).unwrap(),
+        trace.session_id()
+    );
     drop(trace);
     target.still_answers();
 }

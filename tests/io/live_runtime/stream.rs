@@ -1,4 +1,5 @@
-//! A nettrace stream, parsed far enough to see that nothing is missing: its objects follow one another up to the last byte.
+//! A nettrace stream, parsed far enough to see that nothing is missing: its objects follow one
+//! another up to the last byte.
 
 /// `Nettrace`, and the length and name of the serializer.
 const HEAD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
@@ -39,7 +40,9 @@ impl Stream {
     /// The length of what begins at `from` of the rest; `None` if it is incomplete.
     fn object(&mut self, from: usize) -> Option<usize> {
         let (bytes, at) = (&self.rest[from..], self.at + from as u64);
-        let u32_at = |index: usize| Some(u32::from_le_bytes(bytes.get(index..index + 4)?.try_into().unwrap()) as usize);
+        let u32_at = |index: usize| {
+            Some(u32::from_le_bytes(bytes.get(index..index + 4)?.try_into().unwrap()) as usize)
+        };
         if at == 0 {
             assert_eq!(bytes.get(..HEAD.len())?, HEAD);
             return Some(HEAD.len());
@@ -51,7 +54,11 @@ impl Stream {
             return Some(1);
         }
         // BeginPrivateObject twice, no type of the type, version, least version, name.
-        assert_eq!(bytes.get(..3)?, [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE], "at {at}");
+        assert_eq!(
+            bytes.get(..3)?,
+            [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE],
+            "at {at}"
+        );
         let name_len = u32_at(11)?;
         assert!(name_len < 64, "at {at}: a name of {name_len} bytes");
         let (name, payload) = (bytes.get(15..15 + name_len)?, 16 + name_len);
@@ -70,6 +77,11 @@ impl Stream {
     /// Fails unless the last byte of the stream was its end.
     #[track_caller]
     pub(super) fn assert_whole(&self) {
-        assert!(self.ended, "the stream is cut at {}, with {} blocks before", self.len(), self.blocks);
+        assert!(
+            self.ended,
+            "the stream is cut at {}, with {} blocks before",
+            self.len(),
+            self.blocks
+        );
     }
 }

@@ -18,7 +18,8 @@ fn suspended_runtime_is_asked_set_and_resumed() {
     let (name, value) = ("DIAGIPC_BEFORE_THE_START", Some("1"));
     target.client.set_environment_variable(name, value).unwrap();
     let (profiler_guid, profiler_path) = (Clsid::NIL, "/none.so".into());
-    let attach = AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
+    let attach =
+        AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
     assert_refused(target.client.attach_profiler(&attach), HResult::NOT_YET_AVAILABLE);
     target.client.resume().unwrap();
     let until = Instant::now() + Duration::from_secs(10);

@@ -13,9 +13,9 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Error, Trace, UnixTransport};
 use dotnet_diagnostics_ipc::message::Request;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, DEFAULT_RUNDOWN_KEYWORD,
-    EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode, SessionReply, StreamingProviderConfig, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, ProviderConfig,
+    SessionBufferMode, SessionReply, StreamingProviderConfig, StreamingSession, StreamingSession6,
 };
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -35,7 +35,13 @@ fn session_of<'a>(providers: &'a [StreamingProviderConfig<'a>]) -> StreamingSess
 
 fn provider(keywords: u64, log_level: EventLevel) -> StreamingProviderConfig<'static> {
     let (provider_name, arguments) = (RUNTIME_PROVIDER.into(), IpcString::ABSENT);
-    StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
+    StreamingProviderConfig {
+        keywords,
+        log_level,
+        provider_name,
+        arguments,
+        filter: EventFilter::ALL,
+    }
 }
 
 /// Reads the stream to its end while another thread stops it after a while.
@@ -63,7 +69,12 @@ fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration)
 #[test]
 #[ignore = "needs a runtime: tests/live/runtime_tests.py"]
 fn trace_of_each_command_streams_to_end() {
-    fn traced<'r, R: Request<'r, Reply = SessionReply>>(target: &Target, since: u32, rundown: bool, request: &R) {
+    fn traced<'r, R: Request<'r, Reply = SessionReply>>(
+        target: &Target,
+        since: u32,
+        rundown: bool,
+        request: &R,
+    ) {
         let Some(trace) = target.knows(since, target.client.trace(request)) else { return };
         let stream = read_whole(target, trace.unwrap(), Duration::from_millis(200));
         eprintln!("{:?}: {} bytes in {} blocks", R::COMMAND, stream.len(), stream.blocks());
@@ -78,10 +89,27 @@ fn trace_of_each_command_streams_to_end() {
     traced(&target, 3, true, &CollectTracing { circular_buffer_mb, format, providers });
     for request_rundown in [false, true] {
         let rundown_keyword = if request_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 };
-        traced(&target, 3, request_rundown, &CollectTracing2 { circular_buffer_mb, format, request_rundown, providers });
-        let request = CollectTracing3 { circular_buffer_mb, format, request_rundown, request_stackwalk, providers };
+        traced(
+            &target,
+            3,
+            request_rundown,
+            &CollectTracing2 { circular_buffer_mb, format, request_rundown, providers },
+        );
+        let request = CollectTracing3 {
+            circular_buffer_mb,
+            format,
+            request_rundown,
+            request_stackwalk,
+            providers,
+        };
         traced(&target, 9, request_rundown, &request);
-        let request = CollectTracing4 { circular_buffer_mb, format, rundown_keyword, request_stackwalk, providers };
+        let request = CollectTracing4 {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+        };
         traced(&target, 9, request_rundown, &request);
         let session = StreamingSession { rundown_keyword, ..session_of(&filtered) };
         traced(&target, 10, request_rundown, &CollectTracing5::Streaming(session));
@@ -94,7 +122,8 @@ fn trace_of_each_command_streams_to_end() {
 fn fallback_ends_at_newest_known_command() {
     let target = target();
     let filtered = EventFilter { enable: false, event_ids: Array::new(&[9]) };
-    let providers = [StreamingProviderConfig { filter: filtered, ..provider(1, EventLevel::INFORMATIONAL) }];
+    let providers =
+        [StreamingProviderConfig { filter: filtered, ..provider(1, EventLevel::INFORMATIONAL) }];
     let StreamingSession { circular_buffer_mb, format, .. } = session_of(&providers);
     // Each step down loses one of these, so the losses show where it ended.
     let request = CollectTracing6::Streaming(StreamingSession6 {
@@ -108,14 +137,19 @@ fn fallback_ends_at_newest_known_command() {
     let lost_until = |command: u32| match command {
         5 => DroppedFields::BUFFER_MODE,
         4 => DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS),
-        3 => DroppedFields::BUFFER_MODE.with(DroppedFields::EVENT_FILTERS).with(DroppedFields::RUNDOWN_KEYWORD),
+        3 => DroppedFields::BUFFER_MODE
+            .with(DroppedFields::EVENT_FILTERS)
+            .with(DroppedFields::RUNDOWN_KEYWORD),
         2 => DroppedFields::BUFFER_MODE
             .with(DroppedFields::EVENT_FILTERS)
             .with(DroppedFields::RUNDOWN_KEYWORD)
             .with(DroppedFields::STACKS),
         _ => DroppedFields::NONE,
     };
-    let (trace, lost) = target.client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::ALL)).unwrap();
+    let (trace, lost) = target
+        .client
+        .trace_by(TracingFallback::new(&request).allowing(DroppedFields::ALL))
+        .unwrap();
     let expected = match target.major {
         10 => 5,
         9 => 4,
@@ -127,7 +161,10 @@ fn fallback_ends_at_newest_known_command() {
     stream.assert_whole();
     assert_eq!(command, Some(expected));
     // A loss that is not allowed is a refusal, before anything is begun.
-    assert_refused(target.client.trace_by(TracingFallback::new(&request)).map(|_| ()), HResult::UNKNOWN_COMMAND);
+    assert_refused(
+        target.client.trace_by(TracingFallback::new(&request)).map(|_| ()),
+        HResult::UNKNOWN_COMMAND,
+    );
     target.still_answers();
 }
 
@@ -136,12 +173,18 @@ fn fallback_ends_at_newest_known_command() {
 fn trace_of_64_mib_is_read_whole() {
     const WANTED: u64 = 64 << 20;
     let target = target();
-    // GC, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames, GCHeapSurvivalAndMovement: the whole heap at each collection.
+    // GC, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames, GCHeapSurvivalAndMovement: the whole heap
+    // at each collection.
     let heap = [provider(0x0198_0001, EventLevel::VERBOSE)];
     let collect = ProviderConfig::new(RUNTIME_PROVIDER, 0x0080_0000, EventLevel::INFORMATIONAL);
     let (circular_buffer_mb, format, request_rundown) = (256, Format::NET_TRACE, false);
     let big = [ProviderConfig::new(RUNTIME_PROVIDER, heap[0].keywords, EventLevel::VERBOSE)];
-    let big = CollectTracing2 { circular_buffer_mb, format, request_rundown: true, providers: Array::new(&big) };
+    let big = CollectTracing2 {
+        circular_buffer_mb,
+        format,
+        request_rundown: true,
+        providers: Array::new(&big),
+    };
     // After any failure no thread waits forever.
     let whole = Deadlines { whole: Some(Duration::from_secs(30)), ..Deadlines::DEFAULT };
     let canceller = Canceller::new().unwrap();
@@ -150,12 +193,18 @@ fn trace_of_64_mib_is_read_whole() {
     let (stopper, began) = (trace.stopper(&client), Instant::now());
     let read = Arc::new(AtomicU64::new(0));
     let so_far = Arc::clone(&read);
-    // The target is idle: sessions that ask for a collection make it write its heap into the big one.
+    // The target is idle: sessions that ask for a collection make it write its heap into the big
+    // one.
     let make = move || {
         let mut collections = 0;
         while so_far.load(Ordering::Relaxed) < WANTED && began.elapsed() < Duration::from_secs(60) {
             let one = [collect];
-            let request = CollectTracing2 { circular_buffer_mb: 1, format, request_rundown, providers: Array::new(&one) };
+            let request = CollectTracing2 {
+                circular_buffer_mb: 1,
+                format,
+                request_rundown,
+                providers: Array::new(&one),
+            };
             let small = client.trace(&request)?;
             thread::sleep(Duration::from_millis(10));
             // 3.1 may die of a session whose client just closes.

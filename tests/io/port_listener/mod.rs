@@ -1,4 +1,5 @@
-//! The tool's side of a diagnostic port over real Unix sockets and Windows pipes: runtimes that connect, leave and wait, and silent peers.
+//! The tool's side of a diagnostic port over real Unix sockets and Windows pipes: runtimes that
+//! connect, leave and wait, and silent peers.
 
 mod place;
 #[cfg(target_os = "linux")]
@@ -12,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, PortRuntime, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortCounts, PortListener, PortOptions, PortRuntime, RuntimeFilter,
+};
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, Transport as _, Until};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
@@ -96,7 +99,9 @@ impl Runtime {
     fn run(&self, path: &Path, stop: &Canceller) {
         let options = ServeOptions { request: None, ..ServeOptions::DEFAULT };
         while !stop.is_cancelled() {
-            let Some(mut transport): Option<PeerTransport> = connect_transport(path) else { return };
+            let Some(mut transport): Option<PeerTransport> = connect_transport(path) else {
+                return;
+            };
             if transport.send(&advertise(77).to_bytes(), &soon()).is_ok_and(|sent| sent == 34) {
                 let _ = serve_connection(transport, self, &options, Some(stop));
             }
@@ -132,20 +137,32 @@ fn port_runtimes_found_in_arrival_order() {
     let (port, path) = listening.parts();
     let _streams: Vec<Peer> = [5, 6, 7].map(|id| come(path, id)).into();
     eventually(port, |counts| counts.held == 3);
-    let ids = |runtimes: Vec<PortRuntime>| runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>();
+    let ids = |runtimes: Vec<PortRuntime>| {
+        runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>()
+    };
     assert_eq!(ids(port.waiting().unwrap()), [5, 6, 7]);
     let find = |which| port.wait_for(which, &soon()).unwrap().process_id();
     assert_eq!(find(RuntimeFilter::Any), 5);
     assert_eq!(find(RuntimeFilter::Any), 5);
     assert_eq!(find(RuntimeFilter::Process(6)), 6);
     assert_eq!(find(RuntimeFilter::Cookie(advertise(7).runtime_cookie)), 7);
-    assert_eq!(find(RuntimeFilter::NotAmong(vec![advertise(5).runtime_cookie, advertise(6).runtime_cookie])), 7);
+    assert_eq!(
+        find(RuntimeFilter::NotAmong(vec![
+            advertise(5).runtime_cookie,
+            advertise(6).runtime_cookie
+        ])),
+        7
+    );
     let (advertise, _) = port.take(RuntimeFilter::Process(6), &soon()).unwrap();
     assert_eq!(advertise.process_id, 6);
     assert_eq!(ids(port.waiting().unwrap()), [5, 7]);
     // Used once.
-    let error = port.take(RuntimeFilter::Process(6), &within(Duration::from_millis(50))).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error}");
+    let error =
+        port.take(RuntimeFilter::Process(6), &within(Duration::from_millis(50))).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error}"
+    );
 }
 
 #[test]
@@ -154,7 +171,9 @@ fn port_late_runtime_ends_its_wait_only() {
     let (port, path) = listening.parts();
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| port.take(RuntimeFilter::Process(9), &soon()).map(|(advertise, _)| advertise.process_id));
+        let waiter = scope.spawn(|| {
+            port.take(RuntimeFilter::Process(9), &soon()).map(|(advertise, _)| advertise.process_id)
+        });
         let until = Until { deadline: None, canceller: Some(&canceller) };
         let other = scope.spawn(move || port.wait_for(RuntimeFilter::Process(10), &until));
         thread::sleep(Duration::from_millis(100));
@@ -172,7 +191,12 @@ fn port_wait_ends_by_canceller_or_close() {
     let Listening { port, .. } = listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
     let gone = thread::scope(|scope| {
-        let waiter = scope.spawn(|| port.wait_for(RuntimeFilter::Any, &Until { deadline: None, canceller: Some(&canceller) }));
+        let waiter = scope.spawn(|| {
+            port.wait_for(
+                RuntimeFilter::Any,
+                &Until { deadline: None, canceller: Some(&canceller) },
+            )
+        });
         thread::sleep(Duration::from_millis(50));
         canceller.cancel();
         assert!(matches!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled));
@@ -220,7 +244,8 @@ fn port_newer_connection_replaces_older() {
 
 #[test]
 fn port_bad_advertise_is_closed() {
-    let options = PortOptions { advertise: Duration::from_millis(300), most_held: 2, ..PortOptions::DEFAULT };
+    let options =
+        PortOptions { advertise: Duration::from_millis(300), most_held: 2, ..PortOptions::DEFAULT };
     let listening = listen(options);
     let (port, path) = listening.parts();
     let mut http = connect(path).unwrap();
@@ -239,7 +264,9 @@ fn port_bad_advertise_is_closed() {
         thread::sleep(Duration::from_millis(30));
     }
     assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
-    eventually(port, |counts| (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1));
+    eventually(port, |counts| {
+        (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1)
+    });
     // And one more than may wait.
     let _held = [come(path, 1), come(path, 2)];
     eventually(port, |counts| counts.held == 2);
@@ -269,7 +296,10 @@ fn port_runtime_reports_its_advertise() {
     let found = port.wait_for(RuntimeFilter::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
     assert_eq!(found.advertise(), advertise(5));
     let said = format!("{found:?}");
-    assert!(said.starts_with("PortRuntime { advertise: Advertise {") && said.contains("process_id: 5"), "{said}");
+    assert!(
+        said.starts_with("PortRuntime { advertise: Advertise {") && said.contains("process_id: 5"),
+        "{said}"
+    );
     assert_eq!(format!("{port:?}"), "PortListener { .. }");
 }
 
@@ -281,12 +311,17 @@ fn port_unanswered_resume_is_cancelled() {
     let mut stream = come(path, 5);
     let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
     let error = thread::scope(|scope| {
-        let call = scope.spawn(|| found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err());
+        let call = scope.spawn(|| {
+            found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err()
+        });
         let mut asked = [0; 20];
         stream.read_exact(&mut asked).unwrap();
         assert_eq!(&asked, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
         canceller.cancel();
         call.join().unwrap()
     });
-    assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)), "{error}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
+        "{error}"
+    );
 }

@@ -62,7 +62,11 @@ mod system {
         pub(in super::super) fn listen() -> (PipeListener, Self) {
             static NEXT: AtomicUsize = AtomicUsize::new(0);
             let nth = NEXT.fetch_add(1, Ordering::SeqCst);
-            let listener = PipeListener::bind(&format!("dotnet-diagnostics-ipc-port-{}-{nth}", std::process::id())).unwrap();
+            let listener = PipeListener::bind(&format!(
+                "dotnet-diagnostics-ipc-port-{}-{nth}",
+                std::process::id()
+            ))
+            .unwrap();
             let path = PathBuf::from(listener.path());
             (listener, Self { path })
         }
@@ -71,7 +75,9 @@ mod system {
     pub(in super::super) fn connect(path: &Path) -> io::Result<Peer> {
         for _ in 0..500 {
             match OpenOptions::new().read(true).write(true).open(path) {
-                Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => thread::sleep(Duration::from_millis(10)),
+                Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
+                    thread::sleep(Duration::from_millis(10))
+                }
                 opened => return opened,
             }
         }

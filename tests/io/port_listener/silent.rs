@@ -23,7 +23,9 @@ fn room_for(connections: u64) -> u64 {
     let has = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let room = connections.min((has / 4 * 3).saturating_sub(200));
     if room < connections {
-        eprintln!("NOTE: {room} connections instead of {connections}: this process may open {has} descriptors");
+        eprintln!(
+            "NOTE: {room} connections instead of {connections}: this process may open {has} descriptors"
+        );
     }
     room
 }
@@ -31,7 +33,8 @@ fn room_for(connections: u64) -> u64 {
 /// Passes the port to the process that plays the clients: their ends need descriptors too.
 const SILENT: &str = "IO_PORT_LISTENER_SILENT";
 
-/// Another process, which makes this many connections, all silent, or each with the advertise of another runtime.
+/// Another process, which makes this many connections, all silent, or each with the advertise of
+/// another runtime.
 struct Silent(std::process::Child);
 
 impl Silent {
@@ -47,11 +50,16 @@ impl Silent {
 
     fn play_in(test: &str, path: &Path, connections: u64, part: &str) -> Self {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--nocapture", test]).env(SILENT, format!("{part} {connections} {}", path.display()));
+        command
+            .args(["--exact", "--nocapture", test])
+            .env(SILENT, format!("{part} {connections} {}", path.display()));
         let piped = std::process::Stdio::piped;
         let mut child = command.stdin(piped()).stdout(piped()).spawn().unwrap();
         let mut said = std::io::BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(said.any(|line| line.unwrap().contains("all are connected")), "it could not connect");
+        assert!(
+            said.any(|line| line.unwrap().contains("all are connected")),
+            "it could not connect"
+        );
         Self(child)
     }
 
@@ -99,13 +107,21 @@ fn port_10000_silent_peers_runtime_gets_in() {
     }
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let room = room_for(10_000);
-    let options = PortOptions { advertise: Duration::from_secs(60), most_silent: 20_000, ..PortOptions::DEFAULT };
+    let options = PortOptions {
+        advertise: Duration::from_secs(60),
+        most_silent: 20_000,
+        ..PortOptions::DEFAULT
+    };
     let before = open();
     let listening = listen(options);
     let (port, path) = listening.parts();
     let (threads, memory) = (status("Threads:"), status("VmRSS:"));
     let mut early = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_runtime_gets_in", path, room);
+    let silent = Silent::connect(
+        "port_listener::silent::port_10000_silent_peers_runtime_gets_in",
+        path,
+        room,
+    );
     let begun = Instant::now();
     let runtime = come(path, 77);
     let found = port.wait_for(RuntimeFilter::Process(77), &soon()).unwrap();
@@ -136,12 +152,17 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     if !alone(port_10000_silent_peers_oldest_are_dropped) {
         return;
     }
-    let options = PortOptions { advertise: Duration::from_secs(3), most_silent: 100, ..PortOptions::DEFAULT };
+    let options =
+        PortOptions { advertise: Duration::from_secs(3), most_silent: 100, ..PortOptions::DEFAULT };
     let listening = listen(options);
     let (port, path) = listening.parts();
     let room = room_for(10_000);
     let mut oldest = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect("port_listener::silent::port_10000_silent_peers_oldest_are_dropped", path, room);
+    let silent = Silent::connect(
+        "port_listener::silent::port_10000_silent_peers_oldest_are_dropped",
+        path,
+        room,
+    );
     let mut newest = UnixStream::connect(path).unwrap();
     let _runtime = come(path, 77);
     assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
@@ -156,7 +177,8 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     silent.end();
 }
 
-/// With the usual limit, and more runtimes than it has descriptors: the process keeps its own, and a real one is finally accepted.
+/// With the usual limit, and more runtimes than it has descriptors: the process keeps its own, and
+/// a real one is finally accepted.
 #[test]
 fn port_1199_advertises_leave_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -171,10 +193,17 @@ fn port_1199_advertises_leave_descriptors() {
     let options = PortOptions { held: Some(Duration::from_secs(4)), ..PortOptions::DEFAULT };
     let listening = listen(options);
     let (port, path) = listening.parts();
-    let flood = Silent::advertise("port_listener::silent::port_1199_advertises_leave_descriptors", path, 1199);
+    let flood = Silent::advertise(
+        "port_listener::silent::port_1199_advertises_leave_descriptors",
+        path,
+        1199,
+    );
     eventually(port, |counts| counts.advertised == 1199);
     let counts = port.counts().unwrap();
-    assert!(counts.held <= 512 && counts.refused + counts.held_timed_out >= 1199 - 512, "{counts:?}");
+    assert!(
+        counts.held <= 512 && counts.refused + counts.held_timed_out >= 1199 - 512,
+        "{counts:?}"
+    );
     let files: Vec<_> = (0..200).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
     drop(files);
     // Those that are not taken time out, and then there is room.
@@ -199,9 +228,13 @@ fn port_no_descriptor_left_runtime_gets_in() {
     eventually(port, |counts| counts.silent == 50);
     // Room for the client's end only; open descriptors stay open.
     let highest = std::fs::read_dir("/proc/self/fd").unwrap();
-    let highest = highest.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap()).max().unwrap();
+    let highest = highest
+        .map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap())
+        .max()
+        .unwrap();
     let mut fillers = Vec::new();
-    setrlimit(Resource::Nofile, Rlimit { current: Some(highest + 8), maximum: limit.maximum }).unwrap();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(highest + 8), maximum: limit.maximum })
+        .unwrap();
     while let Ok(file) = std::fs::File::open("/dev/null") {
         fillers.push(file);
     }
@@ -231,7 +264,8 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
     let limit = getrlimit(Resource::Nofile);
-    let mut runtime = UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
+    let mut runtime =
+        UnixStream::from(socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap());
     // Open descriptors stay open.
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
     let connected = connect(&runtime, &SocketAddrUnix::new(path).unwrap());
@@ -261,8 +295,8 @@ fn ticks() -> u64 {
     ticks
 }
 
-/// A connection that was handed out is no longer watched: bytes that its owner leaves unread do not keep the port awake. Nor does a socket on
-/// which a peer has sent a part.
+/// A connection that was handed out is no longer watched: bytes that its owner leaves unread do not
+/// keep the port awake. Nor does a socket on which a peer has sent a part.
 #[test]
 fn port_unread_bytes_use_no_cpu() {
     if !alone(port_unread_bytes_use_no_cpu) {

@@ -19,11 +19,17 @@ use crate::server::{ask, eventually, with_server};
 
 #[test]
 fn client_descriptor_missing_or_early_is_refused() {
-    let options = ServeOptions { request: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
+    let options =
+        ServeOptions { request: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     let runtime = Runtime::default();
     with_server(&runtime, options, |path, _| {
         let mut message = vec![0; 4096];
-        let len = dotnet_diagnostics_ipc::message::encode(USER_EVENTS.command(), &USER_EVENTS, &mut message).unwrap();
+        let len = dotnet_diagnostics_ipc::message::encode(
+            USER_EVENTS.command(),
+            &USER_EVENTS,
+            &mut message,
+        )
+        .unwrap();
         let reply = |socket: &mut UnixStream| {
             let mut reply = Vec::new();
             let _ = socket.read_to_end(&mut reply);
@@ -40,10 +46,12 @@ fn client_descriptor_missing_or_early_is_refused() {
         socket.write_all(&message[..len - 1]).unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let (mut control, fds) = (rustix::net::SendAncillaryBuffer::new(&mut space), [theirs.as_fd()]);
+        let (mut control, fds) =
+            (rustix::net::SendAncillaryBuffer::new(&mut space), [theirs.as_fd()]);
         assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&fds)));
         let last = [std::io::IoSlice::new(&message[len - 1..len])];
-        rustix::net::sendmsg(&socket, &last, &mut control, rustix::net::SendFlags::empty()).unwrap();
+        rustix::net::sendmsg(&socket, &last, &mut control, rustix::net::SendFlags::empty())
+            .unwrap();
         drop(theirs);
         socket.write_all(b"x").unwrap();
         assert_eq!(reply(&mut socket), refused);
@@ -61,7 +69,8 @@ fn client_descriptor_missing_or_early_is_refused() {
 #[test]
 fn client_not_reading_blocks_handler_only() {
     let runtime = Runtime::default();
-    let options = ServeOptions { stream: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
+    let options =
+        ServeOptions { stream: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
         let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
         ask(&mut socket, &COLLECT3, None);
@@ -101,7 +110,11 @@ fn client_half_request_is_given_up_in_time() {
         let silent = UnixStream::connect(path).unwrap();
         let mut trickling = UnixStream::connect(path).unwrap();
         trickling.write_all(b"D").unwrap();
-        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        let (outcome, _) = ask(
+            &mut UnixStream::connect(path).unwrap(),
+            &AnyRequest::ProcessInfo(ProcessInfo {}),
+            None,
+        );
         assert!(matches!(outcome, Outcome::Ok { .. }));
         // It is answered while the two others are still waited for.
         eventually(|| !runtime.served.lock().unwrap().is_empty());
@@ -124,21 +137,35 @@ fn client_half_request_is_given_up_in_time() {
 #[test]
 fn server_one_at_a_time_waits_until_deadline() {
     let runtime = Runtime::default();
-    let options = ServeOptions { most_at_once: 1, request: Some(Duration::from_millis(400)), ..ServeOptions::DEFAULT };
+    let options = ServeOptions {
+        most_at_once: 1,
+        request: Some(Duration::from_millis(400)),
+        ..ServeOptions::DEFAULT
+    };
     with_server(&runtime, options, |path, _| {
         let silent = UnixStream::connect(path).unwrap();
         thread::sleep(Duration::from_millis(50));
         let begun = Instant::now();
-        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        let (outcome, _) = ask(
+            &mut UnixStream::connect(path).unwrap(),
+            &AnyRequest::ProcessInfo(ProcessInfo {}),
+            None,
+        );
         assert!(matches!(outcome, Outcome::Ok { .. }));
         assert!((200..30_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
         drop(silent);
         // A session does not count as waiting: its stop is served, and its tail is not lost.
         let mut session = UnixStream::connect(path).unwrap();
         let (outcome, _) = ask(&mut session, &COLLECT2, None);
-        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::Stream { session_id: Some(7) }, .. }));
-        let (outcome, _) =
-            ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::StopTracing(StopTracing { session_id: 7 }), None);
+        assert!(matches!(
+            outcome,
+            Outcome::Ok { then: AfterReply::Stream { session_id: Some(7) }, .. }
+        ));
+        let (outcome, _) = ask(
+            &mut UnixStream::connect(path).unwrap(),
+            &AnyRequest::StopTracing(StopTracing { session_id: 7 }),
+            None,
+        );
         assert_eq!(outcome, Outcome::Ok { size: 28, then: AfterReply::Close });
         let mut stream = String::new();
         session.read_to_string(&mut stream).unwrap();

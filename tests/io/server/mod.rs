@@ -1,4 +1,5 @@
-//! The server adapter over real Unix sockets: every command, faults of clients, and what they must not cost.
+//! The server adapter over real Unix sockets: every command, faults of clients, and what they must
+//! not cost.
 
 mod clients;
 mod requests;
@@ -15,11 +16,19 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
-use dotnet_diagnostics_ipc::exchange::{self, AfterReply, ClientAction, End, Outcome, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    self, AfterReply, ClientAction, End, Outcome, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, Served, serve, serve_connection};
-use dotnet_diagnostics_ipc::io::{Canceller, Connection, Stream, Transport as _, UnixTransport, Until};
-use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2, ProcessInfo3, ProcessInfoReply};
+use dotnet_diagnostics_ipc::io::server::{
+    Entries, Handler, ServeOptions, Served, serve, serve_connection,
+};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connection, Stream, Transport as _, UnixTransport, Until,
+};
+use dotnet_diagnostics_ipc::message::process::{
+    ProcessInfo, ProcessInfo2, ProcessInfo3, ProcessInfoReply,
+};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 
@@ -37,7 +46,11 @@ impl Drop for Shutdown<'_> {
 
 /// Serves `handler` while `client` runs.
 #[track_caller]
-fn with_server<T, H: Handler + Sync>(handler: &H, options: ServeOptions, client: impl FnOnce(&Path, &Canceller) -> T) -> T {
+fn with_server<T, H: Handler + Sync>(
+    handler: &H,
+    options: ServeOptions,
+    client: impl FnOnce(&Path, &Canceller) -> T,
+) -> T {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
@@ -60,12 +73,18 @@ fn eventually(mut done: impl FnMut() -> bool) {
 }
 
 /// The client exchange over a plain blocking socket.
-fn ask(socket: &mut UnixStream, request: &AnyRequest<'_>, fd: Option<&std::fs::File>) -> (Outcome, Vec<u8>) {
+fn ask(
+    socket: &mut UnixStream,
+    request: &AnyRequest<'_>,
+    fd: Option<&std::fs::File>,
+) -> (Outcome, Vec<u8>) {
     let mut buffer = vec![0; 65_535];
     let mut client = exchange::Client::with_any(request, &mut buffer).unwrap();
     loop {
         match client.action() {
-            ClientAction::Send(range) => client.sent(socket.write(&buffer[range]).unwrap()).unwrap(),
+            ClientAction::Send(range) => {
+                client.sent(socket.write(&buffer[range]).unwrap()).unwrap();
+            }
             ClientAction::SendFd => {
                 let mut transport = UnixTransport::new(socket.try_clone().unwrap());
                 transport.send_fd(fd.unwrap().as_fd(), &Until::FOREVER).unwrap();
@@ -99,19 +118,34 @@ fn server_command_reaches_its_method() {
             let mut stream = String::new();
             match request.command() {
                 Command::GENERATE_CORE_DUMP3 => {
-                    let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::GENERATE_CORE_DUMP3)).unwrap();
-                    let error = ErrorReply { hresult: HResult::FAIL, message: Some("the disk is full".into()) };
+                    let reply = Message::decode_prefix(&buffer)
+                        .unwrap()
+                        .0
+                        .reply_to(Some(Command::GENERATE_CORE_DUMP3))
+                        .unwrap();
+                    let error = ErrorReply {
+                        hresult: HResult::FAIL,
+                        message: Some("the disk is full".into()),
+                    };
                     assert_eq!(reply, AnyReply::Error(error));
                 }
                 Command { set: 2, .. } => {
                     assert!(
-                        matches!(outcome, Outcome::Ok { then: AfterReply::Stream { session_id: Some(42) }, .. }),
+                        matches!(
+                            outcome,
+                            Outcome::Ok { then: AfterReply::Stream { session_id: Some(42) }, .. }
+                        ),
                         "{outcome:?}"
                     );
                     socket.read_to_string(&mut stream).unwrap();
                     assert_eq!(stream, "Nettrace and more");
                 }
-                _ => assert!(matches!(outcome, Outcome::Ok { size: 24, .. }), "{noted}: {outcome:?}"),
+                _ => {
+                    assert!(
+                        matches!(outcome, Outcome::Ok { size: 24, .. }),
+                        "{noted}: {outcome:?}"
+                    );
+                }
             }
             assert_eq!(runtime.asked.lock().unwrap().pop().as_deref(), Some(noted));
             assert!(runtime.asked.lock().unwrap().is_empty());
@@ -121,16 +155,33 @@ fn server_command_reaches_its_method() {
             buffer
         };
         let buffer = info(AnyRequest::ProcessInfo(ProcessInfo {}));
-        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO)).unwrap();
+        let reply = Message::decode_prefix(&buffer)
+            .unwrap()
+            .0
+            .reply_to(Some(Command::PROCESS_INFO))
+            .unwrap();
         assert_eq!(reply, AnyReply::ProcessInfo(INFO));
         let buffer = info(AnyRequest::ProcessInfo2(ProcessInfo2 {}));
-        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO2)).unwrap();
+        let reply = Message::decode_prefix(&buffer)
+            .unwrap()
+            .0
+            .reply_to(Some(Command::PROCESS_INFO2))
+            .unwrap();
         assert_eq!(reply, AnyReply::ProcessInfo2(INFO2));
         let buffer = info(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
-        let reply = Message::decode_prefix(&buffer).unwrap().0.reply_to(Some(Command::PROCESS_INFO3)).unwrap();
+        let reply = Message::decode_prefix(&buffer)
+            .unwrap()
+            .0
+            .reply_to(Some(Command::PROCESS_INFO3))
+            .unwrap();
         assert_eq!(reply, AnyReply::Error(ErrorReply::new(HResult::NOT_SUPPORTED)));
     });
-    let streamed: Vec<u64> = runtime.served(17).iter().map(|served| served.streamed).filter(|streamed| *streamed > 0).collect();
+    let streamed: Vec<u64> = runtime
+        .served(17)
+        .iter()
+        .map(|served| served.streamed)
+        .filter(|streamed| *streamed > 0)
+        .collect();
     assert_eq!(streamed, [17; 4]);
 }
 
@@ -158,7 +209,10 @@ fn server_environment_is_whole_or_broken_off() {
         with_server(runtime, ServeOptions::DEFAULT, |path, _| {
             let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
             let mut entries = Vec::new();
-            let read = Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string()));
+            let read = Connection::new(transport)
+                .environment()
+                .unwrap()
+                .for_each(|entry| entries.push(entry.text().to_string()));
             (read.map_err(|error| format!("{error:#}")), entries)
         })
     };
@@ -183,7 +237,11 @@ fn server_environment_in_pieces_is_equal() {
     let entries = with_server(&large, ServeOptions::DEFAULT, |path, _| {
         let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
         let mut entries = Vec::new();
-        Connection::new(transport).environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+        Connection::new(transport)
+            .environment()
+            .unwrap()
+            .for_each(|entry| entries.push(entry.text().to_string()))
+            .unwrap();
         entries
     });
     assert!(entries == large.0);
@@ -196,7 +254,13 @@ fn server_user_events_session_lasts_until_hang_up() {
         let mut file = tempfile::tempfile().unwrap();
         let mut socket = UnixStream::connect(path).unwrap();
         let (outcome, _) = ask(&mut socket, &USER_EVENTS, Some(&file));
-        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        assert!(
+            matches!(
+                outcome,
+                Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }
+            ),
+            "{outcome:?}"
+        );
         let mut text = String::new();
         eventually(|| {
             file.rewind().unwrap();
@@ -217,14 +281,23 @@ fn server_user_events_session_lasts_until_hang_up() {
 fn server_session_over_limit_fails() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions { most_sessions: 2, ..ServeOptions::DEFAULT }, |path, _| {
-        let mut sessions: Vec<UnixStream> = (0..2).map(|_| UnixStream::connect(path).unwrap()).collect();
+        let mut sessions: Vec<UnixStream> =
+            (0..2).map(|_| UnixStream::connect(path).unwrap()).collect();
         for session in &mut sessions {
             assert!(matches!(ask(session, &COLLECT2, None).0, Outcome::Ok { .. }));
         }
         // F-32.
-        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0, error(HResult::FAIL));
+        assert_eq!(
+            ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0,
+            error(HResult::FAIL)
+        );
         drop(sessions.pop());
-        eventually(|| matches!(ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0, Outcome::Ok { .. }));
+        eventually(|| {
+            matches!(
+                ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0,
+                Outcome::Ok { .. }
+            )
+        });
     });
 }
 
@@ -234,7 +307,8 @@ fn server_shutdown_ends_silent_and_streaming() {
     let options = ServeOptions { request: None, stream: None, ..ServeOptions::DEFAULT };
     let (begun, clients) = with_server(&runtime, options, |path, _| {
         let silent = UnixStream::connect(path).unwrap();
-        let (mut waiting, mut full) = (UnixStream::connect(path).unwrap(), UnixStream::connect(path).unwrap());
+        let (mut waiting, mut full) =
+            (UnixStream::connect(path).unwrap(), UnixStream::connect(path).unwrap());
         ask(&mut waiting, &COLLECT2, None);
         ask(&mut full, &COLLECT3, None);
         let file = tempfile::tempfile().unwrap();
@@ -257,7 +331,12 @@ fn server_reply_too_long_is_error() {
     }
     let asked = |len: usize| {
         with_server(&Long("x".repeat(len)), ServeOptions::DEFAULT, |path, _| {
-            ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None).0
+            ask(
+                &mut UnixStream::connect(path).unwrap(),
+                &AnyRequest::ProcessInfo(ProcessInfo {}),
+                None,
+            )
+            .0
         })
     };
     // 20 + 8 + 16 + (4 + 2 × 32,001) + (4 + 12) + (4 + 8)
@@ -281,8 +360,18 @@ fn server_serves_any_stream() {
             Ok(())
         }
     }
-    let mut memory = Memory(std::io::Cursor::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec()), Vec::new());
-    let served = serve_connection(Stream(&mut memory), &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
-    assert_eq!(served, Served { command: Some(Command::RESUME_RUNTIME), outcome: ServerOutcome::Answered, streamed: 0 });
+    let mut memory =
+        Memory(std::io::Cursor::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec()), Vec::new());
+    let served =
+        serve_connection(Stream(&mut memory), &Runtime::default(), &ServeOptions::DEFAULT, None)
+            .unwrap();
+    assert_eq!(
+        served,
+        Served {
+            command: Some(Command::RESUME_RUNTIME),
+            outcome: ServerOutcome::Answered,
+            streamed: 0
+        }
+    );
     assert_eq!(memory.1, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
 }

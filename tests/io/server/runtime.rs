@@ -6,8 +6,12 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::server::{Entries, Handler, HeldSession, Refusal, Served, StreamSession};
-use dotnet_diagnostics_ipc::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use dotnet_diagnostics_ipc::io::server::{
+    Entries, Handler, HeldSession, Refusal, Served, StreamSession,
+};
+use dotnet_diagnostics_ipc::message::dump::{
+    GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::*;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
@@ -86,13 +90,23 @@ impl Handler for Runtime {
     fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
         self.stream(format!("collect4 {:#x}", request.rundown_keyword))
     }
-    fn collect_tracing5(&self, request: StreamingSession<'_>) -> Result<StreamSession<'_>, HResult> {
+    fn collect_tracing5(
+        &self,
+        request: StreamingSession<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
         self.stream(format!("collect5 {}", request.providers.len()))
     }
-    fn collect_tracing6(&self, request: StreamingSession6<'_>) -> Result<StreamSession<'_>, HResult> {
+    fn collect_tracing6(
+        &self,
+        request: StreamingSession6<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
         self.stream(format!("collect6 {:?}", request.session_buffer_mode.name()))
     }
-    fn collect_user_events(&self, request: UserEventsSession<'_>, fd: OwnedFd) -> Result<HeldSession<'_>, HResult> {
+    fn collect_user_events(
+        &self,
+        request: UserEventsSession<'_>,
+        fd: OwnedFd,
+    ) -> Result<HeldSession<'_>, HResult> {
         let _ = self.note(format!("user_events {}", request.providers.len()));
         Ok(HeldSession::new(9, |connection| {
             let mut file = std::fs::File::from(fd);
@@ -116,7 +130,10 @@ impl Handler for Runtime {
     fn process_environment(&self) -> Result<Entries<'_>, HResult> {
         Ok(Entries { broken_off: self.broken_off, ..ENVIRONMENT.into_iter().collect() })
     }
-    fn set_environment_variable(&self, request: SetEnvironmentVariable<'_>) -> Result<ResultReply, HResult> {
+    fn set_environment_variable(
+        &self,
+        request: SetEnvironmentVariable<'_>,
+    ) -> Result<ResultReply, HResult> {
         self.note(format!("set {}={}", request.name, request.value))
     }
     fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {

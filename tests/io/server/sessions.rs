@@ -1,4 +1,5 @@
-//! What a handler learns of its sessions, and the replies to requests that are long, unknown or over the limits.
+//! What a handler learns of its sessions, and the replies to requests that are long, unknown or
+//! over the limits.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -9,7 +10,9 @@ use dotnet_diagnostics_ipc::exchange::{
     AfterReply, CheckOrder, KnownCommands, Outcome, RefusalReason, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::server::{Handler, HeldSession, Refusal, ServeOptions, StreamSession};
+use dotnet_diagnostics_ipc::io::server::{
+    Handler, HeldSession, Refusal, ServeOptions, StreamSession,
+};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ResumeRuntime, SetEnvironmentVariable};
@@ -50,15 +53,18 @@ fn session_writer_counts_bytes() {
         ask(&mut socket, &COLLECT2, None);
         assert_eq!(std::io::copy(&mut socket, &mut std::io::sink()).unwrap(), 70_008);
     });
-    let noted = [8, 8, 70_008].map(|sent| (sent, format!("StreamWriter {{ streamed: {sent}, .. }}")));
+    let noted =
+        [8, 8, 70_008].map(|sent| (sent, format!("StreamWriter {{ streamed: {sent}, .. }}")));
     assert_eq!(*counting.0.lock().unwrap(), noted);
 }
 
 #[test]
 fn server_request_of_any_length_is_read_whole() {
     let value = "v".repeat(30_000);
-    let request =
-        AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable { name: "N".into(), value: IpcString::new(value.as_str()) });
+    let request = AnyRequest::SetEnvironmentVariable(SetEnvironmentVariable {
+        name: "N".into(),
+        value: IpcString::new(value.as_str()),
+    });
     for order in [CheckOrder::AsShipped, CheckOrder::Strict] {
         let runtime = Runtime::default();
         let exchange = ServerOptions { order, ..ServerOptions::DEFAULT };
@@ -79,9 +85,16 @@ fn refusal_too_long_keeps_code() {
         }
     }
     let (dump_type, flags) = (DumpType::NORMAL, DumpFlags::NONE);
-    let request = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 { dump_name: "/d".into(), dump_type, flags });
+    let request = AnyRequest::GenerateCoreDump3(GenerateCoreDump3 {
+        dump_name: "/d".into(),
+        dump_type,
+        flags,
+    });
     with_server(&Wordy, ServeOptions::DEFAULT, |path, _| {
-        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, None).0, error(HResult::NOT_SUPPORTED));
+        assert_eq!(
+            ask(&mut UnixStream::connect(path).unwrap(), &request, None).0,
+            error(HResult::NOT_SUPPORTED)
+        );
     });
 }
 
@@ -89,13 +102,20 @@ fn refusal_too_long_keeps_code() {
 fn server_command_known_to_options_only_is_unknown() {
     const COMMAND: Command = Command { set: 4, id: 0xee };
     let runtime = Runtime::default();
-    let exchange = ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
+    let exchange =
+        ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
     with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
         let request = AnyRequest::Unknown { command: COMMAND, payload: b"anything" };
-        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, None).0, error(HResult::UNKNOWN_COMMAND));
+        assert_eq!(
+            ask(&mut UnixStream::connect(path).unwrap(), &request, None).0,
+            error(HResult::UNKNOWN_COMMAND)
+        );
     });
     let served = runtime.served(1)[0];
-    assert_eq!((served.command, served.outcome), (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND)));
+    assert_eq!(
+        (served.command, served.outcome),
+        (Some(COMMAND), ServerOutcome::Refused(HResult::UNKNOWN_COMMAND))
+    );
 }
 
 /// Refuses all but one request, and gives the server's reason for the others in its replies.
@@ -104,12 +124,18 @@ struct Strict;
 impl Handler for Strict {
     fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
         let is_dump = matches!(request, AnyRequest::GenerateCoreDump3(_));
-        if is_dump { Err(Refusal { hresult: HResult::NOT_SUPPORTED, message: Some("no dumps".into()) }) } else { Ok(()) }
+        if is_dump {
+            Err(Refusal { hresult: HResult::NOT_SUPPORTED, message: Some("no dumps".into()) })
+        } else {
+            Ok(())
+        }
     }
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         match (request, reason) {
-            (None, RefusalReason::UnknownCommand { command: Command { set: 4, id: 0xee } }) => HResult(0x8000_0001).into(),
+            (None, RefusalReason::UnknownCommand { command: Command { set: 4, id: 0xee } }) => {
+                HResult(0x8000_0001).into()
+            }
             (
                 Some(Message { command: Command::STOP_TRACING, payload: [1, 2], .. }),
                 RefusalReason::Malformed { offset: 20, .. },
@@ -129,15 +155,25 @@ impl Handler for Strict {
 
 #[test]
 fn handler_check_and_refuse_choose_error() {
-    let dump = GenerateCoreDump3 { dump_name: "/d".into(), dump_type: DumpType::NORMAL, flags: DumpFlags::NONE };
+    let dump = GenerateCoreDump3 {
+        dump_name: "/d".into(),
+        dump_type: DumpType::NORMAL,
+        flags: DumpFlags::NONE,
+    };
     with_server(&Strict, ServeOptions::DEFAULT, |path, _| {
         let ask = |request| ask(&mut UnixStream::connect(path).unwrap(), &request, None);
         let (outcome, reply) = ask(AnyRequest::GenerateCoreDump3(dump));
         assert_eq!(outcome, Outcome::Error { size: 46, hresult: HResult::NOT_SUPPORTED });
         assert_eq!(reply[24..46], *b"\x09\0\0\0n\0o\0 \0d\0u\0m\0p\0s\0\0\0");
-        assert_eq!(ask(AnyRequest::ResumeRuntime(ResumeRuntime {})).0, Outcome::Ok { size: 24, then: AfterReply::Close });
+        assert_eq!(
+            ask(AnyRequest::ResumeRuntime(ResumeRuntime {})).0,
+            Outcome::Ok { size: 24, then: AfterReply::Close }
+        );
         let unknown = |command, payload| AnyRequest::Unknown { command, payload };
-        assert_eq!(ask(unknown(Command { set: 4, id: 0xee }, b"any")).0, error(HResult(0x8000_0001)));
+        assert_eq!(
+            ask(unknown(Command { set: 4, id: 0xee }, b"any")).0,
+            error(HResult(0x8000_0001))
+        );
         assert_eq!(ask(unknown(Command::STOP_TRACING, &[1, 2])).0, error(HResult(0x8000_0002)));
     });
 }
@@ -152,7 +188,10 @@ fn user_events_name_kernel_refuses_is_refused() {
         provider_name: "Provider".into(),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(&sets) },
+        config: TracepointConfig {
+            default_tracepoint_name: IpcString::ABSENT,
+            tracepoints: Array::new(&sets),
+        },
     }];
     let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
     let request = AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session));
@@ -160,7 +199,10 @@ fn user_events_name_kernel_refuses_is_refused() {
     with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let passed = std::fs::File::from(std::os::fd::OwnedFd::from(theirs));
-        assert_eq!(ask(&mut UnixStream::connect(path).unwrap(), &request, Some(&passed)).0, error(HResult::FAIL));
+        assert_eq!(
+            ask(&mut UnixStream::connect(path).unwrap(), &request, Some(&passed)).0,
+            error(HResult::FAIL)
+        );
         drop(passed);
         assert_eq!(std::io::Read::read(&mut ours, &mut [0; 1]).unwrap(), 0);
     });

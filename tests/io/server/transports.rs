@@ -1,4 +1,5 @@
-//! Connections and listeners of other kinds than a socket at a path, and what a server does if they fail.
+//! Connections and listeners of other kinds than a socket at a path, and what a server does if they
+//! fail.
 
 use std::io::{self, Cursor, Read, Write};
 use std::os::fd::OwnedFd;
@@ -11,7 +12,9 @@ use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
-use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
@@ -61,7 +64,8 @@ impl Write for &mut Memory {
 #[test]
 fn server_without_descriptors_refuses_user_events() {
     let (mut memory, runtime) = (Memory::new(message(&USER_EVENTS)), Runtime::default());
-    let served = serve_connection(Stream(&mut memory), &runtime, &ServeOptions::DEFAULT, None).unwrap();
+    let served =
+        serve_connection(Stream(&mut memory), &runtime, &ServeOptions::DEFAULT, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
     assert_eq!(memory.answer, BAD_ENCODING);
     assert!(runtime.asked.lock().unwrap().is_empty());
@@ -80,7 +84,10 @@ impl Transport for Blind {
 }
 
 impl ServerTransport for Blind {
-    fn receive_fd(&mut self, until: &Until<'_>) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
         self.0.receive_fd(until)
     }
 }
@@ -90,11 +97,18 @@ impl ServerTransport for Blind {
 struct Waits(Mutex<Vec<String>>);
 
 impl Handler for Waits {
-    fn collect_user_events(&self, _: UserEventsSession<'_>, _: OwnedFd) -> Result<HeldSession<'_>, HResult> {
+    fn collect_user_events(
+        &self,
+        _: UserEventsSession<'_>,
+        _: OwnedFd,
+    ) -> Result<HeldSession<'_>, HResult> {
         Ok(HeldSession::new(9, |connection| {
             let mut noted = self.0.lock().unwrap();
             for time in [Some(Duration::from_millis(30)), None, Some(Duration::ZERO)] {
-                noted.push(format!("{:?}, {connection:?}", connection.wait(time).map_err(|error| error.to_string())));
+                noted.push(format!(
+                    "{:?}, {connection:?}",
+                    connection.wait(time).map_err(|error| error.to_string())
+                ));
             }
         }))
     }
@@ -111,7 +125,13 @@ fn server_connection_without_hang_up_is_read_to_end() {
         });
         let file = tempfile::tempfile().unwrap();
         let (outcome, _) = ask(&mut ours, &USER_EVENTS, Some(&file));
-        assert!(matches!(outcome, Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }), "{outcome:?}");
+        assert!(
+            matches!(
+                outcome,
+                Outcome::Ok { then: AfterReply::UserEvents { session_id: Some(9) }, .. }
+            ),
+            "{outcome:?}"
+        );
         // This is not read; it does not end the session.
         ours.write_all(&[0x55; 1000]).unwrap();
         while waits.0.try_lock().is_ok_and(|noted| noted.is_empty()) {
@@ -140,11 +160,15 @@ fn server_connection_without_hang_up_ends_with_server() {
     let mut blind = Blind(UnixTransport::new(theirs));
     assert!(matches!(blind.hung_up(&until), Err(Stopped::Cancelled)));
     let deadline = std::time::Instant::now() + Duration::from_secs(3600);
-    assert!(matches!(blind.hung_up(&Until { deadline: Some(deadline), ..until }), Err(Stopped::Cancelled)));
+    assert!(matches!(
+        blind.hung_up(&Until { deadline: Some(deadline), ..until }),
+        Err(Stopped::Cancelled)
+    ));
     drop(ours);
 }
 
-/// Fails to accept in these ways, the last of them first, and then accepts any client of `listener`.
+/// Fails to accept in these ways, the last of them first, and then accepts any client of
+/// `listener`.
 struct Failing {
     listener: UnixListener,
     errors: Vec<io::Error>,
@@ -169,14 +193,25 @@ fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::Te
 
 #[test]
 fn listener_transient_failure_is_survived() {
-    let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS, rustix::io::Errno::NOMEM];
+    let lacks = [
+        rustix::io::Errno::MFILE,
+        rustix::io::Errno::NFILE,
+        rustix::io::Errno::NOBUFS,
+        rustix::io::Errno::NOMEM,
+    ];
     let mut errors: Vec<io::Error> = lacks.map(io::Error::from).into();
     errors.push(io::ErrorKind::TimedOut.into());
     let (mut listener, path, _directory) = failing(errors);
     let shutdown = Canceller::new().unwrap();
     let ended = thread::scope(|scope| {
-        let server = scope.spawn(|| serve(&mut listener, &Runtime::default(), &ServeOptions::default(), &shutdown));
-        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &AnyRequest::ProcessInfo(ProcessInfo {}), None);
+        let server = scope.spawn(|| {
+            serve(&mut listener, &Runtime::default(), &ServeOptions::default(), &shutdown)
+        });
+        let (outcome, _) = ask(
+            &mut UnixStream::connect(path).unwrap(),
+            &AnyRequest::ProcessInfo(ProcessInfo {}),
+            None,
+        );
         assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
         shutdown.cancel();
         shutdown.cancel();
@@ -190,8 +225,12 @@ fn listener_transient_failure_is_survived() {
 fn listener_permanent_failure_ends_server() {
     let (mut listener, ..) = failing(vec![io::ErrorKind::PermissionDenied.into()]);
     let shutdown = Canceller::new().unwrap();
-    let error = serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied), "{error}");
+    let error =
+        serve(&mut listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied),
+        "{error}"
+    );
     assert!(shutdown.is_cancelled());
 }
 
@@ -201,9 +240,13 @@ fn server_socket_not_listening_is_refused() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let listener = UnixListener::from(OwnedFd::from(ours));
     let shutdown = Canceller::new().unwrap();
-    let error = serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
+    let error =
+        serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
-    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidInput), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidInput),
+        "{error}"
+    );
     assert!(format!("{error:#}").starts_with("listening: "), "{error}");
 }
 
@@ -213,8 +256,13 @@ fn listener_owned_is_closed_with_server() {
     let path = directory.path().join("socket");
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
-        let server = scope.spawn(|| serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown));
-        let (outcome, _) = ask(&mut UnixStream::connect(&path).unwrap(), &AnyRequest::ResumeRuntime(ResumeRuntime {}), None);
+        let server =
+            scope.spawn(|| serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown));
+        let (outcome, _) = ask(
+            &mut UnixStream::connect(&path).unwrap(),
+            &AnyRequest::ResumeRuntime(ResumeRuntime {}),
+            None,
+        );
         assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
         shutdown.cancel();
         server.join().unwrap().unwrap();
@@ -253,7 +301,8 @@ fn server_client_closing_before_descriptor_is_refused() {
     ours.write_all(&message(&USER_EVENTS)).unwrap();
     ours.shutdown(std::net::Shutdown::Write).unwrap();
     let transport = UnixTransport::new(theirs);
-    let served = serve_connection(transport, &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
+    let served =
+        serve_connection(transport, &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
     let mut answer = Vec::new();
     ours.read_to_end(&mut answer).unwrap();

@@ -9,11 +9,13 @@ use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Transport as _};
 
 use super::{SHORT, name, pair, patience, receive_all, send_all, within};
 
-/// A client with blocking calls, as others write them. A write of no bytes is not the end; under wine it does nothing.
+/// A client with blocking calls, as others write them. A write of no bytes is not the end; under
+/// wine it does nothing.
 #[test]
 fn pipe_serves_another_client() {
     let mut listener = PipeListener::bind(&name("other")).unwrap();
-    let mut client = std::fs::OpenOptions::new().read(true).write(true).open(listener.path()).unwrap();
+    let mut client =
+        std::fs::OpenOptions::new().read(true).write(true).open(listener.path()).unwrap();
     let mut server = listener.accept(&patience()).unwrap();
     let waits = thread::spawn(move || {
         let mut buffer = [0; 16];
@@ -38,7 +40,10 @@ fn pipe_busy_is_waited_for() {
 
     let before = Instant::now();
     let error = PipeTransport::connect(&path, &within(SHORT)).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)), "{error}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error}"
+    );
     assert!(before.elapsed() >= SHORT);
 
     let before = Instant::now();
@@ -72,9 +77,15 @@ fn pipe_missing_is_not_found() {
 
     for name in ["", r"\\server\pipe\name", "a\0b", &"x".repeat(300)] {
         let error = PipeTransport::connect(name, &patience()).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput),
+            "{error}"
+        );
         let error = PipeListener::bind(name).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput),
+            "{error}"
+        );
     }
 }
 
@@ -84,7 +95,10 @@ fn pipe_name_is_taken_once() {
     let mut listener = PipeListener::bind(&name("taken")).unwrap();
     let error = PipeListener::bind(listener.path()).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
-    assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::PermissionDenied), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::PermissionDenied),
+        "{error}"
+    );
     // A leftover connection keeps it taken as well.
     let client = PipeTransport::connect(listener.path(), &patience()).unwrap();
     let server = listener.accept(&patience()).unwrap();
@@ -100,7 +114,10 @@ fn pipe_accept_ends_at_deadline_and_goes_on() {
     for _ in 0..3 {
         let before = Instant::now();
         let error = listener.accept(&within(SHORT)).unwrap_err();
-        assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::TimedOut)), "{error}");
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::TimedOut)),
+            "{error}"
+        );
         assert!(before.elapsed() >= SHORT);
     }
     for late in [true, false] {

@@ -1,7 +1,7 @@
 //! Named pipes of Windows: both ends in one process, and the exchanges over them.
 //!
-//! Run under wine with a build for `x86_64-pc-windows-gnu`; `src/io/windows/mod.rs` lists what wine cannot show. Times have only
-//! lower bounds: how late a wait ends depends on the scheduler.
+//! Run under wine with a build for `x86_64-pc-windows-gnu`; `src/io/windows/mod.rs` lists what wine
+//! cannot show. Times have only lower bounds: how late a wait ends depends on the scheduler.
 
 mod exchanges;
 mod listener;

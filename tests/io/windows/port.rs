@@ -1,4 +1,5 @@
-//! What only a port on a pipe has: many handles, a next pipe that is free, a name. The rest is in `tests/io/port_listener`.
+//! What only a port on a pipe has: many handles, a next pipe that is free, a name. The rest is in
+//! `tests/io/port_listener`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
@@ -6,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::io::port_listener::{PortCounts, PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortCounts, PortListener, PortOptions, RuntimeFilter,
+};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -25,12 +28,18 @@ fn come(path: &str, process_id: u8) -> File {
     let end = Instant::now() + PATIENCE;
     let mut file = loop {
         match open(path) {
-            Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => assert!(Instant::now() < end),
+            Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
+                assert!(Instant::now() < end)
+            }
             opened => break opened.unwrap(),
         }
         thread::sleep(Duration::from_millis(5));
     };
-    let advertise = Advertise { runtime_cookie: Guid::from_bytes([process_id; 16]), process_id: process_id.into(), future: 0 };
+    let advertise = Advertise {
+        runtime_cookie: Guid::from_bytes([process_id; 16]),
+        process_id: process_id.into(),
+        future: 0,
+    };
     file.write_all(&advertise.to_bytes()).unwrap();
     file
 }
@@ -103,7 +112,11 @@ fn port_name_is_gone_with_its_port() {
     taken.write_all(b"reply").unwrap();
     let mut transport = transport;
     let mut reply = [0; 8];
-    assert_eq!(dotnet_diagnostics_ipc::io::Transport::receive(&mut transport, &mut reply, &patience()).unwrap(), 5);
+    assert_eq!(
+        dotnet_diagnostics_ipc::io::Transport::receive(&mut transport, &mut reply, &patience())
+            .unwrap(),
+        5
+    );
     drop(transport);
     assert!(!PipeTransport::is_there(&path).unwrap());
     // And the name can be used again.
@@ -115,6 +128,9 @@ fn port_name_of_other_machine_is_refused() {
     for name in ["", r"\\server\pipe\name", "a\0b"] {
         let error = PortListener::bind(name, PortOptions::DEFAULT).unwrap_err();
         assert_eq!(error.phase(), Phase::Listen);
-        assert!(matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput),
+            "{error}"
+        );
     }
 }

@@ -13,7 +13,8 @@ use super::{SHORT, name, pair, patience, send_all};
 
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-/// F-114: a runtime reads the header once, and the payload once. If bytes are missing then, the request is malformed.
+/// F-114: a runtime reads the header once, and the payload once. If bytes are missing then, the
+/// request is malformed.
 #[test]
 fn pipe_request_is_read_as_header_then_payload() {
     for len in [1, 10_000, 32_000] {
@@ -23,21 +24,25 @@ fn pipe_request_is_read_as_header_then_payload() {
             let mut pipe = listener.accept(&patience()).unwrap();
             let mut header = [0; 20];
             assert_eq!(pipe.receive(&mut header, &patience()).unwrap(), 20);
-            let mut payload = vec![0; usize::from(u16::from_le_bytes([header[14], header[15]])) - 20];
+            let mut payload =
+                vec![0; usize::from(u16::from_le_bytes([header[14], header[15]])) - 20];
             let read = pipe.receive(&mut payload, &patience()).unwrap();
             send_all(&mut pipe, OK);
             (read, payload.len())
         });
         let value = "x".repeat(len);
         let request = SetEnvironmentVariable { name: "N".into(), value: value.as_str().into() };
-        let answer = Connection::new(PipeTransport::connect(&path, &patience()).unwrap()).call(&request).unwrap();
+        let answer = Connection::new(PipeTransport::connect(&path, &patience()).unwrap())
+            .call(&request)
+            .unwrap();
         assert!(answer.result().is_success());
         // Two lengths, two units of the name, the value and its NUL.
         assert_eq!(runtime.join().unwrap(), (4 + 4 + 4 + 2 * (len + 1), 4 + 4 + 4 + 2 * (len + 1)));
     }
 }
 
-/// F-115: a runtime that refuses a request closes without reading all of it, and its reply is read though the write failed.
+/// F-115: a runtime that refuses a request closes without reading all of it, and its reply is read
+/// though the write failed.
 #[test]
 fn pipe_reply_is_read_after_failed_write() {
     let mut listener = PipeListener::bind(&name("failed-write")).unwrap();
@@ -51,7 +56,9 @@ fn pipe_reply_is_read_after_failed_write() {
     });
     let value = "x".repeat(32_000);
     let request = SetEnvironmentVariable { name: "N".into(), value: value.as_str().into() };
-    let error = Connection::new(PipeTransport::connect(&path, &patience()).unwrap()).call(&request).unwrap_err();
+    let error = Connection::new(PipeTransport::connect(&path, &patience()).unwrap())
+        .call(&request)
+        .unwrap_err();
     assert_eq!(error.hresult().map(|hresult| hresult.0), Some(0x8013_1384), "{error}");
     runtime.join().unwrap();
 }
@@ -66,7 +73,11 @@ fn pipe_end_by_disconnect_equals_close() {
         if disconnects {
             // SAFETY: The handle is borrowed, so it is open.
             #[allow(unsafe_code, reason = "std has no such call")]
-            let done = unsafe { windows_sys::Win32::System::Pipes::DisconnectNamedPipe(server.as_handle().as_raw_handle()) };
+            let done = unsafe {
+                windows_sys::Win32::System::Pipes::DisconnectNamedPipe(
+                    server.as_handle().as_raw_handle(),
+                )
+            };
             assert_ne!(done, 0);
         } else {
             drop(server);
@@ -77,7 +88,8 @@ fn pipe_end_by_disconnect_equals_close() {
     }
 }
 
-/// F-118: a runtime waits until its reply is read, and serves no other client meanwhile. A call that was given up releases it.
+/// F-118: a runtime waits until its reply is read, and serves no other client meanwhile. A call
+/// that was given up releases it.
 #[test]
 fn pipe_call_given_up_releases_flushing_server() {
     let mut listener = PipeListener::bind(&name("flush")).unwrap();
@@ -105,7 +117,8 @@ fn pipe_call_given_up_releases_flushing_server() {
     runtime.join().unwrap();
 }
 
-/// F-120: two clients at once can leave a runtime that serves no client any more. Threads of one process take turns.
+/// F-120: two clients at once can leave a runtime that serves no client any more. Threads of one
+/// process take turns.
 #[test]
 fn pipe_opens_of_threads_are_5_ms_apart() {
     let mut listener = PipeListener::bind(&name("turns")).unwrap();

@@ -7,7 +7,9 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, StreamSession, serve};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Connection};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 use dotnet_diagnostics_ipc::wire::Array;
 
@@ -30,7 +32,8 @@ fn pipe_is_served() {
     let (mut listener, shutdown) = (PipeListener::bind(&name).unwrap(), Canceller::new().unwrap());
     let connect = || PipeTransport::connect(&name, &patience()).unwrap();
     thread::scope(|scope| {
-        let server = scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
+        let server =
+            scope.spawn(|| serve(&mut listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
         let error = Connection::new(connect()).call(&ProcessInfo {}).unwrap_err();
         assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
         let mut entries = Vec::new();
@@ -38,7 +41,11 @@ fn pipe_is_served() {
         block.for_each(|entry| entries.push(entry.text().to_string())).unwrap();
         assert_eq!(entries, ["A=1", "=C:=C:"]);
         let providers = [ProviderConfig::new("P", 0, EventLevel::VERBOSE)];
-        let request = CollectTracing { circular_buffer_mb: 1, format: Format::NET_TRACE, providers: Array::new(&providers) };
+        let request = CollectTracing {
+            circular_buffer_mb: 1,
+            format: Format::NET_TRACE,
+            providers: Array::new(&providers),
+        };
         let mut pipe = connect();
         Connection::new(&mut pipe).call(&request).unwrap();
         assert_eq!(receive_all(&mut pipe, 4096), vec![7; 50_000]);

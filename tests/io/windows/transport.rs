@@ -14,7 +14,8 @@ fn pipe_bytes_go_both_ways() {
     let (mut server, mut client) = pair("pieces");
     let bytes = pattern(2000);
     for (from, to) in [(true, 1), (false, 7), (true, 1999), (false, 2000)] {
-        let (from, to, most) = if from { (&mut client, &mut server, to) } else { (&mut server, &mut client, to) };
+        let (from, to, most) =
+            if from { (&mut client, &mut server, to) } else { (&mut server, &mut client, to) };
         for piece in bytes.chunks(13) {
             send_all(from, piece);
         }
@@ -33,7 +34,8 @@ fn pipe_bytes_go_both_ways() {
 fn pipe_end_follows_last_byte() {
     for server_leaves in [true, false] {
         let (server, client) = pair(&format!("end-{server_leaves}"));
-        let (mut leaves, mut stays) = if server_leaves { (server, client) } else { (client, server) };
+        let (mut leaves, mut stays) =
+            if server_leaves { (server, client) } else { (client, server) };
         send_all(&mut leaves, b"the last");
         drop(leaves);
         assert_eq!(receive_all(&mut stays, 3), b"the last");
@@ -139,7 +141,12 @@ fn pipe_write_past_deadline_is_the_last() {
     assert_eq!(client.receive(&mut [0; 16], &patience()).unwrap(), 5);
     drop(client);
     let got = receive_all(&mut server, 4096);
-    assert!(got.len() >= sent && got[..] == bytes[..got.len()], "{} sent, {} came", sent, got.len());
+    assert!(
+        got.len() >= sent && got[..] == bytes[..got.len()],
+        "{} sent, {} came",
+        sent,
+        got.len()
+    );
 }
 
 /// The clone shares the state of its pipe.
@@ -157,7 +164,10 @@ fn pipe_clone_sends_nothing_after_cut_write() {
     assert!(matches!(stopped, Stopped::TimedOut));
     let Stopped::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
-    let Stopped::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err() else { panic!() };
+    let Stopped::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err()
+    else {
+        panic!()
+    };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
     // Both can still read what arrives.
     send_all(&mut server, b"reply");
@@ -182,7 +192,10 @@ fn cancelled_later<T>(wait: impl FnOnce(&Until<'_>) -> T) -> T {
 #[test]
 fn pipe_read_is_cancelled_by_thread() {
     let (mut server, mut client) = pair("cancel");
-    assert!(matches!(cancelled_later(|until| client.receive(&mut [0; 8], until)), Err(Stopped::Cancelled)));
+    assert!(matches!(
+        cancelled_later(|until| client.receive(&mut [0; 8], until)),
+        Err(Stopped::Cancelled)
+    ));
     send_all(&mut server, b"late");
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 4);
 
@@ -198,11 +211,18 @@ fn pipe_read_is_cancelled_by_thread() {
 
     let mut listener = PipeListener::bind(&name("cancel-accept")).unwrap();
     let error = cancelled_later(|until| listener.accept(until)).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::Cancelled)), "{error}");
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::Cancelled)),
+        "{error}"
+    );
 
     let _first = PipeTransport::connect(listener.path(), &patience()).unwrap();
-    let error = cancelled_later(|until| PipeTransport::connect(listener.path(), until)).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)), "{error}");
+    let error =
+        cancelled_later(|until| PipeTransport::connect(listener.path(), until)).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)),
+        "{error}"
+    );
 }
 
 #[test]

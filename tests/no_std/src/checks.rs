@@ -2,9 +2,12 @@
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOutcome,
+    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
+    ServerOutcome,
 };
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing,
+};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
 
@@ -36,10 +39,15 @@ const COLLECT_TRACING2: &[u8; 81] = b"DOTNET_IPC_V1\0\x51\0\x02\x03\0\0\
     \x0e\0\0\0M\0y\0E\0v\0e\0n\0t\0S\0o\0u\0r\0c\0e\0\0\0\
     \0\0\0\0";
 
-const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR)];
+const PROVIDERS: &[ProviderConfig<'_>] =
+    &[ProviderConfig::new("MyEventSource", 100, EventLevel::ERROR)];
 
-const REQUEST: CollectTracing2<'_> =
-    CollectTracing2 { circular_buffer_mb: 250, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(PROVIDERS) };
+const REQUEST: CollectTracing2<'_> = CollectTracing2 {
+    circular_buffer_mb: 250,
+    format: Format::NET_TRACE,
+    request_rundown: true,
+    providers: Array::new(PROVIDERS),
+};
 
 /// `Some` if it is so.
 fn so(it_is: bool) -> Option<()> {
@@ -58,28 +66,38 @@ fn says_what_buffer_it_needs() -> Option<()> {
 }
 
 fn decodes_a_reply() -> Option<()> {
-    let (message, rest) = Message::decode_prefix(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace").ok()?;
+    let (message, rest) =
+        Message::decode_prefix(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace")
+            .ok()?;
     so(rest == b"Nettrace")?;
-    so(message.reply_as::<CollectTracing2<'_>>() == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
+    so(message.reply_as::<CollectTracing2<'_>>()
+        == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
 }
 
 fn decodes_an_advertise() -> Option<()> {
     let advertise =
         Advertise::decode(b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0")
             .ok()?;
-    let cookie = Guid::from_fields(0x123e_4567, 0xe89b, 0x12d3, [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00]);
+    let cookie = Guid::from_fields(
+        0x123e_4567,
+        0xe89b,
+        0x12d3,
+        [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00],
+    );
     so(advertise == Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 })
 }
 
 fn refuses_a_short_payload() -> Option<()> {
     let message = Message::decode(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
     let error = message.request_as::<StopTracing>().err()?;
-    so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 } && error.offset() == 20)
+    so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 }
+        && error.offset() == 20)
 }
 
 const STREAM: &[u8] = b"Nettrace and what follows";
 
-/// A tracing session from request to the end of its stream, both sides, through a pipe of one byte each way.
+/// A tracing session from request to the end of its stream, both sides, through a pipe of one byte
+/// each way.
 fn a_client_and_a_server_talk() -> Option<()> {
     let (mut ours, mut theirs) = ([0; 128], [0; 128]);
     let mut client = Client::new(&REQUEST, &mut ours).ok()?;
@@ -102,14 +120,16 @@ fn a_client_and_a_server_talk() -> Option<()> {
                 None => {}
             },
             ClientAction::Finished(outcome) => {
-                so(outcome == Outcome::Ok { size: 28, then: AfterReply::Stream { session_id: Some(7) } })?;
+                so(outcome
+                    == Outcome::Ok { size: 28, then: AfterReply::Stream { session_id: Some(7) } })?;
                 match to_client.take() {
                     Some(byte) => {
                         so(STREAM.get(heard) == Some(&byte))?;
                         heard += 1;
                     }
                     None if server_outcome.is_some() => {
-                        return so(heard == STREAM.len() && server_outcome == Some(ServerOutcome::Answered));
+                        return so(heard == STREAM.len()
+                            && server_outcome == Some(ServerOutcome::Answered));
                     }
                     None => {}
                 }
@@ -125,9 +145,13 @@ fn a_client_and_a_server_talk() -> Option<()> {
             }
             ServerAction::Decode(_) => {
                 let request = server.request(&theirs).ok()?;
-                so(matches!(request, ParsedRequest::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST))?;
+                so(
+                    matches!(request, ParsedRequest::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST),
+                )?;
             }
-            ServerAction::Respond => server.respond(&SessionReply { session_id: 7 }, &mut theirs).ok()?,
+            ServerAction::Respond => {
+                server.respond(&SessionReply { session_id: 7 }, &mut theirs).ok()?
+            }
             ServerAction::Send(range) if to_client.is_none() => {
                 to_client = theirs.get(range.start).copied();
                 server.sent(1).ok()?;

@@ -1,5 +1,6 @@
-//! `check.py` builds this and looks for panics in it. The program passes standard input through every decoder and through both
-//! sides of an exchange, so that all of them are linked in; its exit status depends on all of it.
+//! `check.py` builds this and looks for panics in it. The program passes standard input through
+//! every decoder and through both sides of an exchange, so that all of them are linked in; its exit
+//! status depends on all of it.
 
 #![no_std]
 #![no_main]
@@ -13,7 +14,9 @@ use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentDecoder, Stre
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, ServerAction};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::legacy::{OldReply, SessionIdWidth, SessionLayout, decode_without_filter_data};
+use dotnet_diagnostics_ipc::legacy::{
+    OldReply, SessionIdWidth, SessionLayout, decode_without_filter_data,
+};
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 use dotnet_diagnostics_ipc::port::Ports;
@@ -53,7 +56,10 @@ extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
     // One thread, and nothing else refers to it.
     let buffer = unsafe { &mut *(&raw mut INPUT) };
     let n = unsafe { read(0, buffer.as_mut_ptr(), buffer.len()) };
-    let Some((input, rest)) = usize::try_from(n).ok().and_then(|n| buffer.split_at_mut_checked(n)) else { return 1 };
+    let Some((input, rest)) = usize::try_from(n).ok().and_then(|n| buffer.split_at_mut_checked(n))
+    else {
+        return 1;
+    };
     let mut sum = Sum(0);
     decode(input, &mut sum);
     converse(input, rest, &mut sum);
@@ -140,11 +146,20 @@ fn beside(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
         let _ = write!(sum, "{:?}", decoder.finish());
     }
     let _ = write!(sum, "{:?} {:?}", Environment::decode(input), StreamDetector::new().look(input));
-    if let Ok(WrittenRecord { record: Record::V1(record), .. }) = WrittenRecord::decode(&mut Reader::new(input)) {
+    if let Ok(WrittenRecord { record: Record::V1(record), .. }) =
+        WrittenRecord::decode(&mut Reader::new(input))
+    {
         let _ = write!(sum, "{record:?} {:?}", record.extension());
     }
-    let _ = write!(sum, "{:?} {:?}", TracepointCommand::parse(input), UserReg::decode(&mut Reader::new(input)));
-    for layout in [SessionLayout::Draft, SessionLayout::CollectTracing, SessionLayout::CollectTracing2] {
+    let _ = write!(
+        sum,
+        "{:?} {:?}",
+        TracepointCommand::parse(input),
+        UserReg::decode(&mut Reader::new(input))
+    );
+    for layout in
+        [SessionLayout::Draft, SessionLayout::CollectTracing, SessionLayout::CollectTracing2]
+    {
         if let Ok((message, _)) = Message::decode_prefix(input) {
             let _ = write!(sum, "{:?}", decode_without_filter_data(&message, layout));
         }
@@ -152,6 +167,12 @@ fn beside(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     let _ = write!(sum, "{:?}", OldReply::decode_prefix(input, SessionIdWidth::Bits64));
     let _ = write!(sum, "{:?}", ProcessStat::parse(input));
     if let Ok(text) = core::str::from_utf8(input) {
-        let _ = write!(sum, "{:?} {:?} {:?}", SocketName::from_path(text), PipeName::parse(text), text.parse::<Command>());
+        let _ = write!(
+            sum,
+            "{:?} {:?} {:?}",
+            SocketName::from_path(text),
+            PipeName::parse(text),
+            text.parse::<Command>()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `check.py` counts the instructions of this: a payload as long as a message can hold, and as slow as its grammar allows, is decoded,
-//! or walked through to the last unit of the last string.
+//! `check.py` counts the instructions of this: a payload as long as a message can hold, and as slow
+//! as its grammar allows, is decoded, or walked through to the last unit of the last string.
 
 mod payload;
 
@@ -8,7 +8,9 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, EventFilter, EventLevel, ProviderConfig, TracepointConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, EventLevel, ProviderConfig, TracepointConfig,
+};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
@@ -47,20 +49,25 @@ fn measured_walk(decoded: &Decoded<'_>) -> u64 {
         Decoded::Request(AnyRequest::CollectTracing(request)) => providers(request.providers),
         Decoded::Request(AnyRequest::CollectTracing2(request)) => providers(request.providers),
         Decoded::Request(AnyRequest::CollectTracing5(CollectTracing5::Streaming(session))) => {
-            let each = session
-                .providers
-                .iter()
-                .map(|p| provider(p.keywords, p.log_level, p.provider_name, p.arguments) ^ filter(p.filter));
+            let each = session.providers.iter().map(|p| {
+                provider(p.keywords, p.log_level, p.provider_name, p.arguments) ^ filter(p.filter)
+            });
             sum(each)
         }
         Decoded::Request(AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session))) => {
             let each = session.providers.iter().map(|p| {
-                provider(p.keywords, p.log_level, p.provider_name, p.arguments) ^ filter(p.filter) ^ tracepoints(p.config)
+                provider(p.keywords, p.log_level, p.provider_name, p.arguments)
+                    ^ filter(p.filter)
+                    ^ tracepoints(p.config)
             });
             sum(each)
         }
-        Decoded::Request(AnyRequest::SetEnvironmentVariable(request)) => text(request.name) ^ text(request.value),
-        Decoded::Request(AnyRequest::AttachProfiler(request)) => sum(request.client_data.iter().copied().map(u64::from)),
+        Decoded::Request(AnyRequest::SetEnvironmentVariable(request)) => {
+            text(request.name) ^ text(request.value)
+        }
+        Decoded::Request(AnyRequest::AttachProfiler(request)) => {
+            sum(request.client_data.iter().copied().map(u64::from))
+        }
         Decoded::Request(_) => 0,
         Decoded::Reply(reply) => sum([
             text(reply.command_line),
@@ -82,7 +89,12 @@ fn providers(providers: Array<'_, ProviderConfig<'_>>) -> u64 {
 }
 
 /// The fields that every provider has.
-fn provider(keywords: u64, log_level: EventLevel, name: IpcString<'_>, arguments: IpcString<'_>) -> u64 {
+fn provider(
+    keywords: u64,
+    log_level: EventLevel,
+    name: IpcString<'_>,
+    arguments: IpcString<'_>,
+) -> u64 {
     keywords ^ u64::from(log_level.0) ^ text(name) ^ text(arguments)
 }
 
@@ -108,7 +120,8 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, |sum, number| sum.rotate_left(1) ^ number)
 }
 
-/// Without an argument the names of the payloads; with one, that payload is decoded and walked, and its length is printed.
+/// Without an argument the names of the payloads; with one, that payload is decoded and walked, and
+/// its length is printed.
 fn main() -> ExitCode {
     let Some(wanted) = env::args().nth(1) else {
         CASES.iter().for_each(|(name, ..)| println!("{name}"));

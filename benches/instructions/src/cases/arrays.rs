@@ -22,9 +22,14 @@ pub fn cases() -> Vec<Case> {
 pub fn ids(count: usize) -> Vec<Case> {
     let numbers: &'static [u32] = (0..count as u32).map(|id| id * 3).collect::<Vec<_>>().leak();
     let bytes = keep_bytes(
-        [&(count as u32).to_le_bytes()[..], &numbers.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>()].concat(),
+        [
+            &(count as u32).to_le_bytes()[..],
+            &numbers.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>(),
+        ]
+        .concat(),
     );
-    let (slice, wire) = (keep(Array::new(numbers)), keep(Array::<u32>::decode(&mut Reader::new(bytes)).unwrap()));
+    let (slice, wire) =
+        (keep(Array::new(numbers)), keep(Array::<u32>::decode(&mut Reader::new(bytes)).unwrap()));
     let put = |array: &Array<'_, u32>, buffer: &mut [u8]| {
         let mut sink = SliceSink::new(buffer);
         array.encode(&mut sink).ok()?;
@@ -54,7 +59,11 @@ pub fn ids(count: usize) -> Vec<Case> {
         })
         .reads("ck", bytes, |bytes| {
             let ids = ck::Bytes::<true>(bytes).array::<4>()?;
-            Some(ids.chunks_exact(4).map(|id| u64::from(u32::from_le_bytes(id.try_into().unwrap()))).sum::<u64>())
+            Some(
+                ids.chunks_exact(4)
+                    .map(|id| u64::from(u32::from_le_bytes(id.try_into().unwrap())))
+                    .sum::<u64>(),
+            )
         })
         .reads("Vec", bytes, |bytes| {
             let ids = plain::Reader(bytes).list(|reader| reader.u32())?;
@@ -65,7 +74,9 @@ pub fn ids(count: usize) -> Vec<Case> {
         .memcpy(bytes)
         .writes("ck", numbers, bytes, ck)
         .writes("Vec", numbers, bytes, plain_put);
-    let encode_wire = Case::new(format!("encode {count} decoded ids"), count).writes("ours", wire, bytes, put).memcpy(bytes);
+    let encode_wire = Case::new(format!("encode {count} decoded ids"), count)
+        .writes("ours", wire, bytes, put)
+        .memcpy(bytes);
     let (decode, encode) = peers!(decode, encode, bytes, crate::model::Ids);
     vec![decode, walk, encode, encode_wire]
 }
@@ -97,15 +108,24 @@ fn session(count: usize) -> Vec<Case> {
     };
     let bytes = keep_bytes(plain::message(COMMAND, write));
     let decode = Case::new(format!("decode CollectTracing5 with {count} ids"), bytes.len())
-        .reads("ours", bytes, |bytes| Message::decode(bytes).ok()?.request_as::<CollectTracing5<'_>>().ok())
+        .reads("ours", bytes, |bytes| {
+            Message::decode(bytes).ok()?.request_as::<CollectTracing5<'_>>().ok()
+        })
         .memcpy(bytes)
         .reads("unchecked", bytes, checked::<false>)
         .reads("ck", bytes, checked::<true>)
         .reads("Vec", bytes, |bytes| {
             let mut payload = plain::payload(bytes, COMMAND)?;
-            let fixed = (payload.u32()?, payload.u32()?, payload.u32()?, payload.u64()?, payload.u8()?);
+            let fixed =
+                (payload.u32()?, payload.u32()?, payload.u32()?, payload.u64()?, payload.u8()?);
             let providers = payload.list(|payload| {
-                let provider = (payload.u64()?, payload.u32()?, payload.string()?, payload.string()?, payload.u8()?);
+                let provider = (
+                    payload.u64()?,
+                    payload.u32()?,
+                    payload.string()?,
+                    payload.string()?,
+                    payload.u8()?,
+                );
                 Some((provider, payload.list(|payload| payload.u32())?))
             })?;
             Some((fixed, providers))
@@ -150,5 +170,12 @@ fn checked<const CHECKED: bool>(bytes: &'static [u8]) -> Option<Checked> {
             payload.array::<4>()?;
         }
     }
-    Some((number(4), number(8), u64::from_le_bytes(*fixed[12..].first_chunk()?), fixed[20] != 0, count, items))
+    Some((
+        number(4),
+        number(8),
+        u64::from_le_bytes(*fixed[12..].first_chunk()?),
+        fixed[20] != 0,
+        count,
+        items,
+    ))
 }

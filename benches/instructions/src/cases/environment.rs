@@ -1,6 +1,8 @@
 //! The environment block: whole, in pieces, and as text.
 
-use dotnet_diagnostics_ipc::continuation::{Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent};
+use dotnet_diagnostics_ipc::continuation::{
+    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent,
+};
 use dotnet_diagnostics_ipc::wire::{Encode as _, SliceSink};
 
 use super::peers;
@@ -11,7 +13,8 @@ const ENTRIES: usize = 100;
 
 pub fn cases() -> Vec<Case> {
     let (texts, bytes) = block(ENTRIES);
-    let entries: &'static [Entry<'static>] = texts.iter().map(|text| Entry::new(text)).collect::<Vec<_>>().leak();
+    let entries: &'static [Entry<'static>] =
+        texts.iter().map(|text| Entry::new(text)).collect::<Vec<_>>().leak();
     let value = keep(Environment::new(entries));
     let put = |value: &Environment<'_>, buffer: &mut [u8]| {
         let mut sink = SliceSink::new(buffer);
@@ -48,22 +51,34 @@ pub fn cases() -> Vec<Case> {
         })
         .writes("Vec", texts, bytes, plain_put);
     let pieces = Case::new("encode environment in pieces", bytes.len()).by("ours", move || {
-        let mut encoder = EnvironmentEncoder::new(std::hint::black_box(entries).iter().copied()).unwrap();
+        let mut encoder =
+            EnvironmentEncoder::new(std::hint::black_box(entries).iter().copied()).unwrap();
         let mut piece = [0; 1024];
         while encoder.encode(&mut piece) > 0 {
             std::hint::black_box(&piece);
         }
     });
     let (decode, encode) = peers!(decode, encode, bytes, crate::model::Block);
-    vec![decode, in_pieces(bytes, usize::MAX), in_pieces(bytes, 1000), to_utf8("environment to UTF-8", bytes), encode, pieces]
+    vec![
+        decode,
+        in_pieces(bytes, usize::MAX),
+        in_pieces(bytes, 1000),
+        to_utf8("environment to UTF-8", bytes),
+        encode,
+        pieces,
+    ]
 }
 
 /// Texts, and the block of them.
 pub fn block(entries: usize) -> (&'static [&'static str], &'static [u8]) {
     let text = |nth: usize| match nth % 4 {
         0 => format!("DOTNET_VARIABLE_{nth:05}=1"),
-        1 => format!("PATH{nth:05}=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/example/bin"),
-        2 => format!("EXAMPLE_CONNECTION_{nth:05}=Server=db.example.com;Port=5432;Database=example;Timeout=30;Pooling=true"),
+        1 => format!(
+            "PATH{nth:05}=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/example/bin"
+        ),
+        2 => format!(
+            "EXAMPLE_CONNECTION_{nth:05}=Server=db.example.com;Port=5432;Database=example;Timeout=30;Pooling=true"
+        ),
         _ => format!("LANG{nth:05}=en_US.UTF-8"),
     };
     let texts: Vec<&'static str> = (0..entries).map(|nth| &*text(nth).leak()).collect();
@@ -120,7 +135,10 @@ pub fn to_utf8(name: &str, bytes: &'static [u8]) -> Case {
             let mut rest = ck::Bytes::<true>(std::hint::black_box(bytes));
             for _ in 0..rest.u32().unwrap() {
                 let units = rest.string().unwrap().unwrap();
-                let units: Vec<u16> = units.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+                let units: Vec<u16> = units
+                    .chunks_exact(2)
+                    .map(|unit| u16::from_le_bytes([unit[0], unit[1]]))
+                    .collect();
                 std::hint::black_box(String::from_utf16(&units).unwrap());
             }
         })

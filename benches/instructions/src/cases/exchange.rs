@@ -29,7 +29,9 @@ fn client_steps() -> Case {
     Case::new("Client, a step", STEPS - 1).by("ours", move || {
         let mut client = start.clone();
         for _ in 1..STEPS {
-            let ClientAction::Receive(range) = black_box(&client).action() else { panic!("it wants no more") };
+            let ClientAction::Receive(range) = black_box(&client).action() else {
+                panic!("it wants no more")
+            };
             black_box(range);
             client.received(black_box(&buffer), 1).unwrap();
         }
@@ -40,11 +42,15 @@ fn client_steps() -> Case {
 fn server_steps() -> Case {
     let request = plain::message(0x0403, |bytes| bytes.resize(20 + STEPS, 0));
     let mut start = Server::new();
-    start.received(&request[..20].iter().copied().chain(vec![0; 65_000]).collect::<Vec<_>>(), 20).unwrap();
+    start
+        .received(&request[..20].iter().copied().chain(vec![0; 65_000]).collect::<Vec<_>>(), 20)
+        .unwrap();
     Case::new("Server, a step", STEPS - 1).by("ours", move || {
         let mut server = start;
         for _ in 1..STEPS {
-            let ServerAction::Receive(range) = black_box(&server).action() else { panic!("it wants no more") };
+            let ServerAction::Receive(range) = black_box(&server).action() else {
+                panic!("it wants no more")
+            };
             black_box(range);
             server.received(black_box(&request), 1).unwrap();
         }
@@ -56,7 +62,8 @@ fn client_exchange() -> Case {
     const REPLY: &[u8; 28] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
     let mut buffer = vec![0; 256];
     Case::new("Client, a whole StopTracing", 1).by("ours", move || {
-        let mut client = Client::new(&StopTracing { session_id: black_box(42) }, &mut buffer).unwrap();
+        let mut client =
+            Client::new(&StopTracing { session_id: black_box(42) }, &mut buffer).unwrap();
         loop {
             match client.action() {
                 ClientAction::Send(range) => client.sent(black_box(range).len()).unwrap(),
@@ -89,10 +96,14 @@ fn server_exchange() -> Case {
                     server.received(&buffer, n).unwrap();
                 }
                 ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
-                    ParsedRequest::Request(AnyRequest::EnablePerfMap(request)) => drop(black_box(request)),
+                    ParsedRequest::Request(AnyRequest::EnablePerfMap(request)) => {
+                        drop(black_box(request))
+                    }
                     _ => panic!("another request"),
                 },
-                ServerAction::Respond => server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap(),
+                ServerAction::Respond => {
+                    server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap()
+                }
                 ServerAction::Send(range) => server.sent(black_box(range).len()).unwrap(),
                 ServerAction::Close => server.closed().unwrap(),
                 ServerAction::Finished(outcome) => {

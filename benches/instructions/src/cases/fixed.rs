@@ -6,7 +6,8 @@ use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::message::process::{
-    EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessEnvironmentReply, ProcessInfo, ResumeRuntime,
+    EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessEnvironmentReply, ProcessInfo,
+    ResumeRuntime,
 };
 use dotnet_diagnostics_ipc::message::server::{ErrorReply, ResultReply};
 use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _, encode};
@@ -43,9 +44,15 @@ macro_rules! fixed {
                 $decode
             })
             .memcpy(BYTES)
-            .reads("unchecked", BYTES, |bytes| ck::payload::<false>(bytes, $command)?.chunk::<$len>().copied())
-            .reads("ck", BYTES, |bytes| ck::payload::<true>(bytes, $command)?.chunk::<$len>().copied())
-            .reads("Vec", BYTES, |bytes| plain::payload(bytes, $command)?.take($len).map(<[u8]>::to_vec));
+            .reads("unchecked", BYTES, |bytes| {
+                ck::payload::<false>(bytes, $command)?.chunk::<$len>().copied()
+            })
+            .reads("ck", BYTES, |bytes| {
+                ck::payload::<true>(bytes, $command)?.chunk::<$len>().copied()
+            })
+            .reads("Vec", BYTES, |bytes| {
+                plain::payload(bytes, $command)?.take($len).map(<[u8]>::to_vec)
+            });
         let encode = Case::new(concat!("encode ", $name), BYTES.len())
             .writes("ours", value, BYTES, |$v, $b| $encode.ok())
             .memcpy(BYTES)
@@ -56,7 +63,10 @@ macro_rules! fixed {
                 Some(BYTES.len())
             })
             .writes("Vec", value, BYTES, |_, buffer| {
-                plain::into(buffer, plain::message($command, |bytes| bytes.extend_from_slice(&BYTES[20..])))
+                plain::into(
+                    buffer,
+                    plain::message($command, |bytes| bytes.extend_from_slice(&BYTES[20..])),
+                )
             });
         let (decode, encode) = peers!(decode, encode, BYTES, crate::model::$Model);
         vec![decode, encode]
@@ -72,7 +82,11 @@ fn header() -> Vec<Case> {
             .memcpy(BYTES)
             .reads("unchecked", BYTES, |bytes| {
                 let header = ck::Bytes::<false>(bytes).chunk::<20>()?;
-                Some((u16::from_le_bytes([header[14], header[15]]), [header[16], header[17]], [header[18], header[19]]))
+                Some((
+                    u16::from_le_bytes([header[14], header[15]]),
+                    [header[16], header[17]],
+                    [header[18], header[19]],
+                ))
             })
             .reads("ck", BYTES, |bytes| {
                 let header = bytes.first_chunk::<20>()?;
@@ -180,12 +194,15 @@ fn environment_reply() -> Vec<Case> {
 
 fn advertise() -> Vec<Case> {
     const BYTES: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
-    let value =
-        keep(Advertise { runtime_cookie: Guid::from_bytes(*BYTES[8..].first_chunk().unwrap()), process_id: 12345, future: 0 });
-    let decode = Case::new("decode Advertise", 34).reads("ours", BYTES, |bytes| Advertise::decode(bytes).ok()).memcpy(BYTES).reads(
-        "ck",
-        BYTES,
-        |bytes| {
+    let value = keep(Advertise {
+        runtime_cookie: Guid::from_bytes(*BYTES[8..].first_chunk().unwrap()),
+        process_id: 12345,
+        future: 0,
+    });
+    let decode = Case::new("decode Advertise", 34)
+        .reads("ours", BYTES, |bytes| Advertise::decode(bytes).ok())
+        .memcpy(BYTES)
+        .reads("ck", BYTES, |bytes| {
             let bytes: &[u8; 34] = bytes.try_into().ok()?;
             (bytes[..8] == *b"ADVR_V1\0").then_some(())?;
             Some((
@@ -193,8 +210,7 @@ fn advertise() -> Vec<Case> {
                 u64::from_le_bytes(*bytes[24..].first_chunk()?),
                 u16::from_le_bytes([bytes[32], bytes[33]]),
             ))
-        },
-    );
+        });
     let encode = Case::new("encode Advertise", 34)
         .writes("ours", value, BYTES, |value, buffer| {
             *buffer.first_chunk_mut()? = value.to_bytes();

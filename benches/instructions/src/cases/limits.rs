@@ -2,8 +2,8 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
-    UserEventsSession,
+    CollectTracing2, CollectTracing5, EventFilter, EventLevel, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::{Message, Request, encode};
 use dotnet_diagnostics_ipc::wire::{Array, Encode, IpcString};
@@ -25,7 +25,8 @@ pub fn cases() -> Vec<Case> {
 
 /// As many as a message holds.
 const IDS: u32 = 16_000;
-/// Of the factor by which the search for duplicates hashes: what differs in its low half alone, and is multiplied by this, hashes to one place.
+/// Of the factor by which the search for duplicates hashes: what differs in its low half alone, and
+/// is multiplied by this, hashes to one place.
 const INVERSE: u32 = {
     let mut inverse = 1u32;
     while inverse.wrapping_mul(0x9e37_79b1) != 1 {
@@ -44,9 +45,15 @@ fn ids(which: &str, count: u32, id: fn(u32) -> u32) -> Case {
         provider_name: "P".into(),
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
-        config: TracepointConfig { default_tracepoint_name: IpcString::ABSENT, tracepoints: Array::new(sets) },
+        config: TracepointConfig {
+            default_tracepoint_name: IpcString::ABSENT,
+            tracepoints: Array::new(sets),
+        },
     }]);
-    let request = CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: Array::new(providers) });
+    let request = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::new(providers),
+    });
     let bytes = keep_bytes(encode_to_vec(CollectTracing5::COMMAND, &request));
     let value = keep(Message::decode(bytes).unwrap().request_as::<CollectTracing5<'_>>().unwrap());
     Case::new(format!("check_limits of {count} event ids{which}"), count as usize)

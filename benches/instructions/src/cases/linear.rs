@@ -15,11 +15,18 @@ fn at(times: usize) -> Vec<Case> {
     let (_, block) = environment::block(50 * times);
     let ascii: &'static str = "0123456789abcdef".repeat(250 * times).leak();
     let kanji: &'static str = "診断用".repeat(500 * times).leak();
-    // Ids enough that a copy of them is done by one instruction that callgrind counts for each byte.
+    // Ids enough that a copy of them is done by one instruction that callgrind counts for each
+    // byte.
     let providers = [
-        Case::new("decode providers", 50 * times)
-            .reads("ours", request, |bytes| Message::decode(bytes).ok()?.request_as::<CollectTracing2<'_>>().ok()),
-        Case::new("encode providers", 50 * times).writes("ours", value, request, |value, buffer| value.encode_message(buffer).ok()),
+        Case::new("decode providers", 50 * times).reads("ours", request, |bytes| {
+            Message::decode(bytes).ok()?.request_as::<CollectTracing2<'_>>().ok()
+        }),
+        Case::new("encode providers", 50 * times).writes(
+            "ours",
+            value,
+            request,
+            |value, buffer| value.encode_message(buffer).ok(),
+        ),
         limits::decoded(50 * times),
         environment::in_pieces(block, usize::MAX),
         environment::in_pieces(block, 1000),
@@ -29,11 +36,17 @@ fn at(times: usize) -> Vec<Case> {
         text::to_utf16("CJK to UTF-16".into(), kanji, 1500 * times),
         text::from_utf16("CJK from UTF-16".into(), text::wire(kanji), 1500 * times),
     ];
-    let mut cases: Vec<Case> = providers.into_iter().chain(arrays::ids(8000 * times).into_iter().skip(1)).collect();
+    let mut cases: Vec<Case> =
+        providers.into_iter().chain(arrays::ids(8000 * times).into_iter().skip(1)).collect();
     for case in &mut cases {
         case.contenders.truncate(1);
         // Sizes are in other names too.
-        let name: String = case.name.split_whitespace().filter(|word| word.parse::<usize>().is_err()).collect::<Vec<_>>().join(" ");
+        let name: String = case
+            .name
+            .split_whitespace()
+            .filter(|word| word.parse::<usize>().is_err())
+            .collect::<Vec<_>>()
+            .join(" ");
         case.name = format!("linear {name} x{times}");
     }
     cases

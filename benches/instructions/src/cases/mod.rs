@@ -1,4 +1,5 @@
-//! The list of what is measured. A name is a verb and a thing; `measure.py` has the targets by name.
+//! The list of what is measured. A name is a verb and a thing; `measure.py` has the targets by
+//! name.
 
 mod arrays;
 mod environment;
@@ -37,15 +38,21 @@ macro_rules! peers {
         #[cfg(feature = "peers")]
         let ($decode, $encode) = {
             use crate::model;
-            let value: &'static $Model = crate::case::keep(model::binrw_reads($bytes).expect("binrw reads it"));
+            let value: &'static $Model =
+                crate::case::keep(model::binrw_reads($bytes).expect("binrw reads it"));
             (
-                $decode.reads("binrw", $bytes, model::binrw_reads::<$Model>).reads("deku", $bytes, model::deku_reads::<$Model>),
-                $encode.writes("binrw", value, $bytes, |value, buffer| model::binrw_writes(value, buffer)).writes(
+                $decode.reads("binrw", $bytes, model::binrw_reads::<$Model>).reads(
                     "deku",
-                    value,
                     $bytes,
-                    |value, buffer| model::deku_writes(value, buffer),
+                    model::deku_reads::<$Model>,
                 ),
+                $encode
+                    .writes("binrw", value, $bytes, |value, buffer| {
+                        model::binrw_writes(value, buffer)
+                    })
+                    .writes("deku", value, $bytes, |value, buffer| {
+                        model::deku_writes(value, buffer)
+                    }),
             )
         };
         ($decode, $encode)

@@ -19,7 +19,11 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn advertise(number: u32) -> Advertise {
-    Advertise { runtime_cookie: Guid::from_fields(number, 1, 2, [3; 8]), process_id: number.into(), future: 0 }
+    Advertise {
+        runtime_cookie: Guid::from_fields(number, 1, 2, [3; 8]),
+        process_id: number.into(),
+        future: 0,
+    }
 }
 
 /// Each time another one, far from the one before.
@@ -33,9 +37,11 @@ fn chosen(held: u32) -> Vec<Advertise> {
 }
 
 fn take_and_hold(held: u32) -> Case {
-    let mut port = DiagnosticPort::with_seed(Vec::<Slot<u32>>::new(), SameCookie::Replace, SEED).unwrap();
+    let mut port =
+        DiagnosticPort::with_seed(Vec::<Slot<u32>>::new(), SameCookie::Replace, SEED).unwrap();
     // The hash of the standard library, with a key that is always the same.
-    let mut map = HashMap::<[u8; 16], (Advertise, u32), BuildHasherDefault<DefaultHasher>>::default();
+    let mut map =
+        HashMap::<[u8; 16], (Advertise, u32), BuildHasherDefault<DefaultHasher>>::default();
     for number in 0..held {
         assert!(port.hold(advertise(number), number).is_ok());
         map.insert(advertise(number).runtime_cookie.to_bytes(), (advertise(number), number));

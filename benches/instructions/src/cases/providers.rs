@@ -1,6 +1,8 @@
 //! Session requests with many providers.
 
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::{Message, Request as _};
 use dotnet_diagnostics_ipc::wire::Array;
 
@@ -27,7 +29,12 @@ pub fn providers(count: usize) -> &'static [ProviderConfig<'static>] {
 /// The same as a value.
 pub fn value(count: usize) -> &'static CollectTracing2<'static> {
     let providers = Array::new(providers(count));
-    keep(CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers })
+    keep(CollectTracing2 {
+        circular_buffer_mb: 256,
+        format: Format::NET_TRACE,
+        request_rundown: true,
+        providers,
+    })
 }
 
 fn write(count: usize, bytes: &mut Vec<u8>) {
@@ -44,20 +51,31 @@ fn write(count: usize, bytes: &mut Vec<u8>) {
 fn of(count: usize) -> [Case; 3] {
     let (bytes, value) = (request(count), value(count));
     let decode = Case::new(format!("decode CollectTracing2 of {count}"), bytes.len())
-        .reads("ours", bytes, |bytes| Message::decode(bytes).ok()?.request_as::<CollectTracing2<'_>>().ok())
+        .reads("ours", bytes, |bytes| {
+            Message::decode(bytes).ok()?.request_as::<CollectTracing2<'_>>().ok()
+        })
         .memcpy(bytes)
         .reads("unchecked", bytes, checked::<false>)
         .reads("ck", bytes, checked::<true>)
         .reads("Vec", bytes, |bytes| {
             let mut payload = plain::payload(bytes, COMMAND)?;
             let fixed = (payload.u32()?, payload.u32()?, payload.u8()? != 0);
-            Some((fixed, payload.list(|payload| Some((payload.u64()?, payload.u32()?, payload.string()?, payload.string()?)))?))
+            Some((
+                fixed,
+                payload.list(|payload| {
+                    Some((payload.u64()?, payload.u32()?, payload.string()?, payload.string()?))
+                })?,
+            ))
         });
     let walk = Case::new(format!("decode and walk CollectTracing2 of {count}"), bytes.len())
         .reads("ours", bytes, |bytes| {
             let request = Message::decode(bytes).ok()?.request_as::<CollectTracing2<'_>>().ok()?;
             Some(
-                request.providers.iter().map(|p| p.keywords ^ u64::from(p.log_level.0) ^ sum(p.provider_name.units())).sum::<u64>(),
+                request
+                    .providers
+                    .iter()
+                    .map(|p| p.keywords ^ u64::from(p.log_level.0) ^ sum(p.provider_name.units()))
+                    .sum::<u64>(),
             )
         })
         .reads("ck", bytes, |bytes| {
@@ -66,8 +84,14 @@ fn of(count: usize) -> [Case; 3] {
             for _ in 0..count {
                 let fixed = rest.chunk::<12>()?;
                 let (name, _) = (rest.string()?, rest.string()?);
-                let units = name.unwrap_or_default().chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
-                let (keywords, level) = (u64::from_le_bytes(*fixed.first_chunk()?), u32::from_le_bytes(*fixed.last_chunk()?));
+                let units = name
+                    .unwrap_or_default()
+                    .chunks_exact(2)
+                    .map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+                let (keywords, level) = (
+                    u64::from_le_bytes(*fixed.first_chunk()?),
+                    u32::from_le_bytes(*fixed.last_chunk()?),
+                );
                 all = all.wrapping_add(keywords ^ u64::from(level) ^ sum(units));
             }
             Some(all)
@@ -77,7 +101,11 @@ fn of(count: usize) -> [Case; 3] {
         .memcpy(bytes)
         .writes("ck", providers(count), bytes, |providers, buffer| {
             let name = std::hint::black_box(NAME);
-            let len = 33 + providers.iter().map(|_| 12 + ck::string_len(Some(name)) + ck::string_len(None)).sum::<usize>();
+            let len = 33
+                + providers
+                    .iter()
+                    .map(|_| 12 + ck::string_len(Some(name)) + ck::string_len(None))
+                    .sum::<usize>();
             let mut room = ck::room(buffer, len)?;
             room.header(COMMAND, len);
             room.put(*b"\0\x01\0\0\x01\0\0\0\x01");
@@ -91,7 +119,10 @@ fn of(count: usize) -> [Case; 3] {
             Some(len)
         })
         .writes("Vec", value, bytes, |value, buffer| {
-            plain::into(buffer, plain::message(COMMAND, |bytes| write(value.providers.len(), bytes)))
+            plain::into(
+                buffer,
+                plain::message(COMMAND, |bytes| write(value.providers.len(), bytes)),
+            )
         });
     let (decode, encode) = peers!(decode, encode, bytes, crate::model::Collect2);
     [decode, walk, encode]

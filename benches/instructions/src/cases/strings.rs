@@ -1,7 +1,9 @@
 //! Messages that are mostly strings.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply, SetEnvironmentVariable};
+use dotnet_diagnostics_ipc::message::process::{
+    ProcessInfo2, ProcessInfo2Reply, SetEnvironmentVariable,
+};
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _, encode};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -28,10 +30,15 @@ pub fn cases() -> Vec<Case> {
 
 fn set_environment_variable() -> Vec<Case> {
     const COMMAND: u16 = 0x0403;
-    let bytes = keep_bytes(plain::message(COMMAND, |bytes| VARIABLE.iter().for_each(|text| plain::string(bytes, Some(text)))));
-    let value = keep(SetEnvironmentVariable { name: VARIABLE[0].into(), value: VARIABLE[1].into() });
+    let bytes = keep_bytes(plain::message(COMMAND, |bytes| {
+        VARIABLE.iter().for_each(|text| plain::string(bytes, Some(text)))
+    }));
+    let value =
+        keep(SetEnvironmentVariable { name: VARIABLE[0].into(), value: VARIABLE[1].into() });
     let decode = Case::new("decode SetEnvironmentVariable", bytes.len())
-        .reads("ours", bytes, |bytes| Message::decode(bytes).ok()?.request_as::<SetEnvironmentVariable<'_>>().ok())
+        .reads("ours", bytes, |bytes| {
+            Message::decode(bytes).ok()?.request_as::<SetEnvironmentVariable<'_>>().ok()
+        })
         .memcpy(bytes)
         .reads("unchecked", bytes, checked_variable::<false>)
         .reads("ck", bytes, checked_variable::<true>)
@@ -51,13 +58,20 @@ fn set_environment_variable() -> Vec<Case> {
             Some(len)
         })
         .writes("Vec", &VARIABLE, bytes, |texts, buffer| {
-            plain::into(buffer, plain::message(COMMAND, |bytes| texts.iter().for_each(|text| plain::string(bytes, Some(text)))))
+            plain::into(
+                buffer,
+                plain::message(COMMAND, |bytes| {
+                    texts.iter().for_each(|text| plain::string(bytes, Some(text)))
+                }),
+            )
         });
     let (decode, encode) = peers!(decode, encode, bytes, crate::model::SetVariable);
     vec![decode, encode]
 }
 
-fn checked_variable<const CHECKED: bool>(bytes: &'static [u8]) -> Option<[Option<&'static [u8]>; 2]> {
+fn checked_variable<const CHECKED: bool>(
+    bytes: &'static [u8],
+) -> Option<[Option<&'static [u8]>; 2]> {
     let mut payload = ck::payload::<CHECKED>(bytes, 0x0403)?;
     Some([payload.string()?, payload.string()?])
 }
@@ -78,13 +92,16 @@ fn attach_profiler() -> Vec<Case> {
         client_data: DATA,
     });
     let decode = Case::new("decode AttachProfiler", bytes.len())
-        .reads("ours", bytes, |bytes| Message::decode(bytes).ok()?.request_as::<AttachProfiler<'_>>().ok())
+        .reads("ours", bytes, |bytes| {
+            Message::decode(bytes).ok()?.request_as::<AttachProfiler<'_>>().ok()
+        })
         .memcpy(bytes)
         .reads("unchecked", bytes, checked_attach::<false>)
         .reads("ck", bytes, checked_attach::<true>)
         .reads("Vec", bytes, |bytes| {
             let mut payload = plain::payload(bytes, COMMAND)?;
-            let (timeout, guid): (_, [u8; 16]) = (payload.u32()?, payload.take(16)?.try_into().ok()?);
+            let (timeout, guid): (_, [u8; 16]) =
+                (payload.u32()?, payload.take(16)?.try_into().ok()?);
             let path = payload.string()?;
             let len = payload.u32()?;
             Some((timeout, guid, path, payload.take(len as usize)?.to_vec()))
@@ -119,11 +136,18 @@ fn attach_profiler() -> Vec<Case> {
     vec![decode, encode]
 }
 
-fn checked_attach<const CHECKED: bool>(bytes: &'static [u8]) -> Option<(u32, [u8; 16], Option<&'static [u8]>, &'static [u8])> {
+fn checked_attach<const CHECKED: bool>(
+    bytes: &'static [u8],
+) -> Option<(u32, [u8; 16], Option<&'static [u8]>, &'static [u8])> {
     let mut payload = ck::payload::<CHECKED>(bytes, 0x0301)?;
     let fixed = payload.chunk::<20>()?;
     let path = payload.string()?;
-    Some((u32::from_le_bytes(*fixed.first_chunk()?), *fixed.last_chunk()?, path, payload.array::<1>()?))
+    Some((
+        u32::from_le_bytes(*fixed.first_chunk()?),
+        *fixed.last_chunk()?,
+        path,
+        payload.array::<1>()?,
+    ))
 }
 
 fn process_info2_reply() -> Vec<Case> {
@@ -143,16 +167,19 @@ fn process_info2_reply() -> Vec<Case> {
         clr_product_version: INFO[4].into(),
     });
     let decode = Case::new("decode ProcessInfo2Reply", bytes.len())
-        .reads("ours", bytes, |bytes| match Message::decode(bytes).ok()?.reply_as::<ProcessInfo2>() {
-            Ok(Reply::Ok(reply)) => Some(reply),
-            _ => None,
+        .reads("ours", bytes, |bytes| {
+            match Message::decode(bytes).ok()?.reply_as::<ProcessInfo2>() {
+                Ok(Reply::Ok(reply)) => Some(reply),
+                _ => None,
+            }
         })
         .memcpy(bytes)
         .reads("unchecked", bytes, checked_info::<false>)
         .reads("ck", bytes, checked_info::<true>)
         .reads("Vec", bytes, |bytes| {
             let mut payload = plain::payload(bytes, COMMAND)?;
-            let (process_id, cookie): (_, [u8; 16]) = (payload.u64()?, payload.take(16)?.try_into().ok()?);
+            let (process_id, cookie): (_, [u8; 16]) =
+                (payload.u64()?, payload.take(16)?.try_into().ok()?);
             let mut text = || payload.string();
             Some((process_id, cookie, [text()?, text()?, text()?, text()?, text()?]))
         });

@@ -23,7 +23,13 @@ pub fn cases() -> Vec<Case> {
 /// The text as it is on the wire, after the count.
 pub fn wire(text: &str) -> &'static [u8] {
     let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
-    keep_bytes((units.len() as u32).to_le_bytes().into_iter().chain(units.iter().flat_map(|unit| unit.to_le_bytes())).collect())
+    keep_bytes(
+        (units.len() as u32)
+            .to_le_bytes()
+            .into_iter()
+            .chain(units.iter().flat_map(|unit| unit.to_le_bytes()))
+            .collect(),
+    )
 }
 
 pub fn to_utf16(name: String, text: &'static str, units: usize) -> Case {
@@ -68,7 +74,13 @@ fn peers(text: &'static str, units: &'static [u16], to: Case, from: Case) -> (Ca
         })
         .by("simdutf", move || {
             // SAFETY: there is a unit for each byte.
-            black_box(unsafe { simdutf::convert_utf8_to_utf16le(black_box(text).as_ptr(), text.len(), wide_too.as_mut_ptr()) });
+            black_box(unsafe {
+                simdutf::convert_utf8_to_utf16le(
+                    black_box(text).as_ptr(),
+                    text.len(),
+                    wide_too.as_mut_ptr(),
+                )
+            });
         });
     let from = from
         .by("encoding_rs", move || {
@@ -76,7 +88,13 @@ fn peers(text: &'static str, units: &'static [u16], to: Case, from: Case) -> (Ca
         })
         .by("simdutf", move || {
             // SAFETY: there are three bytes for each unit.
-            black_box(unsafe { simdutf::convert_utf16le_to_utf8(black_box(units).as_ptr(), units.len(), narrow_too.as_mut_ptr()) });
+            black_box(unsafe {
+                simdutf::convert_utf16le_to_utf8(
+                    black_box(units).as_ptr(),
+                    units.len(),
+                    narrow_too.as_mut_ptr(),
+                )
+            });
         });
     (to, from)
 }

@@ -1,4 +1,5 @@
-//! Everything: each command read, written and judged, the server's side, the environment, `user_events`.
+//! Everything: each command read, written and judged, the server's side, the environment,
+//! `user_events`.
 
 #![no_std]
 #![no_main]
@@ -62,9 +63,10 @@ fn beside() {
     keep(WrittenRecord::decode(&mut Reader::new(input)));
     keep(TracepointCommand::parse(input));
     keep(UserReg::decode(&mut Reader::new(input)));
-    if let (Ok(advertise), Ok(mut port)) =
-        (Advertise::decode(input), DiagnosticPort::new([const { Slot::EMPTY }; 8], SameCookie::Replace))
-    {
+    if let (Ok(advertise), Ok(mut port)) = (
+        Advertise::decode(input),
+        DiagnosticPort::new([const { Slot::EMPTY }; 8], SameCookie::Replace),
+    ) {
         keep(port.hold(advertise, 1u32));
         keep(port.take(advertise.runtime_cookie));
     }

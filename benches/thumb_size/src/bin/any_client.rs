@@ -21,7 +21,10 @@ extern "C" fn _start() {
             ClientAction::SendFd => client.fd_sent(),
             ClientAction::Receive(range) => client.received(buffer, black_box(range.len())),
             ClientAction::Finished(outcome) => {
-                return keep((outcome, Message::decode(buffer).map(|reply| reply.reply_to(Some(request.command())))));
+                return keep((
+                    outcome,
+                    Message::decode(buffer).map(|reply| reply.reply_to(Some(request.command()))),
+                ));
             }
         };
         keep(done);

@@ -15,9 +15,14 @@ extern "C" fn _start() {
         let done = match client.action() {
             ClientAction::Send(range) => client.sent(core::hint::black_box(range.len())),
             ClientAction::SendFd => client.fd_sent(),
-            ClientAction::Receive(range) => client.received(buffer, core::hint::black_box(range.len())),
+            ClientAction::Receive(range) => {
+                client.received(buffer, core::hint::black_box(range.len()))
+            }
             ClientAction::Finished(outcome) => {
-                return keep((outcome, Message::decode(buffer).map(|reply| reply.reply_as::<ProcessInfo3>())));
+                return keep((
+                    outcome,
+                    Message::decode(buffer).map(|reply| reply.reply_as::<ProcessInfo3>()),
+                ));
             }
         };
         keep(done);

@@ -1,4 +1,5 @@
-//! Every message read and written: requests by their header's code, replies by the command that they answer. Nothing is judged or exchanged.
+//! Every message read and written: requests by their header's code, replies by the command that
+//! they answer. Nothing is judged or exchanged.
 
 #![no_std]
 #![no_main]

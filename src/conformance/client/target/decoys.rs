@@ -48,14 +48,22 @@ pub(super) struct Decoys(Vec<(String, UnixListener)>);
 
 impl Decoys {
     /// Creates those of `list` that must exist before the real socket, or after it.
-    pub(super) fn make(&mut self, list: &[Decoy], after: bool, directory: &Path, (pid, key): (u32, u64)) -> io::Result<()> {
+    pub(super) fn make(
+        &mut self,
+        list: &[Decoy],
+        after: bool,
+        directory: &Path,
+        (pid, key): (u32, u64),
+    ) -> io::Result<()> {
         for decoy in list.iter().filter(|decoy| matches!(decoy, Decoy::EarlierKey) != after) {
             let name = match decoy {
                 Decoy::LongerPid => format!("dotnet-diagnostic-{pid}4-{key}-socket"),
                 Decoy::LaterKey | Decoy::PlainFile | Decoy::OtherOwner | Decoy::InAnotherTmpdir => {
                     format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_add(1_000_000))
                 }
-                Decoy::EarlierKey => format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_sub(1)),
+                Decoy::EarlierKey => {
+                    format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_sub(1))
+                }
                 Decoy::OldPrefix => format!("dotnetcore-diagnostic-{pid}-{key}-socket"),
             };
             let directory = directory.join(decoy.subdirectory());
@@ -83,7 +91,9 @@ impl Decoys {
         let mut is_reached = false;
         for (name, listener) in &self.0 {
             while let Ok((mut stream, _)) = listener.accept() {
-                let is_ready = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(SENDS)));
+                let is_ready = stream
+                    .set_nonblocking(false)
+                    .and_then(|()| stream.set_read_timeout(Some(SENDS)));
                 let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
                 if matches!(sent, Ok(1..)) {
                     findings.must(

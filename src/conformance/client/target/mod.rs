@@ -18,8 +18,8 @@ pub(super) use self::unix::{Target, is_there, lacking};
 #[cfg(windows)]
 pub(super) use self::windows::{Target, is_there, lacking};
 
-/// How to start a process that only calls `stand_in`. Not on Windows: a pipe belongs to the process that created it, so the client
-/// uses this one.
+/// How to start a process that only calls `stand_in`. Not on Windows: a pipe belongs to the process
+/// that created it, so the client uses this one.
 #[derive(Clone, Debug)]
 pub struct StandIn {
     /// The program.

@@ -30,16 +30,18 @@ const STARTS: Duration = Duration::from_secs(10);
 /// The number of pending connections.
 const BACKLOG: i32 = 16;
 
-/// Plays the process of a scripted runtime's socket, until standard input ends: a socket that transfers the listener.
+/// Plays the process of a scripted runtime's socket, until standard input ends: a socket that
+/// transfers the listener.
 ///
-/// The system reports to a client which process listens at a socket (`SO_PEERCRED`): the last caller of `listen`. So this process
-/// calls it once more.
+/// The system reports to a client which process listens at a socket (`SO_PEERCRED`): the last
+/// caller of `listen`. So this process calls it once more.
 ///
 /// # Errors
 /// If standard input is not such a socket.
 pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
-    unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER).map_err(|_| io::ErrorKind::BrokenPipe)?;
+    unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER)
+        .map_err(|_| io::ErrorKind::BrokenPipe)?;
     if let Some((_, Some(listener))) = unix_fd::receive_fd(stdin.as_fd())? {
         rustix::net::listen(&listener, BACKLOG)?;
         drop(listener);
@@ -67,17 +69,25 @@ pub(in crate::conformance::client) struct Target {
 }
 
 impl Target {
-    pub(in crate::conformance::client) fn start(stand_in: &StandIn, decoys: &[Decoy]) -> io::Result<Self> {
+    pub(in crate::conformance::client) fn start(
+        stand_in: &StandIn,
+        decoys: &[Decoy],
+    ) -> io::Result<Self> {
         // A short name: the path of a socket has little room.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(STARTS))?;
         let mut command = Command::new(&stand_in.program);
         command.args(&stand_in.arguments).env("TMPDIR", directory.path());
-        let process = Started::start_that_ends(command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()))?;
-        // Dropping it closes the other half of the socket, which ends the process even if it does not start.
+        let process = Started::start_that_ends(
+            command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()),
+        )?;
+        // Dropping it closes the other half of the socket, which ends the process even if it does
+        // not start.
         drop(command);
-        let stat = fs::read(format!("/proc/{}/stat", process.id())).ok().and_then(|text| ProcessStat::parse(&text).ok());
+        let stat = fs::read(format!("/proc/{}/stat", process.id()))
+            .ok()
+            .and_then(|text| ProcessStat::parse(&text).ok());
         let key = stat.map_or(UNKNOWN_KEY, |stat| stat.start_time);
         let name = SocketName::new(process.id(), key);
         let at = |name: &str| directory.path().join(name);
@@ -102,7 +112,8 @@ impl Target {
 
     /// Listens at the socket on behalf of the process.
     pub(in crate::conformance::client) fn network(&mut self) -> Result<SocketNetwork, String> {
-        let network = SocketNetwork::in_place_of_a_runtime(&self.socket).map_err(|error| format!("{error:#}"))?;
+        let network = SocketNetwork::in_place_of_a_runtime(&self.socket)
+            .map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
             unix_fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
@@ -110,7 +121,9 @@ impl Target {
         };
         hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
         let names = (self.process.id(), self.key);
-        self.decoys.make(&self.wanted, true, self.directory.path(), names).map_err(|error| format!("no decoy: {error}"))?;
+        self.decoys
+            .make(&self.wanted, true, self.directory.path(), names)
+            .map_err(|error| format!("no decoy: {error}"))?;
         Ok(network.with_port("p", &self.port))
     }
 
@@ -126,7 +139,9 @@ impl Target {
     /// The client's `TMPDIR`: the directory, unless a decoy needs another one.
     pub(in crate::conformance::client) fn tmpdir_of_client(&self) -> PathBuf {
         let others = self.wanted.iter().map(|decoy| decoy.subdirectory());
-        others.fold(self.directory.path().to_owned(), |directory, sub| if sub.is_empty() { directory } else { directory.join(sub) })
+        others.fold(self.directory.path().to_owned(), |directory, sub| {
+            if sub.is_empty() { directory } else { directory.join(sub) }
+        })
     }
 
     pub(in crate::conformance::client) fn process_id(&self) -> u32 {

@@ -1,4 +1,5 @@
-//! This process, which creates the pipe: the system reports that to a client (`GetNamedPipeServerProcessId`).
+//! This process, which creates the pipe: the system reports that to a client
+//! (`GetNamedPipeServerProcessId`).
 //!
 //! Its default port has one name, so scenarios are played one after another.
 
@@ -48,7 +49,11 @@ impl Target {
             socket: format!("{PIPE_PREFIX}{}", PipeName::new(std::process::id())).into(),
             output: at("output"),
             // The bare, unique name of a pipe (F-124).
-            port: format!("{}-port", directory.path().file_name().unwrap_or_default().to_string_lossy()).into(),
+            port: format!(
+                "{}-port",
+                directory.path().file_name().unwrap_or_default().to_string_lossy()
+            )
+            .into(),
             user_events_data: at("user_events_data"),
             client_data: at("client_data"),
             directory,
@@ -60,7 +65,8 @@ impl Target {
 
     /// Listens at the pipe of this process.
     pub(in crate::conformance::client) fn network(&mut self) -> Result<PipeNetwork, String> {
-        let network = PipeNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy()).map_err(|error| format!("{error:#}"))?;
+        let network = PipeNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
+            .map_err(|error| format!("{error:#}"))?;
         Ok(network.with_port("p", self.port.to_string_lossy()))
     }
 

@@ -21,20 +21,33 @@ fn script_unplayable_over_pipes_is_not_begun() {
     ] {
         let script = steps(&format!(r#"[{{ "open": "a" }}, {step}]"#));
         let failure = Player::new(&mut network, Duration::from_secs(5)).play(&script).unwrap_err();
-        assert_eq!((failure.step, failure.trouble), (1, PlayerError::Unavailable(why.to_owned())), "{step}");
+        assert_eq!(
+            (failure.step, failure.trouble),
+            (1, PlayerError::Unavailable(why.to_owned())),
+            "{step}"
+        );
     }
-    let until = Until { deadline: Instant::now().checked_add(Duration::from_millis(100)), ..Until::FOREVER };
-    assert!(matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut), "somebody has connected");
+    let until = Until {
+        deadline: Instant::now().checked_add(Duration::from_millis(100)),
+        ..Until::FOREVER
+    };
+    assert!(
+        matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut),
+        "somebody has connected"
+    );
 }
 
 #[test]
 fn file_in_the_directory_of_the_target_is_compared() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("core.dmp"), b"MDMP\x93\xa7").unwrap();
-    let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-file").with_directory(directory.path());
-    let mut play = |json: &str| Player::new(&mut network, Duration::from_millis(50)).play(&steps(json));
+    let mut network =
+        PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-file").with_directory(directory.path());
+    let mut play =
+        |json: &str| Player::new(&mut network, Duration::from_millis(50)).play(&steps(json));
     assert_eq!(play(r#"[{ "expect_file": "core.dmp", "begins": ["4d444d50"] }]"#), Ok(()));
-    let missing = format!("{}", play(r#"[{ "expect_file": "none.dmp", "begins": ["4d"] }]"#).unwrap_err());
+    let missing =
+        format!("{}", play(r#"[{ "expect_file": "none.dmp", "begins": ["4d"] }]"#).unwrap_err());
     assert!(missing.contains("none.dmp"), "{missing}");
 }
 
@@ -81,7 +94,10 @@ fn runtime_at_port_is_asked_after_its_advertise() {
     let name = "dotnet-diagnostics-ipc-test-port-player";
     let mut network = PipeNetwork::at_port(PipeListener::bind(name).unwrap());
     let runtime = thread::spawn(move || {
-        for (advertise, is_one) in [(&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true), (b"GET / HTTP", false)] {
+        for (advertise, is_one) in [
+            (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
+            (b"GET / HTTP", false),
+        ] {
             let mut pipe = PipeTransport::connect(name, &Until::FOREVER).unwrap();
             pipe.send(advertise, &Until::FOREVER).unwrap();
             if is_one {

@@ -18,7 +18,8 @@ pub(in crate::conformance) type TargetNetwork = SocketNetwork;
 pub(in crate::conformance::server) type Address = PathBuf;
 
 /// What is missing in a target that cannot be reached.
-pub(in crate::conformance::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port socket in TMPDIR";
+pub(in crate::conformance::server) const NO_ENDPOINT: &str =
+    "prints no endpoint, and has no default-port socket in TMPDIR";
 /// The variables that give a target its directory.
 pub(in crate::conformance::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 /// The network of a target that listens at this socket.
@@ -32,7 +33,10 @@ pub(in crate::conformance::server) fn port_address(directory: &Path, id: &str) -
 }
 
 /// The socket in a line.
-pub(in crate::conformance::server) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
+pub(in crate::conformance::server) fn named(
+    line: &str,
+    canceller: Option<&Canceller>,
+) -> Option<PathBuf> {
     if let Ok(id) = line.parse::<u32>() {
         return discovery::endpoint_of(id, &Until { deadline: None, canceller }).ok();
     }
@@ -43,9 +47,13 @@ pub(in crate::conformance::server) fn named(line: &str, canceller: Option<&Cance
 /// The socket of a default port in `directory`: that of the process `id`, or of its child.
 pub(in crate::conformance::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
     let own = format!("dotnet-diagnostic-{id}-");
-    let names = fs::read_dir(directory).ok()?.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut sockets: Vec<String> =
-        names.filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket")).collect();
+    let names = fs::read_dir(directory)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut sockets: Vec<String> = names
+        .filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket"))
+        .collect();
     sockets.sort_by_key(|name| !name.starts_with(&own));
     sockets.first().map(|name| directory.join(name))
 }
@@ -70,7 +78,11 @@ pub(in crate::conformance::server) fn with_port_found_by(
 }
 
 /// The network, with signals to the process in the socket's name, or else to the process `id`.
-pub(in crate::conformance::server) fn with_signals(network: TargetNetwork, socket: &Path, id: u32) -> TargetNetwork {
+pub(in crate::conformance::server) fn with_signals(
+    network: TargetNetwork,
+    socket: &Path,
+    id: u32,
+) -> TargetNetwork {
     let id = named_process(socket).unwrap_or(id);
     network.with_signals(move |signal| process::send(id, signal))
 }

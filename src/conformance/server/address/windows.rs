@@ -23,11 +23,12 @@ pub(in crate::conformance) type TargetNetwork = PipeNetwork;
 pub(in crate::conformance::server) type Address = String;
 
 /// What is missing in a target that cannot be reached.
-pub(in crate::conformance::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
+pub(in crate::conformance::server) const NO_ENDPOINT: &str =
+    "prints no endpoint, and has no default-port pipe";
 /// The variables that give a target its directory.
 pub(in crate::conformance::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
-/// The delay between a new pipe and its first client: a runtime creates its pipe first and then waits for a client, and if
-/// overtaken it no longer serves anybody (F-120).
+/// The delay between a new pipe and its first client: a runtime creates its pipe first and then
+/// waits for a client, and if overtaken it no longer serves anybody (F-120).
 const NEW: Duration = Duration::from_millis(50);
 
 /// The network of a target that listens at this pipe.
@@ -78,6 +79,10 @@ pub(in crate::conformance::server) fn with_port_found_by(
 }
 
 /// The network unchanged: Windows has no signals.
-pub(in crate::conformance::server) const fn with_signals(network: TargetNetwork, _: &Address, _: u32) -> TargetNetwork {
+pub(in crate::conformance::server) const fn with_signals(
+    network: TargetNetwork,
+    _: &Address,
+    _: u32,
+) -> TargetNetwork {
     network
 }

@@ -1,4 +1,5 @@
-//! Client × server: each kind of conversation, over a connection that either side closes, that is cut, or that is slow.
+//! Client × server: each kind of conversation, over a connection that either side closes, that is
+//! cut, or that is slow.
 
 mod ways;
 
@@ -6,7 +7,8 @@ use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, CheckOrder, Client, ClientAction, End, KnownCommands, Outcome, Server, ServerAction, ServerOptions, ServerOutcome,
+    AfterReply, CheckOrder, Client, ClientAction, End, KnownCommands, Outcome, Server,
+    ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
@@ -239,7 +241,10 @@ impl Pair {
         let session = SessionReply { session_id: self.talk.session_id };
         match self.talk.flow {
             "stream" | "user_events" | "stop" => self.server.respond(&session, &mut self.theirs),
-            "environment" => self.server.respond(&ProcessEnvironmentReply { n_incoming_bytes: 4, future: 0 }, &mut self.theirs),
+            "environment" => self.server.respond(
+                &ProcessEnvironmentReply { n_incoming_bytes: 4, future: 0 },
+                &mut self.theirs,
+            ),
             _ => self.server.respond(&(), &mut self.theirs),
         }
         .unwrap();
@@ -252,7 +257,13 @@ impl Pair {
     }
 
     /// A copy with `act` done.
-    pub(super) fn way(&self, ways: &mut Vec<Way<Self>>, label: &'static str, is_fault: bool, act: impl FnOnce(&mut Self)) {
+    pub(super) fn way(
+        &self,
+        ways: &mut Vec<Way<Self>>,
+        label: &'static str,
+        is_fault: bool,
+        act: impl FnOnce(&mut Self),
+    ) {
         let mut to = self.clone();
         to.had_fault |= is_fault;
         act(&mut to);
@@ -268,19 +279,33 @@ impl Pair {
         assert!(self.taken.1 <= self.talk.request.len(), "the server read behind the request");
         if self.server.action() == ServerAction::Respond {
             let mut asked = self.talk.row.iter().take_while(|step| **step != "< reply");
-            assert!(asked.all(|step| self.steps.contains(step)), "the server answers after {:?}", self.steps);
+            assert!(
+                asked.all(|step| self.steps.contains(step)),
+                "the server answers after {:?}",
+                self.steps
+            );
         }
-        assert!(self.put.starts_with(&self.read), "the caller read {:?} of {:?}", self.read, self.put);
+        assert!(
+            self.put.starts_with(&self.read),
+            "the caller read {:?} of {:?}",
+            self.read,
+            self.put
+        );
         match self.outcome() {
             Some(Outcome::Ok { size, then }) => {
                 assert_eq!((then, &self.answer), (self.talk.then(), &Some(Answer::Ok)));
-                assert!(self.first.is_some() || self.taken.0 == usize::from(size), "the client read behind the reply");
+                assert!(
+                    self.first.is_some() || self.taken.0 == usize::from(size),
+                    "the client read behind the reply"
+                );
             }
             Some(Outcome::Error { size, hresult }) => {
                 assert_eq!(self.answer, Some(Answer::Error(hresult)));
                 assert_eq!(self.taken.0, usize::from(size), "the client read behind the reply");
             }
-            Some(outcome @ Outcome::Malformed { .. }) => panic!("nobody lies, and the client says {outcome:?}"),
+            Some(outcome @ Outcome::Malformed { .. }) => {
+                panic!("nobody lies, and the client says {outcome:?}")
+            }
             _ => {}
         }
     }
@@ -293,7 +318,9 @@ impl Pair {
             (Outcome::Ok { .. }, ServerOutcome::Gone { .. }) => {
                 assert!(self.had_fault && !self.talk.follows().is_empty(), "{both:?}");
             }
-            (Outcome::Error { hresult, .. }, served) => assert_eq!(served, ServerOutcome::Refused(hresult)),
+            (Outcome::Error { hresult, .. }, served) => {
+                assert_eq!(served, ServerOutcome::Refused(hresult));
+            }
             _ => assert!(self.had_fault, "{both:?}"),
         }
         let mut steps = self.steps.clone();
@@ -303,14 +330,20 @@ impl Pair {
             let (follows, is_ok) = (self.talk.follows(), self.answer == Some(Answer::Ok));
             assert_eq!(self.read, self.put, "the caller did not read it all: {both:?}");
             match served {
-                ServerOutcome::Answered if self.talk.flow == "stream" => assert!(follows.starts_with(&self.read)),
+                ServerOutcome::Answered if self.talk.flow == "stream" => {
+                    assert!(follows.starts_with(&self.read));
+                }
                 ServerOutcome::Answered => assert_eq!(self.read, follows),
                 ServerOutcome::BrokenOff(_) => assert!(self.read.ends_with(ERROR)),
                 _ => assert!(!is_ok, "{both:?}"),
             }
             let mut expected = row.to_vec();
-            // What may be absent: a second reply, the bytes of a stream or of a block that was broken off.
-            expected.retain(|step| !["< second reply", "< stream", "< environment block"].contains(step) || steps.contains(step));
+            // What may be absent: a second reply, the bytes of a stream or of a block that was
+            // broken off.
+            expected.retain(|step| {
+                !["< second reply", "< stream", "< environment block"].contains(step)
+                    || steps.contains(step)
+            });
             if is_ok {
                 assert_eq!(steps, expected, "{both:?}");
             } else {
@@ -318,21 +351,29 @@ impl Pair {
             }
         }
         // In any case the steps are in the order of the row.
-        let places = steps.iter().filter(|step| !step.ends_with("close")).filter_map(|step| row.iter().position(|of| of == step));
+        let places = steps
+            .iter()
+            .filter(|step| !step.ends_with("close"))
+            .filter_map(|step| row.iter().position(|of| of == step));
         assert!(places.is_sorted(), "{steps:?} are not in the order of {row:?}");
-        let unknown = |step: &&&str| !row.contains(step) && !["< error", "> more", "< more"].contains(*step);
+        let unknown =
+            |step: &&&str| !row.contains(step) && !["< error", "> more", "< more"].contains(*step);
         assert_eq!(steps.iter().find(unknown), None, "{} has no such step", self.talk.flow);
     }
 }
 
 impl Product for Pair {
     fn key(&self) -> String {
-        let Self { client, ours, server, theirs, there, back, taken, answer, first, put, read, .. } = self;
+        let Self {
+            client, ours, server, theirs, there, back, taken, answer, first, put, read, ..
+        } = self;
         let gone = (self.client_is_gone, self.read_end, self.had_fault);
         let steps = &self.steps;
         // Of a side that is gone, only its result counts.
         let texts = [String::from_utf8_lossy(ours), String::from_utf8_lossy(theirs)];
-        format!("{client:?}{server:?}{there:?}{back:?}{taken:?}{answer:?}{first:?}{put:?}{read:?}{gone:?}{steps:?}{texts:?}")
+        format!(
+            "{client:?}{server:?}{there:?}{back:?}{taken:?}{answer:?}{first:?}{put:?}{read:?}{gone:?}{steps:?}{texts:?}"
+        )
     }
 
     fn ways(&self) -> Vec<Way<Self>> {
@@ -359,12 +400,19 @@ impl Product for Pair {
             other => panic!("{other:?}"),
         };
         let served = format!("{served:?}");
-        Some(format!("{outcome}, {}{}", served.split(['(', ' ']).next().unwrap(), if self.had_fault { ", fault" } else { "" }))
+        Some(format!(
+            "{outcome}, {}{}",
+            served.split(['(', ' ']).next().unwrap(),
+            if self.had_fault { ", fault" } else { "" }
+        ))
     }
 }
 
 fn report(name: &str, walked: &Walked) {
-    eprintln!("client x server, {name}: {} states, {} ways, ends: {:?}", walked.states, walked.ways, walked.ends);
+    eprintln!(
+        "client x server, {name}: {} states, {} ways, ends: {:?}",
+        walked.states, walked.ways, walked.ends
+    );
 }
 
 #[test]
@@ -394,7 +442,8 @@ fn pair_every_state_with_other_options_agrees() {
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
     let none = KnownCommands::UpTo(DotnetVersion { major: 3, minor: 0 });
     let strict = ServerOptions { order: CheckOrder::Strict, ..ServerOptions::DEFAULT };
-    // A refusal of a request that is still being sent needs room for itself, as every socket has: the client reads later.
+    // A refusal of a request that is still being sent needs room for itself, as every socket has:
+    // the client reads later.
     let early = |talk| Talk { capacity: 24, pieces: Pieces::AllButOne, ..talk };
     let ask = Talk::of("ask", requests["ask"]);
     let stop = Talk::of("stop", requests["stop"]);
@@ -406,9 +455,17 @@ fn pair_every_state_with_other_options_agrees() {
             early(Talk { options: ServerOptions { commands: none, ..strict }, ..stop }),
             "Error, Refused, fault",
         ),
-        ("unknown", Talk { options: ServerOptions { commands: none, ..ask.options }, ..ask }, "Error, Refused"),
+        (
+            "unknown",
+            Talk { options: ServerOptions { commands: none, ..ask.options }, ..ask },
+            "Error, Refused",
+        ),
         ("client's buffer too small", Talk { room: (20, 128), ..environment }, "Ok, Answered"),
-        ("server's buffer too small", early(Talk { room: (128, 24), ..stop }), "Error, Refused, fault"),
+        (
+            "server's buffer too small",
+            early(Talk { room: (128, 24), ..stop }),
+            "Error, Refused, fault",
+        ),
         ("a byte at a time", Talk { capacity: 1, ..environment }, "Ok, BrokenOff"),
     ] {
         let walked = walk(Pair::new(talk));

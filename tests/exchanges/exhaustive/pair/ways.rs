@@ -1,6 +1,8 @@
 //! What client, server and their callers can do next.
 
-use dotnet_diagnostics_ipc::exchange::{AfterReply, ClientAction, End, Outcome, ParsedRequest, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    AfterReply, ClientAction, End, Outcome, ParsedRequest, ServerAction, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 
 use super::{BEHIND, Pair, Pieces, SECOND};
@@ -11,7 +13,9 @@ impl Pair {
         let server_is_gone = self.there.end.is_some();
         match self.client.action() {
             ClientAction::Send(_) | ClientAction::SendFd if server_is_gone => {
-                self.way(ways, "client's send fails", false, |pair| pair.client.send_failed().unwrap());
+                self.way(ways, "client's send fails", false, |pair| {
+                    pair.client.send_failed().unwrap();
+                });
             }
             ClientAction::Send(range) => {
                 for n in self.pieces(range.len(), &self.there) {
@@ -22,12 +26,17 @@ impl Pair {
                 for fd in [true, false] {
                     if !self.pieces(1, &self.there).is_empty() {
                         // A descriptor is sent with a separate byte, the last one.
-                        self.way(ways, if fd { "client sends descriptor" } else { "descriptor is lost" }, !fd, |pair| {
-                            pair.there.bytes.push(0);
-                            pair.there.fd = fd;
-                            pair.client.fd_sent().unwrap();
-                            pair.step(if fd { "> descriptor" } else { "> more" });
-                        });
+                        self.way(
+                            ways,
+                            if fd { "client sends descriptor" } else { "descriptor is lost" },
+                            !fd,
+                            |pair| {
+                                pair.there.bytes.push(0);
+                                pair.there.fd = fd;
+                                pair.client.fd_sent().unwrap();
+                                pair.step(if fd { "> descriptor" } else { "> more" });
+                            },
+                        );
                     }
                 }
             }
@@ -35,7 +44,8 @@ impl Pair {
                 for n in sizes(range.len().min(self.back.bytes.len()), self.talk.pieces) {
                     self.way(ways, "client receives", false, |pair| pair.client_received(n));
                 }
-                let ended = self.back.end.filter(|end| self.back.bytes.is_empty() || *end == End::Reset);
+                let ended =
+                    self.back.end.filter(|end| self.back.bytes.is_empty() || *end == End::Reset);
                 if let Some(end) = ended {
                     self.way(ways, "client sees the end", false, |pair| {
                         pair.back.bytes.clear();
@@ -44,16 +54,21 @@ impl Pair {
                 }
             }
             ClientAction::Finished(_) if self.client_is_gone => return,
-            ClientAction::Finished(Outcome::BufferTooSmall { .. }) => self.way(ways, "client enlarges", false, |pair| {
-                pair.ours.resize(128, 0);
-                pair.client.enlarged(&pair.ours).unwrap();
-            }),
+            ClientAction::Finished(Outcome::BufferTooSmall { .. }) => {
+                self.way(ways, "client enlarges", false, |pair| {
+                    pair.ours.resize(128, 0);
+                    pair.client.enlarged(&pair.ours).unwrap();
+                });
+            }
             ClientAction::Finished(_) => self.caller_ways(ways),
         }
         if !matches!(self.client.action(), ClientAction::Finished(_)) {
-            self.way(ways, "client's time is over", true, |pair| pair.client.ended(End::TimedOut).unwrap());
+            self.way(ways, "client's time is over", true, |pair| {
+                pair.client.ended(End::TimedOut).unwrap();
+            });
         }
-        let may_say_more = self.talk.pieces != Pieces::All && matches!(self.client.action(), ClientAction::Receive(_));
+        let may_say_more = self.talk.pieces != Pieces::All
+            && matches!(self.client.action(), ClientAction::Receive(_));
         if may_say_more && !server_is_gone && self.steps.last() == Some(&"> request") {
             self.way(ways, "client says more", true, |pair| {
                 pair.there.bytes.push(BEHIND);
@@ -68,13 +83,18 @@ impl Pair {
             ClientAction::Finished(Outcome::Ok { then, .. }) => Some(then),
             _ => None,
         };
-        let reads = matches!(then, Some(AfterReply::Stream { .. } | AfterReply::EnvironmentBlock { .. }));
+        let reads =
+            matches!(then, Some(AfterReply::Stream { .. } | AfterReply::EnvironmentBlock { .. }));
         let may_hold = matches!(then, Some(AfterReply::UserEvents { .. }));
         if reads || may_hold {
             for n in sizes(self.back.bytes.len(), self.talk.pieces) {
-                self.way(ways, "caller reads", false, |pair| pair.read.extend(pair.back.bytes.drain(..n)));
+                self.way(ways, "caller reads", false, |pair| {
+                    pair.read.extend(pair.back.bytes.drain(..n));
+                });
             }
-            if let Some(end) = self.back.end.filter(|_| self.back.bytes.is_empty() && self.read_end.is_none()) {
+            if let Some(end) =
+                self.back.end.filter(|_| self.back.bytes.is_empty() && self.read_end.is_none())
+            {
                 self.way(ways, "caller sees the end", false, |pair| pair.read_end = Some(end));
             }
         }
@@ -93,7 +113,10 @@ impl Pair {
         match self.server.action() {
             ServerAction::Receive(_) | ServerAction::ReceiveFd => self.server_receives(ways),
             ServerAction::Decode(range) => self.way(ways, "server decodes", false, |pair| {
-                assert_eq!(pair.theirs[range], *pair.talk.request, "the server got another request");
+                assert_eq!(
+                    pair.theirs[range], *pair.talk.request,
+                    "the server got another request"
+                );
                 assert!(matches!(pair.server.request(&pair.theirs), Ok(ParsedRequest::Request(_))));
             }),
             ServerAction::Respond => {
@@ -101,10 +124,14 @@ impl Pair {
                 self.way(ways, "server refuses", false, |pair| pair.refuse(HResult::FAIL));
             }
             ServerAction::Refuse(reason) => {
-                self.way(ways, "server refuses for a reason", false, |pair| pair.refuse(reason.hresult()));
+                self.way(ways, "server refuses for a reason", false, |pair| {
+                    pair.refuse(reason.hresult());
+                });
             }
             ServerAction::Send(_) if client_is_gone => {
-                self.way(ways, "server's send fails", false, |pair| pair.server.send_failed().unwrap());
+                self.way(ways, "server's send fails", false, |pair| {
+                    pair.server.send_failed().unwrap();
+                });
             }
             ServerAction::Send(range) => {
                 for n in self.pieces(range.len(), &self.back) {
@@ -125,14 +152,20 @@ impl Pair {
                         pair.server.break_off(HResult::FAIL, &mut pair.theirs).unwrap();
                     });
                 } else {
-                    self.way(ways, "stream ends", false, |pair| pair.server.continuation_ended().unwrap());
+                    self.way(ways, "stream ends", false, |pair| {
+                        pair.server.continuation_ended().unwrap();
+                    });
                 }
             }
             ServerAction::Hold => {
                 if let Some(end) = self.there.end.filter(|_| self.there.bytes.is_empty()) {
-                    self.way(ways, "server sees the hang-up", false, |pair| pair.server.ended(end).unwrap());
+                    self.way(ways, "server sees the hang-up", false, |pair| {
+                        pair.server.ended(end).unwrap();
+                    });
                 }
-                self.way(ways, "session is stopped", false, |pair| pair.server.continuation_ended().unwrap());
+                self.way(ways, "session is stopped", false, |pair| {
+                    pair.server.continuation_ended().unwrap();
+                });
             }
             ServerAction::Close => {
                 self.way(ways, "server closes", false, |pair| {
@@ -146,12 +179,16 @@ impl Pair {
                     pair.theirs.resize(128, 0);
                     pair.server.enlarged(&pair.theirs).unwrap();
                 });
-                self.way(ways, "server refuses what is too large", false, |pair| pair.refuse(HResult::BAD_ENCODING));
+                self.way(ways, "server refuses what is too large", false, |pair| {
+                    pair.refuse(HResult::BAD_ENCODING);
+                });
             }
             ServerAction::Finished(_) => {}
         }
         if legal::waits(&self.server.action()) {
-            self.way(ways, "server's time is over", true, |pair| pair.server.ended(End::TimedOut).unwrap());
+            self.way(ways, "server's time is over", true, |pair| {
+                pair.server.ended(End::TimedOut).unwrap();
+            });
         }
     }
 
@@ -167,7 +204,9 @@ impl Pair {
                 if fd { pair.server.fd_received() } else { pair.server.fd_missing() }.unwrap();
             });
         }
-        if let Some(end) = self.there.end.filter(|end| self.there.bytes.is_empty() || *end == End::Reset) {
+        if let Some(end) =
+            self.there.end.filter(|end| self.there.bytes.is_empty() || *end == End::Reset)
+        {
             self.way(ways, "server sees the end", false, |pair| {
                 pair.there.bytes.clear();
                 pair.server.ended(end).unwrap();
@@ -185,7 +224,9 @@ impl Pair {
                 pair.back.bytes.extend(SECOND);
                 pair.step("< second reply");
             });
-        } else if self.talk.pieces != Pieces::All && matches!(self.talk.flow, "ask" | "stop" | "attach") {
+        } else if self.talk.pieces != Pieces::All
+            && matches!(self.talk.flow, "ask" | "stop" | "attach")
+        {
             self.way(ways, "server says more", true, |pair| {
                 pair.back.bytes.push(BEHIND);
                 pair.step("< more");

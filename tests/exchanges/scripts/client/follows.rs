@@ -3,11 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits};
+use dotnet_diagnostics_ipc::continuation::{
+    EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits,
+};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome,
+};
 use dotnet_diagnostics_ipc::vectors::ValueForm as _;
-use dotnet_diagnostics_ipc::vectors::script::{ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd};
+use dotnet_diagnostics_ipc::vectors::script::{
+    ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd,
+};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
 use super::words::{fault, text_of};
@@ -17,18 +23,26 @@ use crate::scripts::socket::{Frame, Socket};
 use crate::scripts::twice;
 
 impl Tool {
-    pub(super) async fn stream(self: &Rc<Self>, session_id: Option<u64>, socket: &Socket) -> (ScriptStream, ScriptStop) {
-        let mut session = Session::streaming(session_id, self.ask.limits.stream_bytes.unwrap_or(u64::MAX));
+    pub(super) async fn stream(
+        self: &Rc<Self>,
+        session_id: Option<u64>,
+        socket: &Socket,
+    ) -> (ScriptStream, ScriptStop) {
+        let mut session =
+            Session::streaming(session_id, self.ask.limits.stream_bytes.unwrap_or(u64::MAX));
         let mut taken = 0;
         let mut stop_after = self.ask.stop_after.filter(|_| session.stop_request().is_some());
         let stopped = Rc::new(RefCell::new(None));
         let mut malformed = None;
         let mut buffer = vec![0; 4096];
         let outcome = loop {
-            if stop_after.is_some_and(|after| taken >= after) && session.action() == SessionAction::Read {
+            if stop_after.is_some_and(|after| taken >= after)
+                && session.action() == SessionAction::Read
+            {
                 stop_after = None;
                 session.stopping().unwrap();
-                let (tool, stopped, request) = (self.clone(), stopped.clone(), session.stop_request().unwrap());
+                let (tool, stopped, request) =
+                    (self.clone(), stopped.clone(), session.stop_request().unwrap());
                 self.spawner.spawn(async move {
                     let mut buffer = vec![0; BUFFER];
                     let client = Client::new(&request, &mut buffer).unwrap();
@@ -59,13 +73,19 @@ impl Tool {
                 SessionAction::Read | SessionAction::ReadAndAwaitStop => {
                     take_stop(&mut session);
                     // Up to the stop, so that it is sent no later than asked.
-                    let far = stop_after.map_or(buffer.len() as u64, |after| (after - taken).min(buffer.len() as u64));
+                    let far = stop_after.map_or(buffer.len() as u64, |after| {
+                        (after - taken).min(buffer.len() as u64)
+                    });
                     let far = usize::try_from(far).unwrap();
                     match socket.read(&mut buffer[..far], self.patience()).await {
                         Ok(n) => {
                             taken += n as u64;
                             let (within, beyond) = session.received(&buffer[..n]).unwrap();
-                            assert_eq!([within, beyond].concat(), buffer[..n], "bytes of the stream are lost");
+                            assert_eq!(
+                                [within, beyond].concat(),
+                                buffer[..n],
+                                "bytes of the stream are lost"
+                            );
                         }
                         Err(end) => session.ended(end).unwrap(),
                     }
@@ -100,20 +120,30 @@ impl Tool {
         (ScriptStream { bytes: outcome.bytes, end }, stop)
     }
 
-    pub(super) async fn environment(&self, n_incoming_bytes: u32, socket: &Socket) -> ScriptEnvironment {
+    pub(super) async fn environment(
+        &self,
+        n_incoming_bytes: u32,
+        socket: &Socket,
+    ) -> ScriptEnvironment {
         let limits = &self.ask.limits;
         let limit = |limit: Option<u32>| limit.unwrap_or(u32::MAX);
-        let most = EnvironmentLimits { max_bytes: limit(limits.environment_bytes), max_entries: limit(limits.environment_entries) };
+        let most = EnvironmentLimits {
+            max_bytes: limit(limits.environment_bytes),
+            max_entries: limit(limits.environment_entries),
+        };
         let mut entry = vec![0; limits.entry_bytes.unwrap_or(1 << 20)];
         let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut entry, most);
         socket.begin(Frame::Block(n_incoming_bytes as usize, Vec::new()));
-        let mut found = ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };
+        let mut found =
+            ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };
         let mut buffer = vec![0; 4096];
         let mut bytes: &[u8] = &[];
         loop {
             match decoder.decode(&mut bytes) {
                 Ok(Some(EnvironmentEvent::Entry(entry))) => found.entries.push(entry.to_value()),
-                Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => found.entries.push("too_long".into()),
+                Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
+                    found.entries.push("too_long".into());
+                }
                 Ok(Some(EnvironmentEvent::Count(_))) => {}
                 Ok(Some(_)) => return found,
                 Ok(None) => {
@@ -126,7 +156,9 @@ impl Tool {
                                 Err(error)
                                     if !matches!(
                                         error.kind(),
-                                        EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. })
+                                        EnvironmentErrorKind::Grammar(
+                                            DecodeErrorKind::EndOfInput { .. }
+                                        )
                                     ) =>
                                 {
                                     found.error = Some(error.into());

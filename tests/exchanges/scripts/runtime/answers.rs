@@ -4,7 +4,9 @@ use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
 use dotnet_diagnostics_ipc::exchange::Server;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::AnyRequest;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format, SessionReply, UserEventsSession};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, Format, SessionReply, UserEventsSession,
+};
 use dotnet_diagnostics_ipc::message::process::{
     ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, SetEnvironmentVariable, Tail,
 };
@@ -52,9 +54,15 @@ impl Application {
             }
             AnyRequest::StopTracing(request) => Answer::Stop(request.session_id),
             AnyRequest::CollectTracing(request) => session(request.format, true),
-            AnyRequest::CollectTracing2(request) => session(request.format, request.request_rundown),
-            AnyRequest::CollectTracing3(request) => session(request.format, request.request_rundown),
-            AnyRequest::CollectTracing4(request) => session(request.format, request.rundown_keyword != 0),
+            AnyRequest::CollectTracing2(request) => {
+                session(request.format, request.request_rundown)
+            }
+            AnyRequest::CollectTracing3(request) => {
+                session(request.format, request.request_rundown)
+            }
+            AnyRequest::CollectTracing4(request) => {
+                session(request.format, request.rundown_keyword != 0)
+            }
             AnyRequest::CollectTracing5(CollectTracing5::Streaming(request)) => {
                 session(request.format, request.rundown_keyword != 0)
             }
@@ -66,17 +74,24 @@ impl Application {
                 Answer::UserEvents { registers: registers(request) }
             }
             // There is no profiler to load, and before the start none can be loaded (F-56).
-            AnyRequest::AttachProfiler(_) if !self.suspension.borrow().is_started() => Answer::Fails(NOT_RUNNING_YET),
-            AnyRequest::AttachProfiler(request) if request.profiler_path.is_absent() => Answer::Fails(HResult::FAIL),
+            AnyRequest::AttachProfiler(_) if !self.suspension.borrow().is_started() => {
+                Answer::Fails(NOT_RUNNING_YET)
+            }
+            AnyRequest::AttachProfiler(request) if request.profiler_path.is_absent() => {
+                Answer::Fails(HResult::FAIL)
+            }
             AnyRequest::AttachProfiler(_) => Answer::Fails(NO_SUCH_MODULE),
-            AnyRequest::GenerateCoreDump(_) | AnyRequest::GenerateCoreDump2(_) | AnyRequest::GenerateCoreDump3(_) => Answer::Dump,
+            AnyRequest::GenerateCoreDump(_)
+            | AnyRequest::GenerateCoreDump2(_)
+            | AnyRequest::GenerateCoreDump3(_) => Answer::Dump,
             _ => Answer::Done,
         }
     }
 
     /// F-80.
     fn set_variable(&self, request: &SetEnvironmentVariable<'_>) -> Answer {
-        let text = |string: IpcString<'_>| string.to_string().split('\0').next().unwrap().to_owned();
+        let text =
+            |string: IpcString<'_>| string.to_string().split('\0').next().unwrap().to_owned();
         let prefix = format!("{}=", text(request.name));
         let mut environment = self.environment.borrow_mut();
         let there = environment.iter().any(|entry| entry.starts_with(&prefix));
@@ -94,8 +109,14 @@ impl Application {
     }
 
     /// Gives the answer. Returns what is left of an environment.
-    pub(super) async fn respond(&self, server: &mut Server, buffer: &mut [u8], answer: &Answer) -> Option<(Vec<String>, usize)> {
-        let full = self.sessions.borrow().values().filter(|session| !session.over).count() >= MOST_SESSIONS;
+    pub(super) async fn respond(
+        &self,
+        server: &mut Server,
+        buffer: &mut [u8],
+        answer: &Answer,
+    ) -> Option<(Vec<String>, usize)> {
+        let full = self.sessions.borrow().values().filter(|session| !session.over).count()
+            >= MOST_SESSIONS;
         match answer {
             Answer::Done => server.respond(&ResultReply { hresult: HResult::OK }, buffer).unwrap(),
             Answer::Fails(hresult) => server.refuse(*hresult, buffer).unwrap(),
@@ -107,12 +128,17 @@ impl Application {
             Answer::ProcessInfo(version) => self.process_info(*version, server, buffer),
             Answer::Environment => {
                 let entries = self.environment.borrow().clone();
-                let encoder = EnvironmentEncoder::new(entries.iter().map(|entry| Entry::new(entry))).unwrap();
+                let encoder =
+                    EnvironmentEncoder::new(entries.iter().map(|entry| Entry::new(entry))).unwrap();
                 server.respond(&encoder.reply(), buffer).unwrap();
                 return Some((entries, 0));
             }
-            Answer::UserEvents { registers: false } => server.refuse(HResult::FAIL, buffer).unwrap(),
-            Answer::Session { .. } | Answer::UserEvents { .. } if full => server.refuse(HResult::FAIL, buffer).unwrap(),
+            Answer::UserEvents { registers: false } => {
+                server.refuse(HResult::FAIL, buffer).unwrap();
+            }
+            Answer::Session { .. } | Answer::UserEvents { .. } if full => {
+                server.refuse(HResult::FAIL, buffer).unwrap();
+            }
             Answer::Session { .. } | Answer::UserEvents { .. } => {
                 let id = self.last_session.get() + 0x110;
                 self.last_session.set(id);
@@ -124,7 +150,10 @@ impl Application {
                     session.stop = true;
                 }
                 // The stream is written to its end first, and that needs a reader (F-75).
-                within(&self.net, None, |_| self.sessions.borrow().get(id).is_none_or(|session| session.over).then_some(())).await;
+                within(&self.net, None, |_| {
+                    self.sessions.borrow().get(id).is_none_or(|session| session.over).then_some(())
+                })
+                .await;
                 server.respond(&SessionReply { session_id: *id }, buffer).unwrap();
             }
         }
@@ -134,12 +163,17 @@ impl Application {
     fn process_info(&self, version: u8, server: &mut Server, buffer: &mut [u8]) {
         let started = self.suspension.borrow().is_started();
         // F-79.
-        let command_line = IpcString::new(if started { "/app/app app.dll --serve" } else { "/app/app" });
-        let (process_id, runtime_cookie, os, arch) = (PROCESS_ID, COOKIE, "Linux".into(), "x64".into());
+        let command_line =
+            IpcString::new(if started { "/app/app app.dll --serve" } else { "/app/app" });
+        let (process_id, runtime_cookie, os, arch) =
+            (PROCESS_ID, COOKIE, "Linux".into(), "x64".into());
         let managed_entrypoint_assembly_name = IpcString::new(if started { "app" } else { "" });
         let (clr_product_version, runtime_identifier) = ("10.0.9".into(), "linux-x64".into());
         let responded = match version {
-            1 => server.respond(&ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch }, buffer),
+            1 => server.respond(
+                &ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch },
+                buffer,
+            ),
             2 => {
                 let reply = ProcessInfo2Reply {
                     process_id,
@@ -172,8 +206,8 @@ impl Application {
     }
 }
 
-/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name (P-7). The limits have refused what
-/// else it would refuse.
+/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name
+/// (P-7). The limits have refused what else it would refuse.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;

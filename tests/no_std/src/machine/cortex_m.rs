@@ -4,7 +4,8 @@ use core::arch::asm;
 
 use crate::checks;
 
-/// The vector table after the initial stack pointer, which `cortex_m.x` writes: reset, and the other exceptions.
+/// The vector table after the initial stack pointer, which `cortex_m.x` writes: reset, and the
+/// other exceptions.
 #[unsafe(link_section = ".vectors")]
 #[used]
 static VECTORS: [extern "C" fn() -> !; 15] = {

@@ -14,7 +14,8 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     abort()
 }
 
-/// The `core` that comes with the compiler was built to unwind and names this function; nothing here calls it.
+/// The `core` that comes with the compiler was built to unwind and names this function; nothing
+/// here calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
