@@ -15,7 +15,7 @@ pub struct File {
     /// The file of `vectors/schema/` that describes it: `vectors.schema.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// 1.
+    /// The version of the format: 1.
     pub format: u32,
     /// The subject of the file.
     pub title: String,

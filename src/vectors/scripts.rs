@@ -25,7 +25,7 @@ pub struct ScriptFile {
     /// The file of `vectors/schema/` that describes it: `exchanges.schema.json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// 1.
+    /// The version of the format: 1.
     pub format: u32,
     /// The subject of the file.
     pub title: String,

@@ -102,7 +102,7 @@ fn client_text_report_separates_failure_from_explanation() {
         at("CAUSE  error-taken-for-ok, 1 failure: "),
         at("  how to fix it: Check the reply's command id"),
         at("  example: reply/error/resume"),
-        at("  in which it reports success, expected failure"),
+        at("  seen: it reports success, expected failure"),
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
         at("  FAILED    it reports success, expected failure"),

@@ -506,7 +506,7 @@ fn client_other_command_is_answered_as_runtime() {
     assert_eq!(found(&older, scripts[1]).0, Grade::Pass);
     // Here the script has none.
     let lacks =
-        (Grade::Unimplemented, vec!["it asks Process/ProcessInfo2, not Process/ProcessInfo3"]);
+        (Grade::Unimplemented, vec!["it sends Process/ProcessInfo2, not Process/ProcessInfo3"]);
     assert_eq!(found(&older, scripts[2]), lacks);
     // It is given the command, and does not use it.
     let told = play(

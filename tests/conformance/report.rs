@@ -287,7 +287,7 @@ fn report_contradiction_is_refused() {
         *report.pointer_mut(place).unwrap() = other;
         Report::parse(&report.to_string()).unwrap_err()
     };
-    assert_eq!(with("/format", json!(2)), "format 2, where 1 is known");
+    assert_eq!(with("/format", json!(2)), "format is 2, expected 1");
     assert_eq!(with("/counts/pass", json!(2)), "the counts do not match the cases");
     assert_eq!(with("/sections/1/name", json!("other")), "the counts do not match the cases");
     assert_eq!(with("/cases/1/name", json!("framing/whole")), "duplicate case framing/whole");

@@ -360,7 +360,7 @@ fn running_target_gets_harmless_cases_only() {
     let report = report(&[&runtime.1, "--only", "requests/*", "--only", "scripts/ports"], 0);
     assert!(report.cases.iter().all(|case| case.hazard.is_none()));
     let notes = report.notes.join("\n");
-    for text in ["--allow-side-effects", "--allow-harmful", "by --spawn"] {
+    for text in ["--allow-side-effects", "--allow-harmful", "use --spawn"] {
         assert!(notes.contains(text), "{text}: {notes}");
     }
 }

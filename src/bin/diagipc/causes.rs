@@ -153,7 +153,7 @@ mod tests {
         write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said)
             .unwrap();
         let said = String::from_utf8(said).unwrap();
-        let mend = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, also its threads and timers.";
+        let mend = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, including its threads and timers.";
         assert!(said.contains(mend), "{said}");
         assert_eq!(said.matches("how to fix it").count(), 1, "{said}");
     }

@@ -22,7 +22,7 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CampaignSummary {
-    /// 1.
+    /// The version of the format: 1.
     pub format: u32,
     /// The address of the target.
     pub target: String,

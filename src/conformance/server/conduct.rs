@@ -278,25 +278,26 @@ fn asked(exchange: &Exchange) -> String {
 }
 
 fn closed(exchange: &Exchange, end: End) -> FaultSeen {
-    FaultSeen::new(
-        ServerFault::ClosesBeforeReply,
-        format!("{}: {end}, and no reply was received", asked(exchange)),
-    )
+    let text = format!("{}: {end}, and no reply was received", asked(exchange));
+    let is_certain = !is_malformed(exchange) && exchange.asks_known_command();
+    FaultSeen { is_certain, ..FaultSeen::new(ServerFault::ClosesBeforeReply, text) }
 }
 
 fn silence(exchange: &Exchange) -> FaultSeen {
-    let wire = exchange.sent.as_slice();
-    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
-    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
-    let is_malformed = is_too_small(wire)
-        || is_cut(wire)
-        || decoded.map_or(true, |decoded| decoded.limit.is_some());
     let fault = match () {
-        () if is_malformed => ServerFault::NoAnswerToMalformedRequest,
+        () if is_malformed(exchange) => ServerFault::NoAnswerToMalformedRequest,
         () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
         () => ServerFault::NoAnswer,
     };
     FaultSeen::new(fault, format!("{}: no reply was received", asked(exchange)))
+}
+
+/// Whether a server must refuse the request for its bytes.
+fn is_malformed(exchange: &Exchange) -> bool {
+    let wire = exchange.sent.as_slice();
+    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
+    is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }
 
 fn left_open(exchange: &Exchange) -> FaultSeen {

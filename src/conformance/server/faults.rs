@@ -196,6 +196,8 @@ pub(in crate::conformance) struct FaultSeen {
     pub(in crate::conformance) fault: ServerFault,
     /// The observation, with its values.
     pub(in crate::conformance) text: String,
+    /// Whether no server may do this, even where the document leaves details open.
+    pub(super) is_certain: bool,
 }
 
 impl ServerFault {
@@ -219,7 +221,7 @@ impl ServerFault {
 
 impl FaultSeen {
     pub(super) fn new(fault: ServerFault, text: impl Into<String>) -> Self {
-        Self { fault, text: text.into() }
+        Self { fault, text: text.into(), is_certain: false }
     }
 }
 

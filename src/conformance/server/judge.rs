@@ -38,7 +38,8 @@ impl Judgement {
     /// Whether it may be another correct behaviour: no message is wrong in itself.
     pub(super) fn may_be_habit(&self) -> bool {
         self.faults.iter().all(|seen| {
-            seen.fault.may_be_lateness() || seen.fault == ServerFault::ValidRequestRefused
+            let is_other_answer = seen.fault == ServerFault::ValidRequestRefused;
+            !seen.is_certain && (seen.fault.may_be_lateness() || is_other_answer)
         })
     }
 
