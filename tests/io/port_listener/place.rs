@@ -76,7 +76,7 @@ mod system {
         for _ in 0..500 {
             match OpenOptions::new().read(true).write(true).open(path) {
                 Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
-                    thread::sleep(Duration::from_millis(10))
+                    thread::sleep(Duration::from_millis(10));
                 }
                 opened => return opened,
             }

@@ -43,7 +43,7 @@ fn serve(pipe: &mut PipeTransport, grows: bool) -> ServerOutcome {
                 other => panic!("{other:?}"),
             },
             ServerAction::Respond => {
-                server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap()
+                server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap();
             }
             // In pieces, so that the client has to put them together.
             ServerAction::Send(range) => {

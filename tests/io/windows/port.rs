@@ -29,7 +29,7 @@ fn come(path: &str, process_id: u8) -> File {
     let mut file = loop {
         match open(path) {
             Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
-                assert!(Instant::now() < end)
+                assert!(Instant::now() < end);
             }
             opened => break opened.unwrap(),
         }
