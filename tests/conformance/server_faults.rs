@@ -163,6 +163,7 @@ planted! {
     server_silent_on_unknown_is_named: "silent-on-unknown";
     server_closes_on_unknown_is_named: "closes-on-unknown";
     server_closes_on_malformed_is_named: "closes-on-malformed";
+    server_closes_on_other_bytes_is_named: "closes-on-other-bytes";
     server_silent_on_malformed_is_named: "silent-on-malformed";
     server_silent_on_process_info2_is_named: "silent-on-process-info2";
     server_dies_on_empty_payload_is_named: "dies-on-empty-payload";

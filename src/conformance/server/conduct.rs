@@ -24,18 +24,24 @@ pub(super) fn of_answer(
     answered: &Answered,
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
+    let due = match expectation.verdict {
+        Verdict::Valid | Verdict::Acceptable => Due::Ok,
+        Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
+    };
     let mut found = reply_faults::of_case(evidence);
     if !found.is_empty() {
+        // An OK in place of an error is one more fault, whatever its bytes are.
+        if let (Due::Error(_), Some(exchange), Some(Command::OK)) =
+            (due, evidence.on(on), code_of(&answered.came))
+        {
+            found.extend(answer(exchange, None, due, expectation.refusable, evidence));
+        }
         return found;
     }
     if let Some(death) = death {
         return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
     }
     let Some(exchange) = evidence.on(on) else { return found };
-    let due = match expectation.verdict {
-        Verdict::Valid | Verdict::Acceptable => Due::Ok,
-        Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
-    };
     match &answered.came {
         Came::Message(bytes)
             if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
@@ -258,6 +264,11 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
         | Wrong::EnvironmentCut { .. }
         | Wrong::NotCanonical => None,
     }
+}
+
+fn code_of(came: &Came) -> Option<Command> {
+    let Came::Message(bytes) = came else { return None };
+    Message::decode_prefix(bytes).ok().map(|(message, _)| message.command)
 }
 
 fn error_of(bytes: &[u8]) -> Option<HResult> {

@@ -187,7 +187,7 @@ named_faults! {
         "Write a GUID everywhere as u32, u16, u16 little-endian and 8 unchanged bytes.", ["R-GRM-021"];
     ValueDiffers = "value-differs",
         "A field of a reply has the wrong value.",
-        "Compare the field with the command's section of the document.", ["R-HDR-018"];
+        "Compare the field with the command's reply in the tables of spec/GUIDE.md.", ["R-HDR-018"];
 }
 
 /// A fault seen in a case.
