@@ -45,11 +45,16 @@ impl Came {
     /// The error code, for an error message.
     pub(in crate::conformance) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
-        let (message, _) = Message::decode_prefix(bytes).ok()?;
-        match message.reply_as::<ProcessInfo>().ok()? {
-            Answer::Error(error) => Some(error.hresult),
-            _ => None,
-        }
+        error_of(bytes)
+    }
+}
+
+/// The error code in the bytes of an error message.
+pub(super) fn error_of(bytes: &[u8]) -> Option<HResult> {
+    let (message, _) = Message::decode_prefix(bytes).ok()?;
+    match message.reply_as::<ProcessInfo>().ok()? {
+        Answer::Error(error) => Some(error.hresult),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::ask::Came;
+use super::ask::{Came, error_of};
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::expectation::{Expectation, Refusable};
 use super::faults::{FaultSeen, ServerFault};
@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::conformance::player::{Difference, Failure, PlayerError};
 use crate::exchange::End;
 use crate::hresult::HResult;
-use crate::message::{Message, Reply, process::ProcessInfo};
+use crate::message::Message;
 use crate::vectors::script::{Pattern, Step};
 use crate::vectors::{Subject, Type, Verdict};
 
@@ -269,14 +269,6 @@ fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
 fn code_of(came: &Came) -> Option<Command> {
     let Came::Message(bytes) = came else { return None };
     Message::decode_prefix(bytes).ok().map(|(message, _)| message.command)
-}
-
-fn error_of(bytes: &[u8]) -> Option<HResult> {
-    let (message, _) = Message::decode_prefix(bytes).ok()?;
-    match message.reply_as::<ProcessInfo>().ok()? {
-        Reply::Error(error) => Some(error.hresult),
-        _ => None,
-    }
 }
 
 /// The request, in words.
