@@ -14,7 +14,7 @@
 //! ```
 
 use crate::command::Command;
-use crate::wire::{DecodeError, DecodeErrorKind, Field, Root, Sink as _, SliceSink, clamp};
+use crate::wire::{DecodeError, DecodeErrorKind, Field, Root, clamp};
 
 /// The first 14 bytes of every message: `DOTNET_IPC_V1` and a NUL.
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
@@ -87,12 +87,18 @@ impl Header {
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
-        let mut sink = SliceSink::new(&mut bytes);
-        sink.put(&MAGIC);
-        sink.put(&self.size.to_le_bytes());
-        sink.put(&[self.command.set, self.command.id]);
-        sink.put(&self.reserved.to_le_bytes());
+        self.write(&mut bytes);
         bytes
+    }
+
+    /// Writes the 20 bytes in place.
+    #[inline]
+    pub(crate) fn write(self, place: &mut [u8; HEADER_LEN]) {
+        let [magic @ .., size_low, size_high, set, id, reserved_low, reserved_high] = place;
+        *magic = MAGIC;
+        [*size_low, *size_high] = self.size.to_le_bytes();
+        (*set, *id) = (self.command.set, self.command.id);
+        [*reserved_low, *reserved_high] = self.reserved.to_le_bytes();
     }
 
     /// How many bytes of payload follow.

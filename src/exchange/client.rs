@@ -94,9 +94,10 @@ impl Client {
     /// # Errors
     /// As [`message::encode`].
     pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
+        let len = message::encode(R::COMMAND, request, buffer)?;
         // Chosen by the compiler: the decoders of other replies are not linked.
         let ok_payload = const { OkPayload::of(R::COMMAND) };
-        Self::encode(R::COMMAND, Some(request.continuation()), ok_payload, request, buffer)
+        Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
     /// As [`new`](Self::new), for a request of any kind.
@@ -118,20 +119,21 @@ impl Client {
         payload: &T,
         buffer: &mut [u8],
     ) -> Result<Self, EncodeError> {
-        Self::encode(command, continuation, OkPayload::of(command), payload, buffer)
+        let ok_payload = OkPayload::of(command);
+        let len = message::encode(command, payload, buffer)?;
+        Ok(Self::of(command, continuation, ok_payload, clamp(len)))
     }
 
-    fn encode<T: Encode + ?Sized>(
+    /// Sends `len` bytes from the front of the buffer.
+    #[inline]
+    const fn of(
         command: Command,
         continuation: Option<Continuation>,
         ok_payload: OkPayload,
-        payload: &T,
-        buffer: &mut [u8],
-    ) -> Result<Self, EncodeError> {
-        let len = message::encode(command, payload, buffer)?;
-        // `encode` has refused anything longer than a `u16` can express.
-        let state = State::Send(Outgoing::new(clamp(len)));
-        Ok(Self { command, continuation, ok_payload, request_sent: false, state })
+        len: u32,
+    ) -> Self {
+        let state = State::Send(Outgoing::new(len));
+        Self { command, continuation, ok_payload, request_sent: false, state }
     }
 
     /// Sends the message that is already at the front of `buffer`.
@@ -141,14 +143,9 @@ impl Client {
     pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
-        let state = State::Send(Outgoing::new(header.size.into()));
-        Ok(Self {
-            command: header.command,
-            continuation: message.request()?.continuation(),
-            ok_payload: OkPayload::of(header.command),
-            request_sent: false,
-            state,
-        })
+        let continuation = message.request()?.continuation();
+        let ok_payload = OkPayload::of(header.command);
+        Ok(Self::of(header.command, continuation, ok_payload, header.size.into()))
     }
 
     /// The current action. Has no side effects.

@@ -227,10 +227,16 @@ pub fn encode<T: Encode + ?Sized>(
     // The size is known after the payload is written, so the header is written last.
     let mut sink = SliceSink::behind(HEADER_LEN, buffer);
     payload.encode(&mut sink)?;
+    write_header(command, sink)
+}
+
+/// Writes the header before a payload. Returns the size of the message.
+#[inline]
+fn write_header(command: Command, sink: SliceSink<'_>) -> Result<usize, EncodeError> {
     let size = size(sink.len())?;
-    let len = sink.finish()?;
+    let (buffer, len) = sink.into_buffer()?;
     if let Some(place) = buffer.first_chunk_mut() {
-        *place = Header { size, command, reserved: 0 }.to_bytes();
+        Header { size, command, reserved: 0 }.write(place);
     }
     Ok(len)
 }

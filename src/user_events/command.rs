@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{UserEventsError, UserEventsErrorKind};
 use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
-use crate::wire::{Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
+use crate::wire::{self, Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
 
 /// The fields of a record, as registered with the kernel ("Tracepoint Format V1").
 pub const TRACEPOINT_FORMAT_V1: &str =
@@ -69,7 +69,7 @@ impl<'a> TracepointCommand<'a> {
             }
         }
         if len > MAX_TRACEPOINT_NAME_LEN {
-            return Err(EncodeError::PartTooLong { len, max: MAX_TRACEPOINT_NAME_LEN });
+            return Err(EncodeError::PartTooLong { len, max: wire::MAX_TRACEPOINT_NAME_LEN });
         }
         Ok(Self { name })
     }

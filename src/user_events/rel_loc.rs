@@ -36,7 +36,7 @@ impl RelLoc {
     /// [`EncodeError::PartTooLong`] with the value that does not fit in 16 bits.
     pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
         let fit = |n: usize| {
-            u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX.into() })
+            u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX })
         };
         Ok(Self { len: fit(len)?, offset: fit(distance)? })
     }

@@ -187,6 +187,7 @@ impl<'a, T: Decode<'a> + Copy + fmt::Debug> fmt::Debug for Array<'a, T> {
 
 impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     const MIN_LEN: usize = 4;
+    const IS_EXACT: bool = T::IS_EXACT;
 
     decode_by_read! {}
 
@@ -230,17 +231,13 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         encode_count(self.len(), sink)?;
         match self.0 {
-            Repr::Wire { items, .. } if T::IS_PLAIN => {
+            Repr::Wire { items, .. } if T::IS_EXACT => {
                 sink.put(items);
                 Ok(())
             }
-            Repr::Wire { .. } => {
-                let mut items = self.iter();
-                // By reference: no second item on the stack.
-                while let Some(item) = items.next().as_ref() {
-                    item.encode(sink)?;
-                }
-                Ok(())
+            Repr::Wire { count, items, .. } => {
+                let mut items = Scan::new(items);
+                (0..count).try_for_each(|_| T::copy(&mut items, sink))
             }
             Repr::Slice(items) => T::encode_all(items, sink),
         }
@@ -250,6 +247,7 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
 /// `array<byte>`: a 32-bit count, then the bytes.
 impl<'a> Decode<'a> for &'a [u8] {
     const MIN_LEN: usize = 4;
+    const IS_EXACT: bool = true;
 
     decode_by_read! {}
 
@@ -278,8 +276,9 @@ impl Encode for &[u8] {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::super::{DecodeErrorKind, IpcString};
+    use super::super::{DecodeErrorKind, IpcString, SliceSink};
     use super::*;
+    use crate::message::eventpipe::EventFilter;
 
     #[test]
     fn huge_count_is_refused_before_any_item_is_read() {
@@ -294,6 +293,18 @@ mod tests {
         let array = Array::<IpcString<'_>>::decode(&mut Reader::new(wire)).unwrap();
         assert_eq!(array, Array::new(&[IpcString::ABSENT, IpcString::new("a")]));
         assert_eq!(array.encoded_len(), Ok(wire.len()));
+    }
+
+    #[test]
+    fn items_from_wire_are_written_in_canonical_form() {
+        // A filter with a bool of 2 and one id, twice.
+        let wire = b"\x02\0\0\0\x02\x01\0\0\0\x07\0\0\0\x02\x01\0\0\0\x08\0\0\0";
+        let filters = Array::<EventFilter<'_>>::decode(&mut Reader::new(wire)).unwrap();
+        let mut written = [0; 22];
+        let mut sink = SliceSink::new(&mut written);
+        filters.encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(22));
+        assert_eq!(&written, b"\x02\0\0\0\x01\x01\0\0\0\x07\0\0\0\x01\x01\0\0\0\x08\0\0\0");
     }
 
     #[test]

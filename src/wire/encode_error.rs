@@ -34,7 +34,7 @@ pub enum EncodeError {
         /// Its length in bytes.
         len: usize,
         /// The maximum.
-        max: usize,
+        max: u16,
     },
     /// An event id that does not fit in the 16 bits of a record; runtimes truncate it (F-29).
     EventIdTooLarge {

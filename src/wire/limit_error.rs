@@ -6,7 +6,7 @@ use super::error::{Layer, WireError, WireErrorKind, sealed::Sealed};
 use crate::hresult::HResult;
 
 /// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
-pub(crate) const MAX_TRACEPOINT_NAME_LEN: usize = 436;
+pub(crate) const MAX_TRACEPOINT_NAME_LEN: u16 = 436;
 
 /// Why a server would refuse a request that decodes, with the offset and the field.
 pub type LimitError = WireError<LimitKind>;

@@ -51,6 +51,7 @@ macro_rules! wire_struct {
 
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
+            const IS_EXACT: bool = true $(&& <$Type as $crate::wire::Decode<'a>>::IS_EXACT)*;
 
             $crate::wire::decode_by_read! {}
 
@@ -63,6 +64,16 @@ macro_rules! wire_struct {
             #[allow(clippy::inline_always, reason = "without inlining, the value is built in memory even if it is only inspected")]
             fn scan(scan: &mut $crate::wire::Scan<'a>) -> Option<Self> {
                 Self::fields(scan).ok()
+            }
+
+            #[inline]
+            #[allow(unused_variables, reason = "a payload may have no field")]
+            fn copy<S: $crate::wire::Sink + ?Sized>(
+                scan: &mut $crate::wire::Scan<'a>,
+                sink: &mut S,
+            ) -> Result<(), $crate::wire::EncodeError> {
+                $(<$Type as $crate::wire::Decode<'a>>::copy(scan, sink)?;)*
+                Ok(())
             }
         }
 

@@ -7,7 +7,8 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use super::field::Field;
 use super::path::{Root, clamp};
 use super::scan::Scan;
-use super::{DecodeError, DecodeErrorKind};
+use super::sink::{Encode, Sink};
+use super::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::hresult::HResult;
 
 /// A value that can be read from the wire.
@@ -19,6 +20,10 @@ pub trait Decode<'a>: Sized {
     /// Whether every sequence of `MIN_LEN` bytes (at least one) is a value, and is its encoding.
     #[doc(hidden)]
     const IS_PLAIN: bool = false;
+
+    /// Whether a value has one encoding: then the bytes it was read from are that encoding.
+    #[doc(hidden)]
+    const IS_EXACT: bool = Self::IS_PLAIN;
 
     /// Reads one value and moves the reader after it.
     ///
@@ -43,6 +48,16 @@ pub trait Decode<'a>: Sized {
         let value = Self::read(&mut reader)?;
         scan.go_on(reader.rest());
         Some(value)
+    }
+
+    /// Reads one value and writes it, a field at a time: the whole value is never on the stack.
+    #[doc(hidden)]
+    #[inline]
+    fn copy<S: Sink + ?Sized>(scan: &mut Scan<'a>, sink: &mut S) -> Result<(), EncodeError>
+    where
+        Self: Encode,
+    {
+        Self::scan(scan).map_or(Ok(()), |value| value.encode(sink))
     }
 }
 

@@ -127,6 +127,14 @@ impl<'s> SliceSink<'s> {
         }
         Ok(self.len)
     }
+
+    /// As [`finish`](Self::finish), with the buffer.
+    #[inline]
+    pub(crate) fn into_buffer(self) -> Result<(&'s mut [u8], usize), EncodeError> {
+        let Self { buffer, len } = self;
+        let len = SliceSink { buffer: &mut *buffer, len }.finish()?;
+        Ok((buffer, len))
+    }
 }
 
 impl Sink for SliceSink<'_> {

@@ -263,6 +263,7 @@ impl fmt::Debug for IpcString<'_> {
 
 impl<'a> Decode<'a> for IpcString<'a> {
     const MIN_LEN: usize = 4;
+    const IS_EXACT: bool = true;
 
     decode_by_read! {}
 

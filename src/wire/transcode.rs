@@ -158,7 +158,8 @@ fn to_utf16(text: &str, place: &mut [u8]) {
 /// extracts the tested bytes one by one, instead of all in one instruction.
 #[inline(never)]
 fn widen(ascii: &[u8; 16], wide: &mut [Unit; 16]) {
-    *wide = ascii.map(|byte| Unit::new(byte.into()));
+    // In place: an array of units would be copied.
+    wide.iter_mut().zip(ascii).for_each(|(unit, byte)| *unit = Unit::new((*byte).into()));
 }
 
 /// The bits that are clear in ASCII.

@@ -10,7 +10,12 @@ use core::hint::black_box;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, ServerAction};
-use dotnet_diagnostics_ipc::message::{Message, encode};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession,
+    TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
+use dotnet_diagnostics_ipc::wire::Array;
 use machine::{keep, memory, say, say_number, stack_of};
 
 /// What `stack.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes,
@@ -82,6 +87,7 @@ pub fn main() {
         }
         (rest, number) = (next, number + 1);
     }
+    built(&mut calls, number, buffer);
     for worst in calls.all() {
         say(worst.name);
         say("\t\0");
@@ -89,6 +95,45 @@ pub fn main() {
         say("\t\0");
         say_number(worst.input);
         say("\n\0");
+    }
+}
+
+/// Requests of a caller's own values, with texts to transcode. The most that nests.
+fn built(calls: &mut Calls, number: usize, buffer: &mut [u8; 0x1_0000]) {
+    let set = TracepointSet { tracepoint_name: "Überall".into(), event_ids: Array::new(&[1, 2]) };
+    let sets = [set];
+    let config =
+        TracepointConfig { default_tracepoint_name: "T".into(), tracepoints: Array::new(&sets) };
+    let filter = EventFilter { enable: true, event_ids: Array::new(&[1, 2, 3]) };
+    let (keywords, log_level) = (u64::MAX, EventLevel::VERBOSE);
+    let (provider_name, arguments) = ("Microsoft-Windows-DotNETRuntime".into(), "a=ü".into());
+    let providers =
+        [StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter }];
+    let with_tracepoints = [UserEventsProviderConfig {
+        keywords,
+        log_level,
+        provider_name,
+        arguments,
+        filter,
+        config,
+    }];
+    let streaming = StreamingSession {
+        circular_buffer_mb: 16,
+        format: Format::NET_TRACE,
+        rundown_keyword: 0,
+        request_stackwalk: false,
+        providers: Array::new(&providers),
+    };
+    let user_events =
+        UserEventsSession { rundown_keyword: 0, providers: Array::new(&with_tracepoints) };
+    for request in [CollectTracing5::Streaming(streaming), CollectTracing5::UserEvents(user_events)]
+    {
+        let any = AnyRequest::CollectTracing5(request);
+        calls
+            .encode
+            .call(number, &mut || keep(encode(Command::COLLECT_TRACING5, black_box(&any), buffer)));
+        calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(&any), buffer)));
+        calls.check_limits.call(number, &mut || keep(black_box(&any).check_limits()));
     }
 }
 

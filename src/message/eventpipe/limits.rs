@@ -15,7 +15,7 @@ pub const MAX_PROVIDERS: usize = 1000;
 pub const MAX_SESSIONS: usize = 64;
 
 /// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
-pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN;
+pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN as usize;
 
 /// The limits of `circularBufferMB` and of `format`.
 pub(super) fn check_stream(

@@ -78,7 +78,13 @@ impl<'a> TracepointConfig<'a> {
     /// at most 118 times.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
         let ids = self.tracepoints.iter().flat_map(|set| set.event_ids.iter());
-        let mut nth = first_repeat(ids)?;
+        self.place_of(first_repeat(ids)?)
+    }
+
+    /// The set of the `nth` id of all, and its index in that set. Apart: it has room on the stack
+    /// only while it runs.
+    #[inline(never)]
+    fn place_of(&self, mut nth: usize) -> Option<(usize, usize)> {
         for (set, tracepoints) in self.tracepoints.iter().enumerate() {
             let len = tracepoints.event_ids.len();
             if nth < len {

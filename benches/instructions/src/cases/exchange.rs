@@ -97,7 +97,7 @@ fn server_exchange() -> Case {
                 }
                 ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
                     ParsedRequest::Request(AnyRequest::EnablePerfMap(request)) => {
-                        drop(black_box(request))
+                        let _ = black_box(request);
                     }
                     _ => panic!("another request"),
                 },
