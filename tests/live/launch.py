@@ -215,13 +215,21 @@ def started(name, variables, executable=None):
 
 
 def default_socket(process, directory, seconds):
-    """The path of the default port's socket; None if it does not appear in time."""
+    """The path of the default port's socket, once the runtime listens; None if it does not in time."""
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
-            return path
+            if listens(path):
+                return path
         time.sleep(0.02)
     return None
+
+
+def listens(path):
+    """Whether a socket is listened to. A runtime binds it first: a connection in between is refused."""
+    with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+        rows = (line.split() for line in file)
+        return any(len(row) == 8 and row[7] == path and int(row[3], 16) & 0x10000 for row in rows)  # __SO_ACCEPTCON
 
 
 def run(name, suspended, ports, command, seconds=300):
@@ -234,9 +242,9 @@ def run(name, suspended, ports, command, seconds=300):
     if ports:
         variables["DOTNET_DiagnosticPorts"] = ports
     with started(name, variables) as (process, directory):
-        path = default_socket(process, directory, 30)
+        path = default_socket(process, directory, 120)
         if not path:
-            print(f"{name}: no socket within 30 s", file=sys.stderr)
+            print(f"{name}: no socket within 120 s", file=sys.stderr)
             return 1
         if not suspended:
             until_it_runs(path)
