@@ -38,9 +38,9 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::{
-    ConnectNamedPipe, CreateNamedPipeW, GetNamedPipeServerProcessId, PIPE_READMODE_BYTE,
-    PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES, PIPE_WAIT,
-    WaitNamedPipeW,
+    ConnectNamedPipe, CreateNamedPipeW, DisconnectNamedPipe, GetNamedPipeServerProcessId,
+    PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES,
+    PIPE_WAIT, WaitNamedPipeW,
 };
 use windows_sys::Win32::System::Threading::{INFINITE, WaitForMultipleObjects};
 
@@ -75,6 +75,16 @@ pub(super) fn wait_until_free(path: &PipePath, milliseconds: u32) -> io::Result<
         0 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
+}
+
+/// Disconnects the client of a pipe that we created, if there is one. Bytes that it has not read are
+/// lost.
+///
+/// A runtime that connects to a port must be disconnected like this: if it only finds the pipe
+/// closed before it waits for its first command, it never connects again (P-57).
+pub(super) fn disconnect(pipe: BorrowedHandle<'_>) {
+    // SAFETY: The handle is open: it is borrowed.
+    let _ = unsafe { DisconnectNamedPipe(pipe.as_raw_handle()) };
 }
 
 /// Creates a pipe that one client with the rights can open; `first` fails if a pipe of this name

@@ -17,7 +17,8 @@ use crate::io::{Error, Phase, Stopped, Until};
 /// It is open to this user, administrators and the system, and to no other machine.
 ///
 /// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe
-/// busy, and waits until then. The name is free once this and all accepted connections are dropped.
+/// busy, and waits until then. The name is free once this and all accepted connections are dropped;
+/// a client that was not accepted is disconnected (P-57).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
@@ -34,8 +35,20 @@ use crate::io::{Error, Phase, Stopped, Until};
 #[derive(Debug)]
 pub struct PipeListener {
     maker: PipeMaker,
-    /// Free for the next client; `None` if the system had no more of them.
-    next: Option<PipeTransport>,
+    next: Free,
+}
+
+/// The pipe for the next client; `None` if the system had no more of them. A client that has
+/// connected to it is disconnected when it is dropped.
+#[derive(Debug)]
+struct Free(Option<PipeTransport>);
+
+impl Drop for Free {
+    fn drop(&mut self) {
+        if let Some(pipe) = &self.0 {
+            pipe.disconnect();
+        }
+    }
 }
 
 impl PipeListener {
@@ -50,7 +63,7 @@ impl PipeListener {
             let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
             let next =
                 handle::create(&maker.path, &maker.rights, true).and_then(PipeTransport::new)?;
-            Ok(Self { maker, next: Some(next) })
+            Ok(Self { maker, next: Free(Some(next)) })
         };
         bind().map_err(listening)
     }
@@ -68,7 +81,7 @@ impl PipeListener {
     /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
     /// called again.
     pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
-        let mut pipe = match self.next.take() {
+        let mut pipe = match self.next.0.take() {
             Some(pipe) => pipe,
             None => self.create().map_err(listening)?,
         };
@@ -79,13 +92,13 @@ impl PipeListener {
             // This one cannot be used again.
             Ran::Failed(error) => return Err(listening(error)),
             Ran::Stopped(stopped) => {
-                self.next = Some(pipe);
+                self.next.0 = Some(pipe);
                 return Err(stopped.during(Phase::Listen));
             }
         }
         // Before the client is served, and so before it disconnects. If that fails, the next call
         // tries again and returns the error.
-        self.next = self.create().ok();
+        self.next.0 = self.create().ok();
         Ok(pipe)
     }
 
@@ -94,8 +107,9 @@ impl PipeListener {
     }
 
     /// The factory for more pipes of this name, and the free one.
-    pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<OwnedHandle>) {
-        (self.maker, self.next.map(PipeTransport::into_pipe))
+    pub(in crate::io) fn into_parts(mut self) -> (PipeMaker, Option<OwnedHandle>) {
+        let next = self.next.0.take().map(PipeTransport::into_pipe);
+        (self.maker, next)
     }
 }
 

@@ -96,6 +96,11 @@ impl PipeTransport {
         Ok(Self { pipe, done: Event::new()?, is_cut: Arc::default() })
     }
 
+    /// Disconnects its client, if we created the pipe.
+    pub(super) fn disconnect(&self) {
+        handle::disconnect(self.pipe.as_handle());
+    }
+
     /// Takes over a pipe that was watched together with others.
     pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
         Self::new(watched.into_pipe()?)

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortCounts, PortListener, PortOptions, RuntimeFilter,
 };
-use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
 use dotnet_diagnostics_ipc::wire::Guid;
 
@@ -50,6 +50,27 @@ fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
     while !done(port.counts().unwrap()) {
         assert!(Instant::now() < end, "{:?}", port.counts().unwrap());
         thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A runtime that finds its pipe closed instead, before it waits for a command, never connects again
+/// (P-57).
+#[test]
+fn port_closed_disconnects_those_that_wait() {
+    const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
+    let path = format!(r"\\.\pipe\{}", name("port-closed"));
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    // One whose advertise was read, and one that has just connected.
+    let mut files = vec![come(&path, 1)];
+    eventually(&port, |counts| counts.held == 1);
+    files.push(open(&path).unwrap());
+    drop(port);
+    let listener = PipeListener::bind(&path).unwrap();
+    files.push(open(&path).unwrap());
+    drop(listener);
+    for mut file in files {
+        let read = file.read(&mut [0]).map_err(|error| error.raw_os_error());
+        assert_eq!(read, Err(Some(ERROR_PIPE_NOT_CONNECTED)));
     }
 }
 
