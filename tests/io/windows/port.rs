@@ -45,6 +45,13 @@ fn come(path: &str, process_id: u8) -> File {
 }
 
 #[track_caller]
+fn assert_disconnected(file: &mut File) {
+    const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
+    let read = file.read(&mut [0]).map_err(|error| error.raw_os_error());
+    assert_eq!(read, Err(Some(ERROR_PIPE_NOT_CONNECTED)));
+}
+
+#[track_caller]
 fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done(port.counts().unwrap()) {
@@ -57,7 +64,6 @@ fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
 /// (P-57).
 #[test]
 fn port_closed_disconnects_those_that_wait() {
-    const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
     let path = format!(r"\\.\pipe\{}", name("port-closed"));
     let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
     // One whose advertise was read, and one that has just connected.
@@ -68,10 +74,7 @@ fn port_closed_disconnects_those_that_wait() {
     let listener = PipeListener::bind(&path).unwrap();
     files.push(open(&path).unwrap());
     drop(listener);
-    for mut file in files {
-        let read = file.read(&mut [0]).map_err(|error| error.raw_os_error());
-        assert_eq!(read, Err(Some(ERROR_PIPE_NOT_CONNECTED)));
-    }
+    files.iter_mut().for_each(assert_disconnected);
 }
 
 /// More than the 64 handles for which one call of Windows can wait.
@@ -128,7 +131,7 @@ fn port_name_is_gone_with_its_port() {
     let (_, transport) = port.take(RuntimeFilter::Process(2), &patience()).unwrap();
     eventually(&port, |counts| counts.held == 1);
     drop(port);
-    assert!(matches!(waits.read(&mut [0; 1]), Ok(0)), "it was hung up on");
+    assert_disconnected(&mut waits);
     // A connection that was handed out belongs to its owner, and continues.
     taken.write_all(b"reply").unwrap();
     let mut transport = transport;
