@@ -24,7 +24,7 @@ def main():
         subprocess.run(["cc", *flags, "-I", ROOT / "c", "-o", program, ROOT / "c/trace.c"], check=True)
         for name in names:
             with launch.started(name, {}) as (process, home):
-                path = launch.default_socket(process, home, 120)
+                path = launch.default_socket(process, home)
                 launch.until_it_runs(path)
                 status = subprocess.run([program, path, stored, "2"], timeout=60).returncode
             events = 0

@@ -100,7 +100,7 @@ def runtimes(mode):
 @contextlib.contextmanager
 def started(mode):
     with runtimes(mode), launch.started(NAME, {}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         launch.until_it_runs(path)
         yield process, directory, path
@@ -134,7 +134,7 @@ def one_that_may_be_executed(recorded):
 
 def types_that_are_written(_):
     with launch.started(WHOLE, {}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         launch.until_it_runs(path)
         for kind in (1, 2, 3, 4):
@@ -154,7 +154,7 @@ def native_aot_with_a_createdump(name):
             if beside:
                 shutil.copy2(os.path.join(os.path.dirname(launch.fetch(WHOLE)), "createdump"), home + "/createdump")
             with launch.started(name, {"DOTNET_DbgEnableMiniDump": "1"} if variable else {}, home + "/subject") as (process, directory):
-                path = launch.default_socket(process, directory, 120)
+                path = launch.default_socket(process, directory)
                 expect(path, "no default port")
                 for kind in (1, 2, 3, 4):
                     _, reply = ask(path, DUMP, "core", kind)

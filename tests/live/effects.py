@@ -122,7 +122,7 @@ def main():
     for check, name in checks:
         try:
             with launch.started(name, {}) as (process, directory):
-                path = launch.default_socket(process, directory, 120)
+                path = launch.default_socket(process, directory)
                 expect(path, "no default port")
                 launch.until_it_runs(path)
                 print(f"agrees  {name} {check.__name__}: {check(process, directory, path)}", flush=True)

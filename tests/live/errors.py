@@ -52,7 +52,7 @@ def main():
     launch.fetch_or_skip(*launch.RUNTIMES)
     for name in launch.RUNTIMES:
         with launch.started(name, {}) as (process, directory):
-            path = launch.default_socket(process, directory, 120)
+            path = launch.default_socket(process, directory)
             launch.until_it_runs(path)
             for comment, sent, code in MESSAGES:
                 fault = ends_after_an_error(path, sent, code)

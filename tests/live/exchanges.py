@@ -244,9 +244,9 @@ def started(name, needs, user_events=False):
             if not needs.get("default_port", True):
                 yield target
                 return
-            target.path = launch.default_socket(target.process, where, 120)
+            target.path = launch.default_socket(target.process, where)
             if not target.path:
-                raise OSError("no socket within 120 s")
+                raise OSError(f"no socket within {launch.PATIENCE} s")
             suspending = any(one["suspend"] for one in needs["ports"]) or any(name in needs["environment"] for name in SUSPENDING)
             if not (needs["suspended"] or suspending):
                 connected(target.path, time.monotonic() + 5).close()

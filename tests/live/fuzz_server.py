@@ -32,7 +32,7 @@ def program():
 def replayed(diagipc, name, script):
     """Exit status of `replay` with a new process, and its output."""
     with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
-        if not launch.default_socket(process, directory, 120):
+        if not launch.default_socket(process, directory):
             return None, "no socket"
         # A process that has ended is gone only after a wait.
         threading.Thread(target=process.wait, daemon=True).start()

@@ -22,6 +22,8 @@ import tempfile
 import time
 
 SKIP = 77
+# Seconds for a start on a busy machine.
+PATIENCE = 120
 # name: package, executable in it, arguments. @DIR@ is the run's directory.
 RUNTIMES = {
     "net10.0.9": ("@azure/mcp-linux-x64@2.0.5", "package/dist/azmcp", ["server", "start"]),
@@ -214,9 +216,9 @@ def started(name, variables, executable=None):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def default_socket(process, directory, seconds):
+def default_socket(process, directory):
     """The path of the default port's socket, once the runtime listens; None if it does not in time."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
             if listens(path):
@@ -242,9 +244,9 @@ def run(name, suspended, ports, command, seconds=300):
     if ports:
         variables["DOTNET_DiagnosticPorts"] = ports
     with started(name, variables) as (process, directory):
-        path = default_socket(process, directory, 120)
+        path = default_socket(process, directory)
         if not path:
-            print(f"{name}: no socket within 120 s", file=sys.stderr)
+            print(f"{name}: no socket within {PATIENCE} s", file=sys.stderr)
             return 1
         if not suspended:
             until_it_runs(path)

@@ -147,7 +147,7 @@ def replay_ports(text, value):
         expected = collections.Counter(port["address"] for port in ports)
         # It also listens where no connection may arrive.
         dropped = {here(field) for part in value["ignored"] for field in part["text"].strip(",").split(",")[:1] if field}
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         if not path:
             return "no default port"
         # Runtimes try repeatedly: it does not matter that they began earlier.
@@ -173,7 +173,7 @@ def replay_ports(text, value):
 
 def replay_default(text, held):
     with launch.started(RUNTIME, {DEFAULT: text}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         if not path:
             return "no default port"
         if not held:

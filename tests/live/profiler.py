@@ -66,7 +66,7 @@ def written(path, seconds=10):
 
 def client_data_arrive(name, library, client_data):
     with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         launch.until_it_runs(path)
         hresult = attach(path, library, client_data)
@@ -81,7 +81,7 @@ def client_data_arrive(name, library, client_data):
 
 def there_are_none(name, library, client_data):
     with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         hresult = attach(path, library, client_data)
         expect(hresult == NOT_SUPPORTED, f"answered {hresult:#010x}; expected: {NOT_SUPPORTED:#010x}")

@@ -130,7 +130,7 @@ class Listener:
 def target(name):
     """A runtime with one port to connect to: its process, its default port's socket, the address of the port."""
     with launch.started(name, {ports.PORTS: "@DIR@/port,nosuspend"}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         yield process, path, directory + "/port"
         expect(process.poll() is None, f"the runtime has ended with {process.returncode}")

@@ -130,7 +130,7 @@ def suspended(name, hooks, ends=False):
     """The output of hooks, the exit status (None: still runs), and the runtime's output, for a start with these hooks: letters are hooks
     that work, others are missing files. `ends`: the start is expected to fail, which may take long on a busy machine."""
     with launch.started(name, {ports.DEFAULT: "1"}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         for hook in hooks:
             file = f"{directory}/{hook}.dll"
@@ -193,7 +193,7 @@ def hooks_that_the_app_does_without(name):
 def running(name, hook, variable=None, patience=10):
     """The output of a hook applied to a running program."""
     with launch.started(name, {}) as (process, directory):
-        path = launch.default_socket(process, directory, 120)
+        path = launch.default_socket(process, directory)
         expect(path, "no default port")
         launch.until_it_runs(path)
         file = f"{directory}/{hook}.dll"

@@ -143,8 +143,8 @@ class Target:
 
     def __init__(self, process, directory):
         self.process, self.directory = process, directory
-        self.path = launch.default_socket(process, directory, 120)
-        assert self.path, "no socket within 120 s"
+        self.path = launch.default_socket(process, directory)
+        assert self.path, f"no socket within {launch.PATIENCE} s"
         self.asked = 0
 
     def log(self, what):

@@ -54,7 +54,7 @@ def proxy(diagipc, *arguments):
 def probed(diagipc, probe, path):
     """A capture of the default port; the process id and the socket."""
     with launch.started(NAME, {"DOTNET_DefaultDiagnosticPortSuspend": "0", MARK[0]: MARK[1]}) as (process, directory):
-        endpoint = launch.default_socket(process, directory, 120)
+        endpoint = launch.default_socket(process, directory)
         launch.until_it_runs(endpoint)
         with proxy(diagipc, "--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
             done = subprocess.run([probe, at], capture_output=True, text=True, timeout=120)

@@ -128,13 +128,16 @@ fn built(calls: &mut Calls, number: usize, buffer: &mut [u8; 0x1_0000]) {
         UserEventsSession { rundown_keyword: 0, providers: Array::new(&with_tracepoints) };
     for request in [CollectTracing5::Streaming(streaming), CollectTracing5::UserEvents(user_events)]
     {
-        let any = AnyRequest::CollectTracing5(request);
-        calls
-            .encode
-            .call(number, &mut || keep(encode(Command::COLLECT_TRACING5, black_box(&any), buffer)));
-        calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(&any), buffer)));
-        calls.check_limits.call(number, &mut || keep(black_box(&any).check_limits()));
+        written(calls, number, &AnyRequest::CollectTracing5(request), buffer);
     }
+}
+
+/// What a client does with a request before it is sent.
+fn written(calls: &mut Calls, number: usize, request: &AnyRequest, buffer: &mut [u8; 0x1_0000]) {
+    let command = request.command();
+    calls.check_limits.call(number, &mut || keep(black_box(request).check_limits()));
+    calls.encode.call(number, &mut || keep(encode(command, black_box(request), buffer)));
+    calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(request), buffer)));
 }
 
 fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1_0000]) {
@@ -155,10 +158,8 @@ fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1
     let Ok((message, _)) = Message::decode_prefix(input) else { return };
     calls.request.call(number, &mut || keep(black_box(&message).request()));
     let Ok(request) = message.request() else { return };
-    calls.check_limits.call(number, &mut || keep(black_box(&request).check_limits()));
     calls.is_canonical.call(number, &mut || keep(black_box(&message).is_canonical(&request)));
-    calls.encode.call(number, &mut || keep(encode(message.command, black_box(&request), buffer)));
-    calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(&request), buffer)));
+    written(calls, number, &request, buffer);
     let Ok(client) = Client::with_any(&request, buffer) else { return };
     let mut failed = client.clone();
     calls.client_send_failed.call(number, &mut || keep(failed.send_failed()));

@@ -36,7 +36,7 @@ fn listen(options: PortOptions) -> Listening {
 
 /// The port ended the connection; that of a pipe by disconnecting it (P-57).
 #[track_caller]
-fn assert_disconnected(peer: &mut Peer) {
+pub(crate) fn assert_disconnected(peer: &mut Peer) {
     const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
     let read = peer.read(&mut [0; 1]).map_err(|error| error.raw_os_error());
     let end = if cfg!(windows) { Err(Some(ERROR_PIPE_NOT_CONNECTED)) } else { Ok(0) };

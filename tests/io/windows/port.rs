@@ -15,6 +15,7 @@ use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use super::{PATIENCE, name, patience};
+use crate::port_listener::assert_disconnected;
 
 /// `CreateFile` fails with it while every pipe has its client.
 const ERROR_PIPE_BUSY: i32 = 231;
@@ -42,13 +43,6 @@ fn come(path: &str, process_id: u8) -> File {
     };
     file.write_all(&advertise.to_bytes()).unwrap();
     file
-}
-
-#[track_caller]
-fn assert_disconnected(file: &mut File) {
-    const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
-    let read = file.read(&mut [0]).map_err(|error| error.raw_os_error());
-    assert_eq!(read, Err(Some(ERROR_PIPE_NOT_CONNECTED)));
 }
 
 #[track_caller]
