@@ -92,6 +92,18 @@ fn decode_continuation_is_not_a_message() {
 }
 
 #[test]
+fn decode_file_of_stream_is_not_a_message() {
+    // Nettrace, version 6.0; the rest is the stream's own.
+    let start = "4e657474726163650000000006000000000000002a";
+    let stream = decode(&["--hex", start], 0);
+    assert_eq!(stream[0]["kind"], "continuation");
+    assert_eq!(stream[0]["size"], 21);
+    let said = text(&run(&["decode", "--hex", start], b"", 0));
+    assert!(said.starts_with("continuation of an unknown request, 21 bytes at offset 0\n"), "{said}");
+    assert!(said.contains("a stream of events: nettrace, version 6.0\n"), "{said}");
+}
+
+#[test]
 fn decode_advertise_by_magic() {
     let wire = "414456525f56310067453e129be8d312a456426614174000393000000000000000 00";
     assert_eq!(

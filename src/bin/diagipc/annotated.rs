@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use dotnet_diagnostics_ipc::continuation::StreamStart;
 use dotnet_diagnostics_ipc::message::{Message, server::ErrorReply};
 use dotnet_diagnostics_ipc::vectors::{Annotation, Subject};
 
@@ -33,6 +34,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     }
     match (&item.command, item.kind) {
         (Some(command), _) => write!(out, " {command}")?,
+        (None, Kind::Continuation) => write!(out, " an unknown request")?,
         (None, Kind::Reply | Kind::Error) => {
             write!(out, " an unknown request (--request COMMAND names it)")?;
         }
@@ -50,7 +52,7 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
     if let Some(subject) = item.subject {
         fields(out, subject, bytes, item.offset)?;
     } else {
-        part(out, bytes, item.offset, "", "")?;
+        part(out, bytes, item.offset, "", &format_of(bytes))?;
     }
     if item.kind == Kind::Error && says_success(bytes) {
         writeln!(out, "  still a failure: .NET 6 uses this code for a failed dump (F-127)")?;
@@ -68,6 +70,18 @@ pub(crate) fn item(out: &mut dyn Write, item: &Item, bytes: &[u8]) -> io::Result
         }
     }
     writeln!(out)
+}
+
+/// The format of a stream, if it is known.
+fn format_of(stream: &[u8]) -> String {
+    match StreamStart::recognise(stream) {
+        StreamStart::Nettrace => "a stream of events: nettrace, up to version 5".to_owned(),
+        StreamStart::NettraceBlocks { major, minor } => {
+            format!("a stream of events: nettrace, version {major}.{minor}")
+        }
+        StreamStart::Netperf => "a stream of events: netperf".to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// Whether the code of an error means success.

@@ -2,6 +2,7 @@
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::continuation::StreamStart;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
@@ -117,13 +118,15 @@ pub(crate) struct Splitter<'b> {
 
 impl<'b> Splitter<'b> {
     pub(crate) fn new(bytes: &'b [u8], from: Option<Side>, request: Option<Command>) -> Self {
+        // A file with a stream has no reply before it.
+        let is_stream = StreamStart::recognise(bytes).known_len().is_some();
         Self {
             bytes,
             at: 0,
             from,
             request,
             request_is_given: request.is_some(),
-            continuation: None,
+            continuation: is_stream.then_some(usize::MAX),
         }
     }
 

@@ -154,22 +154,31 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// How many processes are named whose files could not be read.
+const NAMED: usize = 8;
+
 /// One line for each reason.
 fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
-    let mut processes: BTreeMap<String, usize> = BTreeMap::new();
+    let mut processes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let mut errors = io::stderr().lock();
     for one in unseen {
         match (one.process_id, one.path.file_name()) {
-            (Some(_), Some(file)) if one.path.starts_with("/proc") => {
-                let count = processes
-                    .entry(format!("{}: {}", file.to_string_lossy(), one.why))
-                    .or_default();
-                *count = count.saturating_add(1);
+            (Some(id), Some(file)) if one.path.starts_with("/proc") => {
+                let what = format!("{}: {}", file.to_string_lossy(), one.why);
+                processes.entry(what).or_default().push(id);
             }
             _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
         }
     }
-    processes
-        .iter()
-        .try_for_each(|(what, count)| writeln!(errors, "not readable: {count} × /proc/PID/{what}"))
+    for (what, ids) in processes {
+        let named: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
+        let more = if ids.len() > NAMED { ", …" } else { "" };
+        writeln!(
+            errors,
+            "not readable: {} × /proc/PID/{what} (PID {}{more})",
+            ids.len(),
+            named.join(", ")
+        )?;
+    }
+    Ok(())
 }
