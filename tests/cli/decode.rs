@@ -99,7 +99,10 @@ fn decode_file_of_stream_is_not_a_message() {
     assert_eq!(stream[0]["kind"], "continuation");
     assert_eq!(stream[0]["size"], 21);
     let said = text(&run(&["decode", "--hex", start], b"", 0));
-    assert!(said.starts_with("continuation of an unknown request, 21 bytes at offset 0\n"), "{said}");
+    assert!(
+        said.starts_with("continuation of an unknown request, 21 bytes at offset 0\n"),
+        "{said}"
+    );
     assert!(said.contains("a stream of events: nettrace, version 6.0\n"), "{said}");
 }
 

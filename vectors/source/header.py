@@ -51,11 +51,11 @@ g.invalid(2006, "the magic as UTF-16", message(0x0400, magic=utf16("DOTNET_")), 
 g.invalid(2007, "the magic without its NUL: all that follows lies one byte early, so that a runtime waits for 1024 bytes",
           b"DOTNET_IPC_V1" + u16(20) + u8(0x04) + u8(0x00) + u16(0) + u8(0), "header", "bad_magic", 13, "header.magic",
           hazard="harmful")
-g.invalid(2008, "wrong magic and a size of 0: the magic is named first", message(0x0400, size=0, magic=b"DOTNET_IPC_V2\0"),
+g.invalid(2008, "wrong magic and a size of 0", message(0x0400, size=0, magic=b"DOTNET_IPC_V2\0"),
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults"])
-g.invalid(2009, "wrong magic and four bytes too few: the magic is named first", message(0x0400, size=24, magic=b"DOTNET_IPC_V2\0"),
+g.invalid(2009, "wrong magic and four bytes too few", message(0x0400, size=24, magic=b"DOTNET_IPC_V2\0"),
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")
-g.invalid(2010, "wrong magic, and only 19 bytes: the magic is named first", message(0x0400, magic=b"DOTNET_IPC_V2\0")[:19],
+g.invalid(2010, "wrong magic, and only 19 bytes", message(0x0400, magic=b"DOTNET_IPC_V2\0")[:19],
           "header", "bad_magic", 12, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")
 g.invalid(2011, "five bytes, the last one wrong: the bytes of the magic that are present are compared", b"DOTNX",
           "header", "bad_magic", 4, "header.magic", flags=["TwoFaults", "Truncated"], hazard="harmful")

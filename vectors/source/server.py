@@ -172,7 +172,7 @@ g.invalid(9324, "a space in place of the NUL: all eight bytes count", advertise(
           "Advertise.magic")
 g.invalid(9325, "a whole message of 34 bytes in its place", message(ERROR, u32(0x80004005), string("no")), "header", "bad_magic", 0,
           "Advertise.magic")
-g.invalid(9326, "a whole message of 20 bytes in its place: too short as well, the magic is named first", message(0x0400),
+g.invalid(9326, "a whole message of 20 bytes in its place: too short as well", message(0x0400),
           "header", "bad_magic", 0, "Advertise.magic", flags=["TwoFaults", "Truncated"])
 
 g.invalid(9340, "nothing", b"", "transport", "end_of_input", 0, "Advertise", flags=["Truncated"])

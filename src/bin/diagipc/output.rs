@@ -195,6 +195,7 @@ fn text(report: &Report, citations: &Citations, out: &mut dyn Write) -> anyhow::
         failure(case, citations, &colours, out)?;
     }
     deviations(report, citations, &colours, out)?;
+    lenient(report, out)?;
     lacking(report, out)?;
     for note in &report.notes {
         writeln!(out, "\nNOTE  {}", plain(note))?;
@@ -358,6 +359,17 @@ fn deviations(
         }
     }
     Ok(())
+}
+
+/// The cases that passed leniently.
+fn lenient(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut cases = report.cases.iter().filter(|case| case.grade == Grade::PassLenient).peekable();
+    if cases.peek().is_some() {
+        writeln!(out, "\nPassed leniently: correct, where a stricter implementation refuses:")?;
+    }
+    cases.try_for_each(|case| {
+        Ok(writeln!(out, "  {}: {}", plain(&case.name), plain(&beginning(&case.title)))?)
+    })
 }
 
 /// What the target does not support: one line each, sorted by number of cases.
