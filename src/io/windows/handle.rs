@@ -3,8 +3,8 @@
 //! Pipes need these calls on Windows, and `std` wraps none of them. Why this module is safe, for
 //! each function and all arguments:
 //!
-//! - Handles are passed as [`BorrowedHandle`] and returned as [`OwnedHandle`]: open while used,
-//!   closed once.
+//! - Handles are passed as [`BorrowedHandle`] and returned as a [`Pipe`], which owns one: open while
+//!   used, closed once.
 //! - A path is a [`PipePath`], which ends with a NUL.
 //! - The system reads and writes the memory of an [`Operation`] until the operation has ended,
 //!   however long that takes. So [`run`] does not return before: it cancels an unwanted operation,
@@ -25,6 +25,7 @@ use std::os::windows::io::{
 };
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
@@ -56,16 +57,61 @@ const BUFFER: u32 = 16 * 1024;
 /// they are read.
 const MOST: usize = 64 * 1024;
 
+/// One end of a pipe.
+///
+/// An end that we created disconnects its client when it is dropped, if nothing was sent through it.
+/// A runtime that connects to a port must be disconnected like this: if it only finds the pipe
+/// closed before it waits for its first command, it never connects again (P-57). Once something was
+/// sent, the end is only closed, as a disconnection takes what the client has not read yet.
+#[derive(Debug)]
+pub(in crate::io) struct Pipe {
+    handle: OwnedHandle,
+    is_disconnected_at_end: AtomicBool,
+}
+
+impl Pipe {
+    /// Call before something is sent.
+    pub(super) fn will_send(&self) {
+        self.is_disconnected_at_end.store(false, Ordering::SeqCst);
+    }
+
+    /// The result of [`CreateFileW`] and [`CreateNamedPipeW`]; call right after them, while their
+    /// error number is available.
+    fn of(pipe: HANDLE, is_ours: bool) -> io::Result<Self> {
+        if pipe == INVALID_HANDLE_VALUE {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: It is new and valid, and has no other owner.
+        let handle = unsafe { OwnedHandle::from_raw_handle(pipe) };
+        Ok(Self { handle, is_disconnected_at_end: AtomicBool::new(is_ours) })
+    }
+}
+
+impl AsHandle for Pipe {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.handle.as_handle()
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        if *self.is_disconnected_at_end.get_mut() {
+            // SAFETY: The handle is open: we own it.
+            let _ = unsafe { DisconnectNamedPipe(self.handle.as_raw_handle()) };
+        }
+    }
+}
+
 /// Opens a pipe as a client, in byte mode. Its server may identify the client, but not impersonate
 /// it.
-pub(super) fn open(path: &PipePath) -> io::Result<OwnedHandle> {
+pub(super) fn open(path: &PipePath) -> io::Result<Pipe> {
     let (access, shared) = (GENERIC_READ | GENERIC_WRITE, 0);
     let flags = FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
     // SAFETY: The path ends with a NUL. Null attributes and template are allowed.
     let pipe = unsafe {
         CreateFileW(path.units().as_ptr(), access, shared, null(), OPEN_EXISTING, flags, null_mut())
     };
-    owned(pipe)
+    Pipe::of(pipe, false)
 }
 
 /// Waits until a pipe is free to be opened, for at most this many milliseconds.
@@ -77,19 +123,9 @@ pub(super) fn wait_until_free(path: &PipePath, milliseconds: u32) -> io::Result<
     }
 }
 
-/// Disconnects the client of a pipe that we created, if there is one. Bytes that it has not read are
-/// lost.
-///
-/// A runtime that connects to a port must be disconnected like this: if it only finds the pipe
-/// closed before it waits for its first command, it never connects again (P-57).
-pub(super) fn disconnect(pipe: BorrowedHandle<'_>) {
-    // SAFETY: The handle is open: it is borrowed.
-    let _ = unsafe { DisconnectNamedPipe(pipe.as_raw_handle()) };
-}
-
 /// Creates a pipe that one client with the rights can open; `first` fails if a pipe of this name
 /// exists.
-pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Result<OwnedHandle> {
+pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Result<Pipe> {
     let mode = PIPE_ACCESS_DUPLEX
         | FILE_FLAG_OVERLAPPED
         | if first { FILE_FLAG_FIRST_PIPE_INSTANCE } else { 0 };
@@ -108,7 +144,7 @@ pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Resul
             &raw const attributes,
         )
     };
-    owned(pipe)
+    Pipe::of(pipe, true)
 }
 
 /// The process that created the pipe opened by a client.
@@ -119,16 +155,6 @@ pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u
         0 => Err(io::Error::last_os_error()),
         _ => Ok(pid),
     }
-}
-
-/// The result of [`CreateFileW`] and [`CreateNamedPipeW`]; call right after them, while their error
-/// number is available.
-fn owned(pipe: HANDLE) -> io::Result<OwnedHandle> {
-    if pipe == INVALID_HANDLE_VALUE {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: It is new and valid, and has no other owner.
-    Ok(unsafe { OwnedHandle::from_raw_handle(pipe) })
 }
 
 /// An operation on a pipe.
@@ -291,7 +317,7 @@ struct Memory<const N: usize> {
 /// The system cancels a thread's operations when that thread ends.
 #[derive(Debug)]
 pub(super) struct InFlight<const N: usize> {
-    pipe: OwnedHandle,
+    pipe: Arc<Pipe>,
     /// Set at the end of the operation, and of others with the same event.
     done: Arc<Event>,
     /// Not a `Box`, which would claim to have the only pointer to it.
@@ -307,7 +333,7 @@ unsafe impl<const N: usize> Sync for InFlight<N> {}
 
 impl<const N: usize> InFlight<N> {
     /// Nothing runs yet.
-    pub(super) fn new(pipe: OwnedHandle, done: &Arc<Event>) -> Self {
+    pub(super) fn new(pipe: Arc<Pipe>, done: &Arc<Event>) -> Self {
         let memory = Box::new(Memory { overlapped: OVERLAPPED::default(), bytes: [0; N] });
         Self {
             pipe,
@@ -317,8 +343,8 @@ impl<const N: usize> InFlight<N> {
         }
     }
 
-    pub(super) fn pipe(&self) -> BorrowedHandle<'_> {
-        self.pipe.as_handle()
+    pub(super) fn pipe(&self) -> &Arc<Pipe> {
+        &self.pipe
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::windows::io::OwnedHandle;
+use std::sync::Arc;
 
 use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_PIPE_CONNECTED};
 
 use super::PipeTransport;
-use super::handle::{self, Ran, is};
+use super::handle::{self, Pipe, Ran, is};
 use super::path::PipePath;
 use super::user::Rights;
 use crate::io::{Error, Phase, Stopped, Until};
@@ -35,20 +35,8 @@ use crate::io::{Error, Phase, Stopped, Until};
 #[derive(Debug)]
 pub struct PipeListener {
     maker: PipeMaker,
-    next: Free,
-}
-
-/// The pipe for the next client; `None` if the system had no more of them. A client that has
-/// connected to it is disconnected when it is dropped.
-#[derive(Debug)]
-struct Free(Option<PipeTransport>);
-
-impl Drop for Free {
-    fn drop(&mut self) {
-        if let Some(pipe) = &self.0 {
-            pipe.disconnect();
-        }
-    }
+    /// The pipe for the next client; `None` if the system had no more of them.
+    next: Option<PipeTransport>,
 }
 
 impl PipeListener {
@@ -61,9 +49,8 @@ impl PipeListener {
     pub fn bind(name: &str) -> Result<Self, Error> {
         let bind = || {
             let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
-            let next =
-                handle::create(&maker.path, &maker.rights, true).and_then(PipeTransport::new)?;
-            Ok(Self { maker, next: Free(Some(next)) })
+            let next = handle::create(&maker.path, &maker.rights, true)?;
+            Ok(Self { maker, next: Some(PipeTransport::new(next.into())?) })
         };
         bind().map_err(listening)
     }
@@ -81,7 +68,7 @@ impl PipeListener {
     /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
     /// called again.
     pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
-        let mut pipe = match self.next.0.take() {
+        let mut pipe = match self.next.take() {
             Some(pipe) => pipe,
             None => self.create().map_err(listening)?,
         };
@@ -92,13 +79,13 @@ impl PipeListener {
             // This one cannot be used again.
             Ran::Failed(error) => return Err(listening(error)),
             Ran::Stopped(stopped) => {
-                self.next.0 = Some(pipe);
+                self.next = Some(pipe);
                 return Err(stopped.during(Phase::Listen));
             }
         }
         // Before the client is served, and so before it disconnects. If that fails, the next call
         // tries again and returns the error.
-        self.next.0 = self.create().ok();
+        self.next = self.create().ok();
         Ok(pipe)
     }
 
@@ -107,9 +94,8 @@ impl PipeListener {
     }
 
     /// The factory for more pipes of this name, and the free one.
-    pub(in crate::io) fn into_parts(mut self) -> (PipeMaker, Option<OwnedHandle>) {
-        let next = self.next.0.take().map(PipeTransport::into_pipe);
-        (self.maker, next)
+    pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<Arc<Pipe>>) {
+        (self.maker, self.next.map(PipeTransport::into_pipe))
     }
 }
 
@@ -122,8 +108,8 @@ pub(in crate::io) struct PipeMaker {
 
 impl PipeMaker {
     /// One more.
-    pub(in crate::io) fn make(&self) -> io::Result<OwnedHandle> {
-        handle::create(&self.path, &self.rights, false)
+    pub(in crate::io) fn make(&self) -> io::Result<Arc<Pipe>> {
+        handle::create(&self.path, &self.rights, false).map(Arc::new)
     }
 }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::windows::io::{AsHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::string::String;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::{ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, ERROR_SEM_TIMEOUT};
 
 use super::Event;
-use super::handle::{self, Operation, Ran, is, is_end};
+use super::handle::{self, Operation, Pipe, Ran, is, is_end};
 use super::path::PipePath;
 use super::turn::{after_busy, in_turn};
 use super::watched::Watched;
@@ -30,7 +30,9 @@ const SHORTEST: u32 = 2;
 /// arrived meanwhile are returned. A write that is stopped is cancelled too, but how much of it was
 /// sent is unknown: then nothing more can be sent, but reading still works.
 ///
-/// Dropping it closes the other end; bytes sent before can still be read there.
+/// Dropping it closes the other end; bytes sent before can still be read there. If nothing was sent
+/// through an accepted pipe, its client is disconnected: a runtime that finds the pipe of a port
+/// closed would not connect again (P-57).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -47,7 +49,7 @@ const SHORTEST: u32 = 2;
 /// ```
 #[derive(Debug)]
 pub struct PipeTransport {
-    pipe: OwnedHandle,
+    pipe: Arc<Pipe>,
     done: Event,
     /// A write was cancelled, by this or a clone.
     is_cut: Arc<AtomicBool>,
@@ -69,7 +71,8 @@ impl PipeTransport {
                 Err(wait) => sleep(wait, until),
                 Ok(tried) => match opened(&path, tried)? {
                     Some(pipe) => {
-                        return Self::new(pipe).map_err(|error| Error::new(Phase::Connect, error));
+                        return Self::new(pipe.into())
+                            .map_err(|error| Error::new(Phase::Connect, error));
                     }
                     None => wait_until_free(&path, until)?,
                 },
@@ -91,34 +94,29 @@ impl PipeTransport {
         }
     }
 
-    /// Takes over a pipe created by [`handle`].
-    pub(super) fn new(pipe: OwnedHandle) -> io::Result<Self> {
+    /// Takes over a pipe opened or created by [`handle`].
+    pub(super) fn new(pipe: Arc<Pipe>) -> io::Result<Self> {
         Ok(Self { pipe, done: Event::new()?, is_cut: Arc::default() })
-    }
-
-    /// Disconnects its client, if we created the pipe.
-    pub(super) fn disconnect(&self) {
-        handle::disconnect(self.pipe.as_handle());
     }
 
     /// Takes over a pipe that was watched together with others.
     pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
-        Self::new(watched.into_pipe()?)
+        Self::new(watched.into_pipe())
     }
 
     /// The pipe itself.
-    pub(super) fn into_pipe(self) -> OwnedHandle {
+    pub(super) fn into_pipe(self) -> Arc<Pipe> {
         self.pipe
     }
 
-    /// Another handle to the same end, so one thread can read while another writes. The other end
+    /// The same end once more, so one thread can read while another writes. The other end
     /// is closed once both are dropped.
     ///
     /// # Errors
-    /// If the system provides no handles.
+    /// If the system provides no event.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
-            pipe: self.pipe.try_clone()?,
+            pipe: Arc::clone(&self.pipe),
             done: Event::new()?,
             is_cut: Arc::clone(&self.is_cut),
         })
@@ -202,6 +200,7 @@ impl Transport for PipeTransport {
             // On a pipe even this would be a read for the other side.
             return Ok(0);
         }
+        self.pipe.will_send();
         match self.run(Operation::Write(bytes), until) {
             Ran::Done(count) => Ok(count),
             Ran::Failed(error) => Err(error.into()),

@@ -178,6 +178,7 @@ fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::windows::io::AsHandle as _;
     use std::string::ToString as _;
 
     /// The system reports for the pipe what was requested: three entries, and no inheritance.
@@ -195,7 +196,7 @@ mod tests {
         let got = unsafe {
             let into = descriptor.as_mut_ptr().cast();
             GetKernelObjectSecurity(
-                pipe.as_raw_handle(),
+                pipe.as_handle().as_raw_handle(),
                 DACL_SECURITY_INFORMATION,
                 into,
                 room,

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::windows::io::OwnedHandle;
 use std::sync::Arc;
 
 use windows_sys::Win32::Foundation::{
@@ -10,7 +9,7 @@ use windows_sys::Win32::Foundation::{
 };
 
 use super::event::Event;
-use super::handle::{self, InFlight, is, is_end};
+use super::handle::{InFlight, Pipe, is, is_end};
 
 /// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without
 /// blocking.
@@ -23,13 +22,11 @@ pub(in crate::io) struct Watched<const N: usize> {
     flight: InFlight<N>,
     /// A client had connected before the wait began.
     has_client: bool,
-    /// The pipe has another owner now.
-    is_given: bool,
 }
 
 impl<const N: usize> Watched<N> {
-    pub(in crate::io) fn new(pipe: OwnedHandle, ended: &Arc<Event>) -> Self {
-        Self { flight: InFlight::new(pipe, ended), has_client: false, is_given: false }
+    pub(in crate::io) fn new(pipe: Arc<Pipe>, ended: &Arc<Event>) -> Self {
+        Self { flight: InFlight::new(pipe, ended), has_client: false }
     }
 
     /// Waits for a client, unless it already does.
@@ -103,22 +100,9 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// The pipe itself, without a running operation.
-    pub(super) fn into_pipe(mut self) -> io::Result<OwnedHandle> {
-        let pipe = self.flight.pipe().try_clone_to_owned()?;
-        self.is_given = true;
-        Ok(pipe)
-    }
-}
-
-/// Disconnects its client.
-impl<const N: usize> Drop for Watched<N> {
-    fn drop(&mut self) {
-        if !self.is_given {
-            self.flight.cancel();
-            let _ = self.flight.end();
-            handle::disconnect(self.flight.pipe());
-        }
+    /// The pipe itself. A running operation ends with this.
+    pub(super) fn into_pipe(self) -> Arc<Pipe> {
+        Arc::clone(self.flight.pipe())
     }
 }
 

@@ -71,6 +71,31 @@ fn port_closed_disconnects_those_that_wait() {
     files.iter_mut().for_each(assert_disconnected);
 }
 
+/// The same for one that its taker drops unused; but what was sent can still be read.
+#[test]
+fn port_connection_dropped_unused_is_disconnected() {
+    let path = format!(r"\\.\pipe\{}", name("port-unused"));
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    let mut runtimes = [come(&path, 1), come(&path, 2)];
+    let (_, unused) = port.take(RuntimeFilter::Process(1), &patience()).unwrap();
+    let clone = unused.try_clone().unwrap();
+    drop(unused);
+    drop(clone);
+    assert_disconnected(&mut runtimes[0]);
+    let (_, mut used) = port.take(RuntimeFilter::Process(2), &patience()).unwrap();
+    super::send_all(&mut used, b"asked");
+    drop(used);
+    let mut asked = Vec::new();
+    let _ = runtimes[1].read_to_end(&mut asked);
+    assert_eq!(asked, b"asked");
+
+    drop(port);
+    let mut listener = PipeListener::bind(&path).unwrap();
+    let mut client = open(&path).unwrap();
+    drop(listener.accept(&patience()).unwrap());
+    assert_disconnected(&mut client);
+}
+
 /// More than the 64 handles for which one call of Windows can wait.
 #[test]
 fn port_100_runtimes_wait_at_once() {
