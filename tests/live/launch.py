@@ -10,6 +10,7 @@ DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
 import argparse
 import contextlib
+import fcntl
 import glob
 import lzma
 import os
@@ -67,10 +68,19 @@ def quietly(*command, cwd=None):
 
 def fetch(name):
     """The path of the executable; downloads it once."""
-    if name in OLD:
-        return fetch_old(name)
-    if name in LOCAL:
-        return unpack(name)
+    get = fetch_old if name in OLD else unpack if name in LOCAL else download
+    home = home_of(name)
+    if os.path.isdir(os.path.join(home, "x")):
+        return get(name)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    # Other scripts may want it at the same time.
+    with open(home + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return get(name)
+
+
+def download(name):
+    """The path of the executable of an npm package; downloads it once."""
     package, executable, _ = {**RUNTIMES, **FURTHER}[name]
     home = home_of(name)
     path = os.path.join(home, "x", executable)
