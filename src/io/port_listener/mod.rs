@@ -166,7 +166,7 @@ impl PortListener {
         take(&self.queue, which, until)
     }
 
-    /// The waiting runtimes, in order of arrival.
+    /// The waiting runtimes, in the order in which their advertises were read.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the port's thread has ended.

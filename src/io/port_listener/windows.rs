@@ -104,7 +104,8 @@ impl System for Pipes {
 
     fn accept(&mut self) -> io::Result<Connection> {
         while let Some(nth) = self.free.iter().position(Watched::is_over) {
-            let mut pipe = self.free.swap_remove(nth);
+            // The others stay in the order in which the system gives them to clients.
+            let mut pipe = self.free.remove(nth);
             // The next one is ready before this one is used (F-124).
             let made = self.make_free();
             match pipe.connected() {
