@@ -425,17 +425,20 @@ fn target_missing_is_lost() {
 }
 
 #[test]
-fn targets_with_one_path_are_lost_with_the_reason() {
+fn target_with_fixed_path_is_lost_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let script = format!(
         "TMPDIR={} exec python3 {}/tests/fixtures/servers/one_fault.py none",
         directory.path().display(),
         env!("CARGO_MANIFEST_DIR")
     );
-    let options = ["--jobs", "2", "--only", "requests/header", "--spawn", "--", "sh", "-c"];
+    let options = ["--only", "requests/header", "--spawn", "--", "sh", "-c"];
     let reason = report(&[&options[..], &[&script]].concat(), 3).lost.unwrap().reason;
     assert!(reason.contains("Address already in use"), "{reason}");
-    assert!(reason.contains("each needs a path of its own, in its TMPDIR"), "{reason}");
+    assert!(
+        reason.contains("each start needs an endpoint of its own, such as a socket in its TMPDIR"),
+        "{reason}"
+    );
 }
 
 #[test]

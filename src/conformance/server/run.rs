@@ -271,12 +271,7 @@ fn work(
                         options.trust,
                         options.canceller.as_ref(),
                     )
-                    .map(|subject| CasePlayer::new(subject, met, options))
-                    .map_err(|reason| {
-                        format!(
-                            "{reason}; several run at once (jobs), so each needs a path of its own, in its TMPDIR"
-                        )
-                    }),
+                    .map(|subject| CasePlayer::new(subject, met, options)),
                 };
                 let result = player.and_then(|mut player| queue.play_all(&mut player, &sender));
                 if let Err(reason) = result

@@ -155,7 +155,7 @@ impl Spawned {
             }
             if let Some(death) = self.death() {
                 return Err(format!(
-                    "the target {death} before it could be reached{}",
+                    "the target {death} before it could be reached (each start needs an endpoint of its own, such as a socket in its TMPDIR){}",
                     self.last_words()
                 ));
             }
