@@ -2,10 +2,13 @@
 //! case about it, and a target that dies or is missing is reported.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::net::UnixListener;
+use std::io::{self, BufRead as _, BufReader};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
@@ -140,7 +143,39 @@ fn profile_auto_asks_target() {
     );
     // 3.1 does not know the question: other behaviour identifies it.
     let report = against(&["--only", "20220"], &["--profile", "coreclr-3.1"], 0);
-    assert_eq!((report.profile.as_deref(), report.runtime), (Some("coreclr-3.1"), None));
+    assert_eq!(
+        (report.profile.as_deref(), report.runtime.as_deref()),
+        (Some("coreclr-3.1"), None),
+        "{:?}",
+        report.notes
+    );
+}
+
+/// A runtime that reads late finds the pieces of a header together, if the second does not wait for
+/// an answer to the first.
+#[test]
+fn profile_3_1_reading_late_is_recognised() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::start(&["--profile", "coreclr-3.1"], directory.path());
+    let late = directory.path().join("late");
+    let listener = UnixListener::bind(&late).unwrap();
+    let socket = runtime.1.clone();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            thread::sleep(Duration::from_millis(60));
+            let Ok(server) = UnixStream::connect(&socket) else { return };
+            for (mut from, mut to) in
+                [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
+            {
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    let report = report(&["--only", "20220", &late.display().to_string()], 0);
+    assert_eq!(report.profile.as_deref(), Some("coreclr-3.1"), "{:?}", report.notes);
 }
 
 #[test]

@@ -27,8 +27,8 @@ use crate::vectors::script::{Ability, Target};
 
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
-/// How the header of a request is split in two.
-const PIECES: &[usize] = &[19];
+/// So many bytes of a request come alone: its header lacks one.
+const FIRST_PIECE: usize = 19;
 
 /// The results.
 pub(in crate::conformance) struct Met {
@@ -144,19 +144,21 @@ impl Meeting<'_> {
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
         let mut evidence = Evidence {
-            process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, &[], whole).ok(),
+            process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, whole).ok(),
             ..Evidence::default()
         };
         let is_unknown = evidence.process_info2.as_ref().is_some_and(|came| came.error().is_some());
         if is_unknown {
+            let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
+            let (mut network, waits) = (self.subject.shared()?, self.waits);
             evidence.header_in_pieces =
-                probe::reply_to(&mut self.subject.shared()?, &ask, PIECES, whole).ok();
+                probe::reply_to_pieces(&mut network, first, others, waits).ok();
         } else if conclude(&evidence, self.abilities).profile.family() != Family::Strict
             && (self.subject.can_spawn() || self.options.allow_harmful)
         {
             let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
             evidence.unknown_profiler_id =
-                probe::reply_to(&mut self.subject.shared()?, &unknown, &[], whole).ok();
+                probe::reply_to(&mut self.subject.shared()?, &unknown, whole).ok();
             if self.options.allow_side_effects {
                 evidence.dump_type_0 = self.dump_of_type_0();
             }
@@ -174,7 +176,7 @@ impl Meeting<'_> {
             diagnostics: 0,
         };
         let request = encode_to_vec(Command::GENERATE_CORE_DUMP, &request).ok()?;
-        probe::reply_to(&mut network, &request, &[], self.waits.whole).ok()
+        probe::reply_to(&mut network, &request, self.waits.whole).ok()
     }
 
     /// Where all .NET runtimes agree: one client at a time, one request per connection.

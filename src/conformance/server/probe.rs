@@ -125,28 +125,41 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
     has
 }
 
-/// The answer to a request that is sent in these pieces, and then its rest.
+/// The answer to a request.
 pub(super) fn reply_to(
     network: &mut TargetNetwork,
     wire: &[u8],
-    pieces: &[usize],
     within: Duration,
 ) -> Result<Came, PlayerError> {
     let mut player = Player::new(network, within);
     let until = player.network().now().saturating_add(within);
     player.open(ON, until)?;
-    let mut rest = wire;
-    for piece in pieces {
-        let (first, behind) = rest.split_at_checked(*piece).unwrap_or((rest, &[]));
-        let _ = player.send(ON, first, None, until)?;
-        let pause = player.network().now().saturating_add(Duration::from_millis(20));
-        player.network().wait(pause)?;
-        rest = behind;
-    }
-    let _ = player.send(ON, rest, None, until)?;
+    let _ = player.send(ON, wire, None, until)?;
     let came = next_message(&mut player, ON, until);
     let _ = player.close_all();
     came
+}
+
+/// The answer to a request whose first bytes come alone. The others follow once it is clear that
+/// the target does not answer the first ones: a busy target would find all of them together.
+pub(super) fn reply_to_pieces(
+    network: &mut TargetNetwork,
+    first: &[u8],
+    others: &[u8],
+    waits: Waits,
+) -> Result<Came, PlayerError> {
+    let mut player = Player::new(network, waits.whole);
+    let until = player.network().now().saturating_add(waits.whole);
+    player.open(ON, until)?;
+    let _ = player.send(ON, first, None, until)?;
+    let answers = player.network().now().saturating_add(waits.learned);
+    let mut came = next_message(&mut player, ON, answers)?;
+    if came == Came::Silence(Vec::new()) {
+        let _ = player.send(ON, others, None, until)?;
+        came = next_message(&mut player, ON, until)?;
+    }
+    let _ = player.close_all();
+    Ok(came)
 }
 
 /// Whether a target keeps a connection open after a reply, and serves the next request on it.
