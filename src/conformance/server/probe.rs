@@ -125,16 +125,26 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
     has
 }
 
+/// A new connection over which this was sent, and when the time for its answer ends.
+fn sent<'n>(
+    network: &'n mut TargetNetwork,
+    wire: &[u8],
+    within: Duration,
+) -> Result<(Player<'n>, Duration), PlayerError> {
+    let mut player = Player::new(network, within);
+    let until = player.network().now().saturating_add(within);
+    player.open(ON, until)?;
+    let _ = player.send(ON, wire, None, until)?;
+    Ok((player, until))
+}
+
 /// The answer to a request.
 pub(super) fn reply_to(
     network: &mut TargetNetwork,
     wire: &[u8],
     within: Duration,
 ) -> Result<Came, PlayerError> {
-    let mut player = Player::new(network, within);
-    let until = player.network().now().saturating_add(within);
-    player.open(ON, until)?;
-    let _ = player.send(ON, wire, None, until)?;
+    let (mut player, until) = sent(network, wire, within)?;
     let came = next_message(&mut player, ON, until);
     let _ = player.close_all();
     came
@@ -148,10 +158,7 @@ pub(super) fn reply_to_pieces(
     others: &[u8],
     waits: Waits,
 ) -> Result<Came, PlayerError> {
-    let mut player = Player::new(network, waits.whole);
-    let until = player.network().now().saturating_add(waits.whole);
-    player.open(ON, until)?;
-    let _ = player.send(ON, first, None, until)?;
+    let (mut player, until) = sent(network, first, waits.whole)?;
     let answers = player.network().now().saturating_add(waits.learned);
     let mut came = next_message(&mut player, ON, answers)?;
     if came == Came::Silence(Vec::new()) {
@@ -165,10 +172,7 @@ pub(super) fn reply_to_pieces(
 /// Whether a target keeps a connection open after a reply, and serves the next request on it.
 pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
-    let mut player = Player::new(network, waits.whole);
-    let until = player.network().now().saturating_add(waits.whole);
-    player.open(ON, until)?;
-    let _ = player.send(ON, &request, None, until)?;
+    let (mut player, until) = sent(network, &request, waits.whole)?;
     let Came::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
     let ends = player.network().now().saturating_add(waits.learned);
     if !matches!(player.receive(ON, 1, ends)?, Received::Nothing) {
@@ -229,10 +233,7 @@ pub(super) fn user_events(
     wire: &[u8],
     waits: Waits,
 ) -> Result<Has, PlayerError> {
-    let mut player = Player::new(network, waits.whole);
-    let until = player.network().now().saturating_add(waits.whole);
-    player.open(ON, until)?;
-    let _ = player.send(ON, wire, None, until)?;
+    let (mut player, _) = sent(network, wire, waits.whole)?;
     let until = player.network().now().saturating_add(waits.learned);
     let came = next_message(&mut player, ON, until)?;
     if came == Came::Silence(Vec::new()) {
