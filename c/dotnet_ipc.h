@@ -250,8 +250,9 @@ int dipc_read_reply(dipc_cursor *, unsigned code, const uint8_t *message, size_t
 int dipc_is_error(const dipc_cursor *); /* whether the reply is an error */
 int dipc_next(dipc_cursor *, dipc_field *); /* DIPC_FIELD, DIPC_DONE, or an error */
 int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* what a server would refuse; `where` may be NULL */
-uint32_t dipc_uint_at(const dipc_field *, uint32_t index);
-size_t dipc_utf8(const dipc_field *, char *to, size_t room); /* returns the bytes needed; writes the characters that fit; half a pair: U+FFFD */
+uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 from the count on, and for another kind than DIPC_UINTS */
+/* Of a DIPC_STRING. Returns the bytes needed, 0 for another kind; writes the characters that fit; half a pair: U+FFFD. */
+size_t dipc_utf8(const dipc_field *, char *to, size_t room);
 const char *dipc_name(unsigned field); /* the document's name; not available with DIPC_NO_NAMES */
 
 /* Writing. Each put is checked against the grammar; the first error is kept. The first put into a struct enters it. */
@@ -632,7 +633,10 @@ int dipc_next(dipc_cursor *c, dipc_field *f) {
     default: f->count = 0; return DIPC_FIELD;
     }
     /* Neither overflows: what is left is less than 65,536. */
-    if (f->count > left || f->count * unit > left) return DIPC_E_COUNT_TOO_LARGE;
+    if (f->count > left || f->count * unit > left) {
+        f->count = 0; /* nothing of it is at `data` */
+        return DIPC_E_COUNT_TOO_LARGE;
+    }
     if (kind == DIPC_ARRAY) {
         dipc__enter(c, argument, f->count);
         return DIPC_FIELD;
@@ -686,7 +690,7 @@ int dipc_read_reply(dipc_cursor *c, unsigned code, const uint8_t *message, size_
     return DIPC_DONE;
 }
 int dipc_is_error(const dipc_cursor *c) { return c->is_error; }
-uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return index < f->count ? dipc__u32(f->data + 4 * (size_t)index) : 0; }
+uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return f->kind == DIPC_UINTS && index < f->count ? dipc__u32(f->data + 4 * (size_t)index) : 0; }
 
 /* Reads a code point from `count` units at `data`; returns its number of units. */
 static uint32_t dipc__point(const uint8_t *data, uint32_t count, uint32_t *point) {
@@ -717,7 +721,7 @@ static size_t dipc__to_utf8(const uint8_t *data, uint32_t count, char *to, size_
     }
     return all;
 }
-size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return dipc__to_utf8(f->data, f->count, to, room); }
+size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return f->kind == DIPC_STRING ? dipc__to_utf8(f->data, f->count, to, room) : 0; }
 
 /* Limits. */
 static uint32_t dipc__measure(const dipc_field *f, unsigned measure) {

@@ -209,6 +209,14 @@ static void print_guid(bytes *out, const uint8_t *guid) {
         print_hex(out, guid + order[i], 1);
     }
 }
+/* The next field, which is then read as every kind: another kind has no text and no number. */
+static int next(dipc_cursor *c, dipc_field *f) {
+    int status = dipc_next(c, f);
+    size_t length = dipc_utf8(f, NULL, 0);
+    if (length != 0 && f->kind != DIPC_STRING) abort();
+    if (dipc_uint_at(f, f->kind == DIPC_UINTS ? f->count : 0) != 0) abort();
+    return check(status);
+}
 /* The open object or list at each depth. */
 static void print_fields(bytes *out, dipc_cursor *c) {
     struct { char close; uint32_t left, item; } open[16];
@@ -216,7 +224,7 @@ static void print_fields(bytes *out, dipc_cursor *c) {
     unsigned depth = 0, first = 1;
     uint32_t i;
     print(out, "{");
-    while (check(dipc_next(c, &f)) == DIPC_FIELD) {
+    while (next(c, &f) == DIPC_FIELD) {
         for (; depth > f.depth; depth--) print(out, open[depth - 1].close == ']' ? "}]" : "}");
         if (depth > 0 && open[depth - 1].close == ']' && f.item != open[depth - 1].item) {
             print(out, "},{");
