@@ -1,7 +1,6 @@
 //! Which socket a client finds among others, and what the report says of one that looks elsewhere.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
@@ -11,21 +10,21 @@ use crate::tool;
 
 /// What `client.py` with `habit` does in the scenarios of `only`, which ask for the process info.
 fn cases(habit: &[&str], only: &[&str]) -> Vec<Case> {
-    cases_in("", habit, only)
+    cases_in("", CLIENT, habit, only)
 }
 
-/// The same, started through the words of `wrapper`.
-fn cases_in(wrapper: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
+const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/clients/client.py");
+
+/// The same of `client`, a copy of `client.py`, started through the words of `wrapper`.
+fn cases_in(wrapper: &str, client: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
-    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
     let (habit, patience) = (
         habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(),
         1000 * slower(),
     );
     let text = format!(
-        "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{}', {habit}'--patience', '{patience}', \
-        '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n",
-        client.display()
+        "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{client}', {habit}'--patience', \
+        '{patience}', '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n"
     );
     let file = directory.path().join("client.toml");
     fs::write(&file, text).unwrap();
@@ -88,8 +87,10 @@ fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
     let readme = include_str!("../../vectors/clients/README.md");
     let script = r#"'mkdir "$0/${{0##*/}}" && mount --bind "$0" "$0/${{0##*/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
     assert!(readme.contains(script));
+    // The client may be below `/tmp` itself.
     let wrapper = format!(
-        "'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', "
+        r#"'sh', '-c', 'cp "$0" "$1" && shift && exec "$@"', '{CLIENT}', '{{tmpdir}}',
+        'unshare', '--map-root-user', '--mount', 'sh', '-c', {script}, '{{tmpdir}}', 'env', 'TMPDIR=/tmp', "#
     );
     let is_allowed = Command::new("unshare")
         .args(["--map-root-user", "--mount", "true"])
@@ -97,9 +98,8 @@ fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
         .unwrap()
         .status
         .success();
-    for case in
-        cases_in(&wrapper, &["--taste", "looks-in-its-own-tmpdir"], &["longer-pid", "later-key"])
-    {
+    let (taste, only) = (["--taste", "looks-in-its-own-tmpdir"], ["longer-pid", "later-key"]);
+    for case in cases_in(&wrapper, "{tmpdir}/client.py", &taste, &only) {
         let about = case.detail.as_ref().unwrap().about.join("\n");
         assert!(
             if is_allowed { case.grade == Grade::Pass } else { about.contains("unshare: ") },

@@ -476,14 +476,15 @@ fn client_other_command_is_answered_as_runtime() {
     let line = |operation: &str, words: &str, more: &str| {
         let client = client.display();
         format!(
-            "[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS {client} --pid $0 {words}', '{{pid}}'{more}]\n"
+            "[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS \"$0\" --pid $1 {words}', '{client}', \
+             '{{pid}}'{more}]\n"
         )
     };
     let play = |lines: &str, only: &[&str]| {
         fs::write(&file, format!("timeout_ms = 60000\n{lines}")).unwrap();
         report(file.to_str().unwrap(), only)
     };
-    let dump = line("dump", "dump $1 $2 $3 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
+    let dump = line("dump", "dump $2 $3 $4 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
     let lines = line("process-info", "process-info ProcessInfo3", "") + &dump;
     let newer = play(&lines, &["request/plain/process-info", "replies/dump-one-reply"]);
     // The runtime does not know it, and the client asks again.

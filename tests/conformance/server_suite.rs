@@ -462,13 +462,11 @@ fn target_missing_is_lost() {
 #[test]
 fn target_with_fixed_path_is_lost_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let script = format!(
-        "TMPDIR={} exec python3 {}/tests/fixtures/servers/one_fault.py none",
-        directory.path().display(),
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let options = ["--only", "requests/header", "--spawn", "--", "sh", "-c"];
-    let reason = report(&[&options[..], &[&script]].concat(), 3).lost.unwrap().reason;
+    let tmpdir = format!("TMPDIR={}", directory.path().display());
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/servers/one_fault.py");
+    let options = ["--only", "requests/header", "--spawn", "--"];
+    let target = ["env", &tmpdir, "python3", server, "none"];
+    let reason = report(&[&options[..], &target].concat(), 3).lost.unwrap().reason;
     assert!(reason.contains("Address already in use"), "{reason}");
     assert!(
         reason.contains("each start needs an endpoint of its own, such as a socket in its TMPDIR"),
@@ -504,12 +502,10 @@ fn usage_empty_choice_or_unknown_profile_is_refused() {
 #[test]
 fn spawned_targets_are_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let pids = directory.path().join("pids");
-    let script = format!(
-        "echo $$ >>{0}; sleep 1000 & echo $! >>{0}; exec {DIAGIPC} runtime",
-        pids.display()
-    );
-    server(&["--only", "scripts/process/process-info*", "--spawn", "--", "sh", "-c", &script], 0);
+    let pids = directory.path().join("pids").display().to_string();
+    let script = r#"echo $$ >>"$0"; sleep 1000 & echo $! >>"$0"; exec "$1" runtime"#;
+    let options = ["--only", "scripts/process/process-info*", "--spawn", "--"];
+    server(&[&options[..], &["sh", "-c", script, &pids, DIAGIPC]].concat(), 0);
     let started = fs::read_to_string(&pids).unwrap();
     assert!(started.lines().count() >= 2);
     for pid in started.lines() {
