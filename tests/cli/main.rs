@@ -11,6 +11,7 @@ mod manual;
 mod process;
 mod replay;
 mod runtime;
+mod trace;
 mod vectors;
 
 use std::io::Write as _;

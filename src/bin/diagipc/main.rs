@@ -32,6 +32,8 @@ mod items;
 mod man;
 mod output;
 #[cfg(any(unix, windows))]
+mod output_file;
+#[cfg(any(unix, windows))]
 mod place;
 mod printable;
 mod proxy;
@@ -48,6 +50,8 @@ mod server;
 mod target;
 #[cfg(any(unix, windows))]
 mod trace;
+#[cfg(any(unix, windows))]
+mod trace_output;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};

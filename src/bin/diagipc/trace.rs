@@ -1,6 +1,5 @@
 //! `diagipc trace`: traces a process into a .nettrace file.
 
-use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Trace, Transport};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
     StreamingProviderConfig, StreamingSession6,
@@ -20,6 +19,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::target::{Refused, TargetArguments, outcome};
+use crate::trace_output::{Output, Planned};
 use crate::{Outcome, interrupt};
 
 /// How often signals are checked.
@@ -35,7 +35,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 
-    /// The file to write; by default TARGET.nettrace in the current directory
+    /// The file to write, by default TARGET.nettrace in the current directory; `-` is standard
+    /// output. A FIFO or a device is written as it is; a FIFO waits for its reader
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -65,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     resume: bool,
 
-    /// Overwrite an existing file
+    /// Replace an existing file, once the trace is complete
     #[arg(long)]
     force: bool,
 }
@@ -145,44 +146,31 @@ fn level(text: &str) -> Option<EventLevel> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let _stops = interrupt::canceller()?;
+    let canceller = interrupt::canceller()?;
     let client = arguments.target.client_of_a_session();
-    match record(arguments, &client, out) {
-        // A signal stops the session, and the file is complete.
-        Ok(()) => Ok(Outcome::Well),
-        Err(error) => outcome("trace", Err(error)),
-    }
-}
-
-fn record(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
     let path = arguments
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.nettrace", arguments.target.file_stem())));
-    let mut options = File::options();
-    let options = if arguments.force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
+    let is_standard_output = path.as_os_str() == "-";
+    let planned = match Planned::at(path, arguments.force, &canceller) {
+        Err(_) if canceller.is_cancelled() => return outcome("trace", Ok(())),
+        planned => planned?,
     };
-    let mut file = options.write(true).open(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            anyhow!("{} already exists: --force overwrites it", path.display())
+    match record(arguments, &client, planned) {
+        Ok(said) if is_standard_output => {
+            // Standard error may be closed too.
+            let _ = writeln!(io::stderr(), "{said}");
+            Ok(Outcome::Well)
         }
-        _ => anyhow!(error).context(path.display().to_string()),
-    })?;
-    let written = stream_into(&mut file, arguments, client);
-    match &written {
-        // Nothing was received: an empty file would look like a trace.
-        Err(_) if file.metadata().is_ok_and(|file| file.len() == 0) => drop(fs::remove_file(&path)),
-        Err(_) => {}
-        Ok(bytes) => writeln!(out, "{}: {bytes} bytes, complete", path.display())?,
+        // A signal stops the session, and the file is complete.
+        Ok(said) => writeln!(out, "{said}").map(|()| Outcome::Well).map_err(Into::into),
+        Err(error) => outcome("trace", Err(error)),
     }
-    written.map(drop)
 }
 
-/// The whole session; returns how many bytes were received.
-fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyhow::Result<u64> {
+/// The whole session; returns what there is to say about the file.
+fn record(arguments: &Arguments, client: &Client, planned: Planned) -> anyhow::Result<String> {
     let providers = if arguments.providers.is_empty() {
         Provider::usual()
     } else {
@@ -204,6 +192,32 @@ fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyho
     let session = client.clone().with_canceller(cut.clone());
     let (mut trace, _) =
         session.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
+    // Before the runtime is resumed: if the file cannot be created, nothing has changed.
+    let mut output = planned.open()?;
+    let streamed = stream_into(&mut output, arguments, client, &mut trace, cut);
+    match streamed {
+        Ok(()) => {
+            let said = format!("{output}: {} bytes, complete", output.bytes());
+            output.finish().map(|()| said)
+        }
+        Err(error) => {
+            let kept = output.abandon();
+            Err(match error.downcast::<Refused>() {
+                Ok(Refused(why)) => Refused(format!("{why}; {kept}")).into(),
+                Err(error) => error.context(kept),
+            })
+        }
+    }
+}
+
+/// Copies the stream to its end, while another thread stops the session.
+fn stream_into<T: Transport>(
+    output: &mut Output,
+    arguments: &Arguments,
+    client: &Client,
+    trace: &mut Trace<T>,
+    cut: Canceller,
+) -> anyhow::Result<()> {
     if arguments.resume {
         client.resume()?;
     }
@@ -234,43 +248,39 @@ fn stream_into(file: &mut File, arguments: &Arguments, client: &Client) -> anyho
             }
         }
     });
-    let copied = copy(&mut trace, file, ended);
+    let copied = copy(trace, output, ended);
     let stop_result =
         stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))?;
     stop_result?;
-    let bytes = copied?;
+    copied?;
     match trace.outcome().and_then(|outcome| outcome.stream_end()) {
-        Some(StreamEnd::Complete) => Ok(bytes),
-        _ => Err(Refused(format!(
-            "the stream was cut short after {bytes} bytes, which are in the file"
-        ))
-        .into()),
+        Some(StreamEnd::Complete) => Ok(()),
+        _ => Err(Refused("the stream was cut short".to_owned()).into()),
     }
 }
 
 /// Copies the stream to its end, with progress on a terminal. `_ended` is held until then.
-fn copy(trace: &mut impl io::Read, file: &mut File, _ended: Sender<()>) -> anyhow::Result<u64> {
+fn copy(trace: &mut impl io::Read, output: &mut Output, _ended: Sender<()>) -> anyhow::Result<()> {
     let progress =
         if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     progress.set_style(ProgressStyle::with_template(
         "{elapsed_precise}  {bytes}  {bytes_per_sec}  (Ctrl-C stops)",
     )?);
     progress.enable_steady_tick(Duration::from_millis(200));
-    let (mut piece, mut bytes) = (vec![0; 64 * 1024], 0_u64);
+    let mut piece = vec![0; 64 * 1024];
     loop {
         let n = trace.read(&mut piece)?;
         if n == 0 {
             break;
         }
-        file.write_all(piece.get(..n).unwrap_or_default()).context("writing the file")?;
-        bytes = bytes.saturating_add(n as u64);
-        progress.set_position(bytes);
+        output.write_all(piece.get(..n).unwrap_or_default())?;
+        progress.set_position(output.bytes());
     }
     progress.finish_and_clear();
-    if bytes == 0 {
+    if output.bytes() == 0 {
         bail!(Refused("the stream ended before its first byte".to_owned()));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 #[cfg(test)]
