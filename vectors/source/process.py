@@ -78,7 +78,7 @@ g.valid(8101, "every byte written out", literal, {"name": "AB", "value": "123"},
 
 g.valid(8102, "an absent value (length 0) deletes the variable",
         message(0x0403, string("A"), string(None)), {"name": "A", "value": None},
-        flags=["AbsentString", "Minimal"], hazard="side-effect", refusals=DELETES)
+        flags=["AbsentString", "Minimal"], hazard="harmful", refusals=DELETES)
 
 g.valid(8103, "an empty value (length 1, its NUL) does not delete it",
         message(0x0403, string("A"), string("")), {"name": "A", "value": ""}, flags=["EmptyString"], hazard="side-effect", refusals=SETS)
@@ -108,7 +108,7 @@ g.valid(8109, "a name that begins with an equals sign: bytes like any other, but
 g.lenient(8110, "written by a client whose wide characters have four bytes: the name's spare zeroes are read as an absent value, "
           "so that A is deleted instead of set to 1",
           message(0x0403, u32(2), u32(0x41), u32(0), u32(2), u32(0x31), u32(0)), {"name": "A", "value": None},
-          flags=["AbsentString", "TrailingBytes", "ClientFault"], hazard="side-effect", refusals=DELETES)
+          flags=["AbsentString", "TrailingBytes", "ClientFault"], hazard="harmful", refusals=DELETES)
 
 g.valid(8111, "a name with an equals sign inside: CoreCLR sets it, others refuse it as an argument",
         message(0x0403, string("DIAG_A=B"), string("x")), {"name": "DIAG_A=B", "value": "x"}, hazard="side-effect", refusals=ODD)
@@ -121,23 +121,23 @@ g.valid(8113, "an empty name and an empty value", message(0x0403, string(""), st
 
 g.valid(8114, "an empty name and an absent value: nothing to delete",
         message(0x0403, string(""), string(None)), {"name": "", "value": None}, flags=["AbsentString", "EmptyString"],
-        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
+        hazard="harmful", refusals=[*ODD, NOT_FOUND])
 
 g.valid(8115, "a name that begins with an equals sign, and an absent value",
         message(0x0403, string("=C:"), string(None)), {"name": "=C:", "value": None}, flags=["AbsentString"],
-        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
+        hazard="harmful", refusals=[*ODD, NOT_FOUND])
 
 g.valid(8116, "a name with an equals sign inside, and an absent value",
         message(0x0403, string("DIAG_A=B"), string(None)), {"name": "DIAG_A=B", "value": None}, flags=["AbsentString"],
-        hazard="side-effect", refusals=[*ODD, NOT_FOUND])
+        hazard="harmful", refusals=[*ODD, NOT_FOUND])
 
 g.invalid(8120, "an absent name decodes, but no server may take it",
           message(0x0403, string(None), string("v")), "limits", "absent_name", 20, "SetEnvironmentVariable.name",
-          value={"name": None, "value": "v"}, flags=["AbsentString", "Limit"], hazard="side-effect")
+          value={"name": None, "value": "v"}, flags=["AbsentString", "Limit"], hazard="harmful")
 
 g.invalid(8121, "an absent name, and an absent value as well",
           message(0x0403, string(None), string(None)), "limits", "absent_name", 20, "SetEnvironmentVariable.name",
-          value={"name": None, "value": None}, flags=["AbsentString", "Limit"], hazard="side-effect")
+          value={"name": None, "value": None}, flags=["AbsentString", "Limit"], hazard="harmful")
 
 g.invalid(8130, "no payload at all",
           message(0x0403), "payload", "unexpected_end", 20, "SetEnvironmentVariable.name",

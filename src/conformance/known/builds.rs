@@ -122,6 +122,9 @@ pub(super) const NET10_0_9_TO_11: Builds =
     &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 11))];
 pub(super) const NET10_0_9_TO_12: Builds =
     &[RangeInclusive::new(Build::new(10, 0, 9), Build::new(10, 0, 12))];
+/// A fault that 10.0.0 has, and 10.0.9 has not (P-45).
+pub(super) const PERF_MAP_KILLS_SUSPENDED: Builds =
+    &[versions((8, 0), (9, 0)), RangeInclusive::new(Build::new(10, 0, 0), Build::new(10, 0, 8))];
 /// A fault fixed by servicing: in 8.0.30 at the latest, 9.0.20, 10.0.11.
 pub(super) const PATH_TOO_LONG_HOLDS: Builds = &[
     RangeInclusive::new(Build::new(8, 0, 0), Build::new(8, 0, 29)),

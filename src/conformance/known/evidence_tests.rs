@@ -13,11 +13,13 @@ use crate::conformance::codec;
 use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::judge::grade;
 use crate::conformance::server::{ServerCase, ServerCaseKind, cases};
-use crate::vectors::named_script_files;
-use crate::vectors::script::{Plays, Script};
+use crate::exchange::RefusalReason;
+use crate::header::{HEADER_LEN, Header};
+use crate::vectors::script::{Life, Plays, Script, Step};
+use crate::vectors::{Hazard, named_script_files};
 
-/// Those of this system.
-fn recordings() -> Vec<Recording> {
+/// Those of every system.
+fn all_recordings() -> Vec<Recording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -27,9 +29,15 @@ fn recordings() -> Vec<Recording> {
         assert_eq!(path.file_stem().unwrap().to_str(), Some(recording.build.as_str()));
         recording
     };
-    let mut recordings: Vec<Recording> =
-        files.map(read).filter(|recording| recording.is_of_windows() == cfg!(windows)).collect();
+    let mut recordings: Vec<Recording> = files.map(read).collect();
     recordings.sort_by_key(|recording| recording.profile.build());
+    recordings
+}
+
+/// Those of this system.
+fn recordings() -> Vec<Recording> {
+    let mut recordings = all_recordings();
+    recordings.retain(|recording| recording.is_of_windows() == cfg!(windows));
     recordings
 }
 
@@ -200,4 +208,111 @@ fn deviation_of_a_script_was_recorded() {
         "{checked}:\n{}",
         wrong.join("\n")
     );
+}
+
+/// Whether a target did not survive this outcome: it died, or it answers nobody any more.
+fn ends_the_target(case: &ServerCase<'_>, outcome: &Outcome) -> bool {
+    match (case.kind, outcome) {
+        (_, Outcome::Answered(seen) | Outcome::Otherwise(Some(seen))) => {
+            seen.died || seen.answer == Answer::Nothing
+        }
+        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+            let Plays::Client(part) = &script.plays else { return false };
+            let dies = |step: &Step| matches!(step, Step::ExpectTarget(step) if step.expect_target == Life::Dead);
+            let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
+            HOLD_FOR_GOOD.contains(&fact.as_str()) || own.any(|one| one.steps.iter().any(dies))
+        }
+        _ => false,
+    }
+}
+
+/// The facts by which a target waits for good, and no request ends that.
+const HOLD_FOR_GOOD: &[&str] = &["P-13"];
+
+/// A case that any recorded build did not survive is harmful, whichever family a run takes its
+/// target for.
+#[test]
+fn case_that_a_recorded_build_did_not_survive_is_harmful() {
+    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (cases, recordings) = (cases(&scripts, &vectors), all_recordings());
+    let (mut deadly, mut wrong) = (0, Vec::new());
+    for case in &cases {
+        let name = case.name();
+        let outcomes =
+            recordings.iter().filter_map(|one| Some((&one.build, one.outcomes.get(&name)?)));
+        let ended: Vec<_> =
+            outcomes.filter(|(_, outcome)| ends_the_target(case, outcome)).collect();
+        deadly += usize::from(!ended.is_empty());
+        if !ended.is_empty() && case.hazard() != Some(Hazard::Harmful) {
+            wrong.push(format!("{name} is {:?}: {ended:?}", case.hazard()));
+        }
+    }
+    assert!(deadly > 100, "{deadly}");
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// So is one of which the table says so of a build that was seen elsewhere.
+#[test]
+fn case_that_ends_a_runtime_by_the_table_is_harmful() {
+    // A server refuses it by its header, before anything depends on the payload.
+    let is_of_header = |request: &Request| matches!(request.reason, Some(RefusalReason::Malformed { offset, .. }) if offset < 20);
+    let ends = |request: &Request| {
+        if is_of_header(request) {
+            return None;
+        }
+        let ending = TABLE.iter().filter(|row| matches!(row.does, Does::Dies | Does::Waits));
+        ending.filter(|row| row.when.fits(request)).map(|row| row.fact).next()
+    };
+    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let mut wrong = Vec::new();
+    for case in cases(&scripts, &vectors) {
+        let requests = match case.kind {
+            ServerCaseKind::Script { script, .. } => deviation::requests(script),
+            ServerCaseKind::Request { group, test } => {
+                Expectation::of_vector(group, test).request.into_iter().collect()
+            }
+        };
+        let fact = requests.iter().find_map(ends);
+        if let Some(fact) = fact.filter(|_| case.hazard() != Some(Hazard::Harmful)) {
+            wrong.push(format!("{} is {:?}: {fact}", case.name(), case.hazard()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A case whose request sets, writes or resumes has a hazard.
+#[test]
+fn case_that_changes_the_target_has_a_hazard() {
+    const ASKS_ONLY: &[Command] = &[
+        Command::STOP_TRACING,
+        Command::COLLECT_TRACING,
+        Command::COLLECT_TRACING2,
+        Command::COLLECT_TRACING3,
+        Command::COLLECT_TRACING4,
+        Command::COLLECT_TRACING5,
+        Command::COLLECT_TRACING6,
+        Command::PROCESS_INFO,
+        Command::PROCESS_INFO2,
+        Command::PROCESS_INFO3,
+        Command::PROCESS_ENVIRONMENT,
+    ];
+    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (mut changing, mut wrong) = (0, Vec::new());
+    for case in cases(&scripts, &vectors) {
+        // The command of the bytes may be another one than that of the vector's group.
+        let wire = match case.kind {
+            ServerCaseKind::Request { test, .. } => test.wire.as_deref(),
+            ServerCaseKind::Script { .. } => None,
+        };
+        let header = wire.and_then(|wire| Header::decode(wire.get(..HEADER_LEN)?).ok());
+        let sent = case.commands().into_iter().chain(header.map(|header| header.command));
+        let known = sent.filter(|command| command.since().is_some());
+        let changes: Vec<_> = known.filter(|command| !ASKS_ONLY.contains(command)).collect();
+        changing += usize::from(!changes.is_empty());
+        if !changes.is_empty() && case.hazard().is_none() {
+            wrong.push(format!("{}: {changes:?}", case.name()));
+        }
+    }
+    assert!(changing > 100, "{changing}");
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -316,8 +316,9 @@ impl Request {
         let has_foreign_dump_name =
             dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
         let has_no_profiler_path = matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
-        // A file named by a message of vectors or of a campaign does not exist.
-        let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(_)));
+        // A file named by a message of vectors or of a campaign does not exist. An empty path names
+        // none (P-1).
+        let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(request)) if !request.startup_hook_path.is_empty_to_runtimes());
         Self {
             reason,
             path,

@@ -3,7 +3,7 @@
 use super::builds::{
     Builds, NET3, NET3_TO_10, NET6, NET6_TO_9, NET6_TO_10, NET8, NET8_9_0_5_AND_10_0_12,
     NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10,
-    NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS,
+    NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS, PERF_MAP_KILLS_SUSPENDED,
 };
 use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
 use crate::command::Command;
@@ -406,7 +406,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     server(
         "P-45",
-        NET8_AND_9,
+        PERF_MAP_KILLS_SUSPENDED,
         when(ENABLE_PERF_MAP, Shape::Suspended),
         Does::Dies,
         "enabling a perf map kills a suspended runtime",

@@ -352,6 +352,19 @@ fn pipe_rows_apply_only_on_windows() {
     assert_eq!(in_pieces(Profile::CORECLR_3_1), Some("P-39"));
 }
 
+/// 10.0.0 is not 10.0.9: a perf map kills it while it is suspended (P-45).
+#[test]
+fn perf_map_kills_a_suspended_10_0_0() {
+    let request = Request { is_suspended: true, ..Request::right(Command::ENABLE_PERF_MAP) };
+    let dies = |profile: &str| {
+        let profile = profile.parse::<Profile>().unwrap();
+        rows(profile, request).any(|row| row.does == Does::Dies)
+    };
+    let builds =
+        ["coreclr-8.0.30", "coreclr-9.0.20", "coreclr-10.0.0", "coreclr-10.0.9", "10.0.14"];
+    assert_eq!(builds.map(dies), [true, true, true, false, false]);
+}
+
 #[test]
 fn deaths_depend_on_version() {
     let dies = |profile, command, reason, has_payload| {

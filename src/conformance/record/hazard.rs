@@ -1,13 +1,13 @@
 //! The effect of a recorded request on a live runtime.
 //!
 //! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard;
-//! others have the worst hazard of their command's valid vectors.
+//! others have the worst hazard of their command's valid vectors with the same fields absent.
 
-use alloc::string::ToString as _;
+use alloc::{string::ToString as _, vec::Vec};
 
 use super::RecordedConnection;
 use crate::command::Command;
-use crate::vectors::{File, Hazard, Subject, Type, Verdict};
+use crate::vectors::{File, Hazard, Subject, Type, Value, Verdict};
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
 /// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
@@ -43,6 +43,9 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
         groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
     let of_messages = requests
         .filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
+    let decoded =
+        Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+    let absent = decoded.as_ref().map_or(Vec::new(), |decoded| absent_fields(&decoded.value));
     let (mut worst, mut is_there) = (None, false);
     for (group, test) in
         of_messages.flat_map(|group| group.tests.iter().map(move |test| (group, test)))
@@ -55,6 +58,7 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
             Type::Request => {
                 group.command.as_ref() == Some(&name)
                     && session_type(command, bytes) == session_type(command, wire)
+                    && absent_fields(&test.value) == absent
             }
             Type::Unknown => command.name().is_none() && bytes.get(16) == Some(&command.set),
             _ => false,
@@ -63,12 +67,16 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
             (worst, is_there) = (worst.max(test.hazard), true);
         }
     }
-    let decoded =
-        Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
     let is_strict = decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none());
     // An unknown command of a set without vectors counts as one of an unknown set.
     let is_known = is_there || command.name().is_none();
     if is_strict && is_known { worst } else { Some(Hazard::Harmful) }
+}
+
+/// The fields without a value, by name: setting a variable is one thing, deleting it another (F-95).
+fn absent_fields(value: &Value) -> Vec<&str> {
+    let fields = value.as_object().into_iter().flatten();
+    fields.filter(|(_, value)| value.is_null()).map(|(name, _)| name.as_str()).collect()
 }
 
 /// Whether the session streams or writes to a descriptor, for a command with both.

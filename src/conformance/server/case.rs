@@ -151,7 +151,7 @@ impl<'v> ServerCase<'v> {
     }
 
     /// Its commands, in the order of first use.
-    pub(super) fn commands(&self) -> Vec<Command> {
+    pub(in crate::conformance) fn commands(&self) -> Vec<Command> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
             ServerCaseKind::Request { group, .. } => command_of(group),

@@ -395,11 +395,13 @@ fn record_hazard_equals_vectors() {
     // An unknown set; and Profiler with an unknown id, which costs a descriptor (F-74).
     assert_eq!(hazard(&format!("{magic}140063770000"), unknown), None);
     assert_eq!(hazard(&format!("{magic}140003770000"), unknown), Some(Hazard::Harmful));
-    // SetEnvironmentVariable of Q to nothing; GenerateCoreDump without a payload (F-72).
-    assert_eq!(
-        hazard(&format!("{magic}2000040300000200000051000000000000 00").replace(' ', ""), unknown),
-        Some(Hazard::SideEffect)
-    );
+    // SetEnvironmentVariable of Q to q; its deletion, which kills some runtimes (F-95).
+    let (set, deletion) = ("0200000051000000 0200000071000000", "0200000051000000 00000000");
+    for (size, names, of) in [("24", set, Hazard::SideEffect), ("20", deletion, Hazard::Harmful)] {
+        let request = format!("{magic}{size}00 04030000 {names}").replace(' ', "");
+        assert_eq!(hazard(&request, unknown), Some(of), "{request}");
+    }
+    // GenerateCoreDump without a payload (F-72).
     assert_eq!(hazard(&format!("{magic}140001010000"), unknown), Some(Hazard::Harmful));
     // StopTracing of a session that no vector stops.
     assert_eq!(hazard(&format!("{magic}1c00020100007766554433221100"), unknown), None);

@@ -97,7 +97,7 @@ FILE.client(20139, "largest-message", "A message of 65,535 bytes is read to its 
             steps=[open_("a"), send("a", header(0x6301, 65535), repeated(b"\xa5", 65515)), expect("a", error(UNKNOWN_COMMAND)),
                    ended("a")])
 FILE.client(20140, "longest-variable", "A variable with a value of the largest length: 65,534 bytes of message", since="6.0",
-            hazard="side-effect",
+            hazard="harmful",
             spec=["R-HDR-011", "R-ENV-012"],
             steps=[open_("a"), send("a", header(SET, 65534), string("DIAG_LONG"), u32(32743), repeated(b"v\0", 32742), u16(0)),
                    expect("a", SUCCESS), ended("a"),

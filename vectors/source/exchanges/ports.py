@@ -181,7 +181,7 @@ script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have is ignored: it does not hold the start, and the default port answers",
        ["P-13", "F-129"],
        [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("s", session()), runs("s"), default("a")],
-       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="side-effect",
+       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="harmful",
        deviations=[deviation(HOLDS, "P-13", "the start is held forever, whatever is sent to the default port", 3,
                              still_held("s"), default("a"), default("b", message(RESUME), SUCCESS), still_held("s"), default("c"))])
 script(20440, "default-port-suspend-false",

@@ -7,6 +7,7 @@ FILE = ScriptFile("process", "Commands of the Process set, played against a runt
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
 ENABLE_MAP, DISABLE_MAP, HOOK, INFO3 = 0x0405, 0x0406, 0x0407, 0x0408
 SUCCESS = message(0xFF00, u32(0))
+# An absent value kills NativeAOT (F-95), an absent name NativeAOT 8 (F-96): a script with one is harmful.
 NOT_FOUND = 0x800700CB
 
 
@@ -81,19 +82,19 @@ FILE.client(20012, "set-variable", "A variable is set", since="6.0", hazard="sid
             steps=variable("a", "DIAG_SCRIPT", "x", SUCCESS))
 FILE.client(20013, "set-variable-then-delete-twice",
             "Absent deletes: a variable that was set can be deleted once, and is missing the second time", since="6.0",
-            hazard="side-effect", spec=["F-44", "F-80", "R-ENV-014", "R-ERR-022"],
+            hazard="harmful", spec=["F-44", "F-80", "R-ENV-014", "R-ERR-022"],
             steps=[variable("a", "DIAG_DELETED", "x", SUCCESS), variable("b", "DIAG_DELETED", None, SUCCESS),
                    variable("c", "DIAG_DELETED", None, error(NOT_FOUND))])
 FILE.client(20014, "set-variable-to-nothing-is-no-deletion", "A value of length 1 (empty) is set, and can be deleted", since="6.0",
-            hazard="side-effect", spec=["F-11", "F-44", "R-ENV-014"],
+            hazard="harmful", spec=["F-11", "F-44", "R-ENV-014"],
             steps=[variable("a", "DIAG_EMPTY", "", SUCCESS), variable("b", "DIAG_EMPTY", None, SUCCESS)])
-FILE.client(20015, "set-variable-without-a-name", "An absent name is refused", since="6.0", spec=["F-80", "R-ENV-013", "R-ERR-020"],
+FILE.client(20015, "set-variable-without-a-name", "An absent name is refused", since="6.0", hazard="harmful", spec=["F-80", "R-ENV-013", "R-ERR-020"],
             steps=variable("a", None, "x", error(INVALIDARG)))
 FILE.client(20016, "set-variable-with-an-empty-name", "An empty name: OK, and nothing is set", since="6.0", hazard="side-effect",
             spec=["F-80"], habit="F-80",
             steps=variable("a", "", "x", SUCCESS))
 FILE.client(20017, "set-variable-name-with-a-nul", "A NUL cuts the name: the part before it was set", since="6.0",
-            hazard="side-effect", spec=["F-80"], habit="F-80",
+            hazard="harmful", spec=["F-80"], habit="F-80",
             steps=[variable("a", "DIAG_CUT\0REST", "x", SUCCESS), variable("b", "DIAG_CUT", None, SUCCESS)])
 
 # A set variable is at once in the environment that the runtime sends (F-94), as an entry with its count and its NUL.
@@ -110,7 +111,7 @@ FILE.client(20050, "variable-set-is-told", "A variable that was set is in the en
                    environment("c", has=[string("DIAG_TOLD=x")]), variable("d", "DIAG_TOLD", "y", SUCCESS),
                    environment("e", has=[string("DIAG_TOLD=y")], lacks=[string("DIAG_TOLD=x")])])
 FILE.client(20051, "variable-deleted-is-not-told", "A deleted variable is no longer in the environment", since="6.0",
-            hazard="side-effect", habit=SHOWN, spec=["F-44", "F-95", "R-ENV-014", "R-ENV-016"],
+            hazard="harmful", habit=SHOWN, spec=["F-44", "F-95", "R-ENV-014", "R-ENV-016"],
             steps=[variable("a", "DIAG_GOES", "x", SUCCESS), environment("b", has=[string("DIAG_GOES=x")]),
                    variable("c", "DIAG_GOES", None, SUCCESS), environment("d", lacks=[string("DIAG_GOES=x")])])
 FILE.client(20052, "variable-empty-is-told", "A variable that was set to an empty value is in the environment", since="6.0",
@@ -120,7 +121,7 @@ FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an e
             hazard="side-effect", habit="P-48", spec=["F-96", "P-48", "R-ENV-017"],
             steps=[variable("a", "DIAG_A=B", "x", SUCCESS), environment("b", has=[string("DIAG_A=B=x")])])
 FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused like an absent name", since="6.0",
-            hazard="side-effect", spec=["F-80", "F-96", "R-ENV-013"], steps=variable("a", None, None, error(INVALIDARG)))
+            hazard="harmful", spec=["F-80", "F-96", "R-ENV-013"], steps=variable("a", None, None, error(INVALIDARG)))
 
 # --- an environment that is not UTF-8 --------------------------------------------------------------------------------
 def told(sc, name, comment, value, entry, *deviations, hazard):
@@ -160,7 +161,7 @@ FILE.client(20031, "startup-hook-absent", "ApplyStartupHook with an absent path 
             spec=["P-1", "R-PRC-031"], steps=exchange("a", message(HOOK, string(None)), error(INVALIDARG)))
 FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime accepts a hook for later, even one that cannot be loaded",
             since="8.0",
-            hazard="side-effect", needs=target(suspended=True), spec=["F-47", "R-PRC-030", "R-PRC-032", "R-PRC-033"],
+            hazard="harmful", needs=target(suspended=True), spec=["F-47", "P-27", "R-PRC-030", "R-PRC-032", "R-PRC-033"],
             steps=[exchange("a", message(HOOK, string("/no/such/hook.dll")), SUCCESS),
                    exchange("b", message(INFO2), process_info2_reply())])
 
@@ -178,6 +179,6 @@ FILE.client(20042, "resume-twice", "A suspended runtime is resumed twice", since
             steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
 FILE.client(20043, "environment-of-a-suspended-runtime", "A suspended runtime sends its environment, and accepts a variable",
             since="6.0",
-            hazard="side-effect", needs=target(suspended=True), spec=["R-ENV-001", "R-ENV-012"],
+            hazard="harmful", needs=target(suspended=True), spec=["R-ENV-001", "R-ENV-012"],
             steps=[exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")),
                    variable("b", "DIAG_SUSPENDED", "x", SUCCESS), variable("c", "DIAG_SUSPENDED", None, SUCCESS)])
