@@ -88,17 +88,6 @@ impl UnixTransport {
     fn check_can_send(&self) -> Result<(), Stopped> {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
     }
-
-    /// Receives if nothing can end the wait: a blocking read takes one system call, `poll` takes
-    /// two.
-    fn receive_blocking(&self, into: &mut [u8]) -> Result<usize, Stopped> {
-        loop {
-            match recv(&self.stream, &mut *into, RecvFlags::empty()) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                done => return Ok(done.map_err(io::Error::from)?.0),
-            }
-        }
-    }
 }
 
 impl AsFd for UnixTransport {
@@ -120,17 +109,19 @@ impl Transport for UnixTransport {
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         let awaited = std::mem::take(&mut self.awaited);
-        if until.deadline.is_none() && until.canceller.is_none() && self.make_blocking() {
-            return self.receive_blocking(into);
-        }
-        if awaited {
+        // If nothing can end the wait, a blocking read takes one system call, `poll` takes two. It
+        // may still not block: the socket is shared with everyone who has had it from `stream`.
+        let flags = if until.deadline.is_none() && until.canceller.is_none() && self.make_blocking()
+        {
+            RecvFlags::empty()
+        } else if awaited {
             wait(self.stream.as_fd(), PollFlags::IN, until)?;
+            RecvFlags::DONTWAIT
         } else {
             until.check()?;
-        }
-        self.retried(until, PollFlags::IN, |stream| {
-            Ok(recv(stream, &mut *into, RecvFlags::DONTWAIT)?.0)
-        })
+            RecvFlags::DONTWAIT
+        };
+        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, flags)?.0))
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {

@@ -223,6 +223,47 @@ fn transport_miscounting_is_reported() {
     assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, said: 9 }), "{error:?}");
 }
 
+/// Who has had the socket from `stream` can let it not block.
+#[test]
+#[cfg(target_os = "linux")]
+fn transport_that_does_not_block_sleeps_until_data_arrives() {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut transport = UnixTransport::new(ours);
+    transport.stream().set_nonblocking(true).unwrap();
+    let (says, thread) = mpsc::channel();
+    let receiving = std::thread::spawn(move || {
+        let thread = std::fs::read_link("/proc/thread-self").unwrap();
+        says.send(std::path::Path::new("/proc").join(thread).join("stat")).unwrap();
+        transport.receive(&mut [0; 8], &Until::FOREVER).unwrap()
+    });
+    let stat = thread.recv().unwrap();
+    let is_asleep = || {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        text.rsplit_once(") ").unwrap().1.starts_with('S')
+    };
+    // A thread that tries again and again is never asleep. This takes a moment, or all of it.
+    let slept = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_asleep()
+    });
+    theirs.write_all(b"reply").unwrap();
+    assert_eq!(receiving.join().unwrap(), 5);
+    assert!(slept);
+}
+
+#[test]
+fn transport_that_does_not_block_keeps_deadline() {
+    let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut transport = UnixTransport::new(ours);
+    transport.stream().set_nonblocking(true).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(10);
+    let until = Until { deadline: Some(deadline), canceller: None };
+    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+}
+
 /// Socket options that a call has set are reset.
 #[test]
 fn transport_stream_blocks_after_call_with_deadline() {
