@@ -42,18 +42,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The command line that the process reports.
 fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
-    let endpoint = if cfg!(windows) {
-        Endpoint::pipe(found.endpoint.to_string_lossy())
-    } else {
-        Endpoint::socket(&found.endpoint)
-    };
     // It is only asked for its info. Root may ask other users' processes; for others the socket's
-    // mode refuses it.
+    // mode refuses it. No other process may answer for it.
     let policy = found
         .owner
         .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
-    let answer = Client::new(endpoint.trusting(policy)).with_deadlines(deadlines).process_info()?;
+    let answer = Client::new(Endpoint::from(found).trusting(policy))
+        .with_deadlines(deadlines)
+        .process_info()?;
     let info = answer.payload().ok_or("OK without a payload")?;
     // A process may choose any name: characters that would move the cursor are escaped.
     Ok(info.command_line.to_string().escape_debug().to_string())

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::string::String;
 
+use super::discovery::DiscoveredEndpoint;
 use super::trust::TrustPolicy;
 use super::{Connect, Error, ErrorKind, Phase, Until};
 #[cfg(unix)]
@@ -31,6 +32,8 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     place: Place,
+    /// The only process that may listen there, if any may not.
+    process_id: Option<u32>,
     trust: TrustPolicy,
     #[cfg(unix)]
     last: LastFound,
@@ -46,7 +49,9 @@ enum Place {
 impl Endpoint {
     /// The default port of a process on this machine.
     pub const fn process(process_id: u32) -> Self {
-        Self::at(Place::Process(process_id))
+        let mut endpoint = Self::at(Place::Process(process_id));
+        endpoint.process_id = Some(process_id);
+        endpoint
     }
 
     /// A Unix socket.
@@ -64,6 +69,7 @@ impl Endpoint {
     const fn at(place: Place) -> Self {
         Self {
             place,
+            process_id: None,
             trust: TrustPolicy::CHECKED,
             #[cfg(unix)]
             last: LastFound::nothing(),
@@ -75,6 +81,30 @@ impl Endpoint {
     pub const fn trusting(mut self, policy: TrustPolicy) -> Self {
         self.trust = policy;
         self
+    }
+}
+
+/// The socket or pipe that was found. If its process is known, no other may listen there.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint, discovery};
+///
+/// for found in &discovery::processes()?.found {
+///     // Root asks the processes of every user, each for what it says of itself.
+///     let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+///     let client = Client::new(Endpoint::from(found).trusting(policy));
+/// # drop(client);
+/// }
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+impl From<&DiscoveredEndpoint> for Endpoint {
+    fn from(found: &DiscoveredEndpoint) -> Self {
+        #[cfg(unix)]
+        let place = Place::Socket(found.endpoint.clone());
+        #[cfg(windows)]
+        let place = Self::pipe(found.endpoint.to_string_lossy()).place;
+        Self { process_id: found.process_id, ..Self::at(place) }
     }
 }
 
@@ -92,11 +122,9 @@ impl fmt::Display for Endpoint {
 impl Endpoint {
     /// Its socket, found and checked.
     pub(super) fn find(&self, until: &Until<'_>) -> Result<FoundSocket, Error> {
-        let (path, process_id) = match &self.place {
-            Place::Process(process_id) => {
-                (discovery::endpoint_of(*process_id, until)?, Some(*process_id))
-            }
-            Place::Socket(path) => (path.clone(), None),
+        let path = match &self.place {
+            Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,
+            Place::Socket(path) => path.clone(),
             Place::Pipe(_) => {
                 return Err(Error::new(
                     Phase::Find,
@@ -105,7 +133,7 @@ impl Endpoint {
             }
         };
         let judged = trust::judge_path(&path, self.trust)?;
-        Ok(FoundSocket { path: path.into(), process_id, judged })
+        Ok(FoundSocket { path: path.into(), process_id: self.process_id, judged })
     }
 
     /// The cached socket, if it is still the same.
@@ -184,14 +212,10 @@ impl Endpoint {
         &self,
         pipe: &impl std::os::windows::io::AsHandle,
     ) -> Result<(), Error> {
-        let expected = match self.place {
-            Place::Process(process_id) => Some(process_id),
-            _ => None,
-        };
         super::trust::check_pipe(
             super::windows::server_process_id(pipe.as_handle()),
             self.trust,
-            expected,
+            self.process_id,
         )
     }
 }

@@ -109,22 +109,20 @@ fn ask(found: &[&DiscoveredEndpoint], canceller: &Canceller) -> Vec<Row> {
 fn row(found: &DiscoveredEndpoint, canceller: &Canceller) -> Row {
     let endpoint = found.endpoint.to_string_lossy().into_owned();
     let answer = match found.state {
-        EndpointState::Listening => info(found, &endpoint, canceller),
+        EndpointState::Listening => info(found, canceller),
         _ => Answer::NotAsked {},
     };
     Row { process_id: found.process_id, state: found.state.to_string(), endpoint, answer }
 }
 
-fn info(found: &DiscoveredEndpoint, text: &str, canceller: &Canceller) -> Answer {
-    let endpoint =
-        if cfg!(windows) { Endpoint::pipe(text) } else { Endpoint::socket(&found.endpoint) };
+fn info(found: &DiscoveredEndpoint, canceller: &Canceller) -> Answer {
     // It is only asked for its info. Root may ask other users' processes; for others the socket's
-    // mode refuses it.
+    // mode refuses it. No other process may answer for it.
     let policy = found
         .owner
         .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
-    let client = Client::new(endpoint.trusting(policy))
+    let client = Client::new(Endpoint::from(found).trusting(policy))
         .with_deadlines(deadlines)
         .with_canceller(canceller.clone());
     match Info::ask(&client, Command::PROCESS_INFO3) {

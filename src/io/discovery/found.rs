@@ -48,7 +48,7 @@ pub struct Discovery {
 pub struct DiscoveredEndpoint {
     /// The process id in our pid namespace, for
     /// [`Endpoint::process`](crate::io::Endpoint::process). `None` for a socket without a
-    /// known process.
+    /// known process: the name alone does not make it one of a process.
     pub process_id: Option<u32>,
     /// The process id in the name: from the process's own pid namespace.
     pub id_in_name: u32,
@@ -58,7 +58,8 @@ pub struct DiscoveredEndpoint {
     pub prefix: NamePrefix,
     /// The path of the socket or pipe.
     pub endpoint: PathBuf,
-    /// The user id of the socket's owner; pipes have none. Root passes it to
+    /// The user id as which the process runs; without a known process, that of the socket's owner.
+    /// Pipes have none. Root passes it to
     /// [`TrustPolicy::allowing_owner`](crate::io::trust::TrustPolicy::allowing_owner).
     pub owner: Option<u32>,
     /// Whether a process listens there.

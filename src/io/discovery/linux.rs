@@ -65,6 +65,7 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     match read(&home.join("status")) {
         Ok(text) => {
             process.inner_id = inner_id(&text).unwrap_or(process_id);
+            process.user = effective_user(&text);
             // Kernel threads and zombies have no memory.
             process.runs = field(&text, "VmSize:").is_some();
         }
@@ -113,6 +114,11 @@ fn inner_id(status: &[u8]) -> Option<u32> {
     field(status, "NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
+/// The effective user id, the second of `Uid`: the kernel records it when a process calls `listen`.
+fn effective_user(status: &[u8]) -> Option<u32> {
+    field(status, "Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The process's `TMPDIR`, made absolute; `None` if it has none.
 fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
     let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")?
@@ -156,27 +162,23 @@ fn is_our_root(home: &Path) -> io::Result<bool> {
         && fs::read_link(home.join("ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?)
 }
 
-/// The names of listening sockets, read once for each network namespace.
+/// The names of listening sockets, read once.
+///
+/// Only those of our network namespace: which one another user's process is in is not readable, and
+/// its list takes as long to read as ours, for each process.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(Vec<(Option<PathBuf>, BTreeSet<OsString>)>);
+pub(super) struct Listeners(Option<BTreeSet<OsString>>);
 
 impl Listeners {
-    /// Whether the system lists a listening socket of this name in the process's network namespace.
-    /// An unlisted socket may still listen.
-    pub(super) fn is_listed(&mut self, process_id: u32, name: &str) -> bool {
-        let home = PathBuf::from(std::format!("/proc/{process_id}"));
-        let namespace = fs::read_link(home.join("ns/net")).ok();
-        if let Some((_, names)) =
-            self.0.iter().find(|(of, _)| namespace.is_some() && *of == namespace)
-        {
-            return names.contains(OsStr::new(name));
-        }
-        let names = File::open(home.join("net/unix"))
-            .and_then(|file| listeners(BufReader::new(file)))
-            .unwrap_or_default();
-        let listed = names.contains(OsStr::new(name));
-        self.0.push((namespace, names));
-        listed
+    /// Whether the system lists a listening socket of this name. Anyone can listen at one of the
+    /// same name elsewhere, and an unlisted socket may still listen.
+    pub(super) fn is_listed(&mut self, name: &str) -> bool {
+        let names = self.0.get_or_insert_with(|| {
+            File::open("/proc/self/net/unix")
+                .and_then(|file| listeners(BufReader::new(file)))
+                .unwrap_or_default()
+        });
+        names.contains(OsStr::new(name))
     }
 }
 
@@ -205,6 +207,12 @@ mod tests {
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\t12\t1\nVmSize:\t 1 kB\n"), Some(1));
         assert_eq!(inner_id(b"Name:\tx\nNSpid:\t4711\n"), Some(4711));
         assert_eq!(inner_id(b"Name:\tNSpid: 3\n"), None);
+    }
+
+    #[test]
+    fn effective_user_is_used() {
+        assert_eq!(effective_user(b"Name:\tx\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n"), Some(2));
+        assert_eq!(effective_user(b"Name:\tUid: 1 2\nUid:\t1\n"), None);
     }
 
     #[test]

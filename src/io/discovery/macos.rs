@@ -48,7 +48,7 @@ pub(super) struct Listeners(());
 
 impl Listeners {
     #[allow(clippy::unused_self)] // where there is a list, it is kept
-    pub(super) fn is_listed(&mut self, _: u32, _: &str) -> bool {
+    pub(super) fn is_listed(&mut self, _: &str) -> bool {
         false
     }
 }

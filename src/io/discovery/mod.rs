@@ -5,9 +5,14 @@
 //! process id in *its* pid namespace, seen from *its* root. So discovery reads for every process:
 //! the environment (`/proc/PID/environ`), the root (`/proc/PID/root`, if it differs from ours), the
 //! ids (`NSpid` of `/proc/PID/status`), and the start time (`/proc/PID/stat`), which is the key in
-//! the name. A socket belongs to the process with its id and key. `/proc/PID/net/unix` lists
-//! listening sockets; discovery connects to a socket that is not listed or fits no process, and
-//! closes the connection without sending.
+//! the name.
+//!
+//! Any user can create a socket of such a name. So [`processes`] connects to each socket, closes the
+//! connection without sending, and assigns the socket to the process that the kernel reports as its
+//! listener, if that process runs as the user who listens, or root listens. A listener in a pid
+//! namespace that we cannot see is none of our processes. Not every socket can be connected to: that
+//! of another user refuses it, or too many connections wait. Then the name decides, if the socket
+//! belongs to the process's user or to root, and `/proc/net/unix` shows whether it listens.
 //!
 //! It works without root: unreadable details of another user's process are reported as
 //! [`UnreadablePath`]. Such a process is still found if its socket is in `/tmp` or in our `TMPDIR`.
@@ -42,6 +47,8 @@ use std::path::PathBuf;
 use super::{Error, Until};
 
 #[cfg(unix)]
+mod assign;
+#[cfg(unix)]
 mod directory;
 mod found;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -73,6 +80,9 @@ pub fn processes() -> Result<Discovery, Error> {
 
 /// The path of a process's socket or pipe. `process_id` is from our pid namespace, whatever the
 /// process's own is.
+///
+/// A listed socket of its name and its user is not connected to: who listens there is checked by
+/// whoever connects, as [`Endpoint`](super::Endpoint) does.
 ///
 /// # Errors
 /// [`Phase::Find`](super::Phase::Find): [`ErrorKind::NotFound`](super::ErrorKind::NotFound) lists

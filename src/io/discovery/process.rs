@@ -12,6 +12,8 @@ pub(super) struct Process {
     pub(super) process_id: u32,
     /// In its own pid namespace.
     pub(super) inner_id: u32,
+    /// The user as which it runs, if the system reports it.
+    pub(super) user: Option<u32>,
     /// The key in its socket's name.
     pub(super) start_time: Option<u64>,
     /// The path of its root, if it differs from ours.
@@ -34,10 +36,17 @@ impl Process {
         Self {
             process_id,
             inner_id: process_id,
+            user: None,
             start_time: None,
             root: None,
             tmpdir: Tmpdir::Unreadable,
             runs: true,
         }
+    }
+
+    /// Whether this user can be the one that listens for the process: its own, or root, as which
+    /// it may have started.
+    pub(super) fn runs_as(&self, user: u32) -> bool {
+        user == 0 || self.user.is_none_or(|own| own == user)
     }
 }

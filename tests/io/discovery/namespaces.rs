@@ -4,8 +4,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use dotnet_diagnostics_ipc::io::discovery::{EndpointState, processes};
-use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+use dotnet_diagnostics_ipc::endpoint::SocketName;
+use dotnet_diagnostics_ipc::io::discovery::{DiscoveredEndpoint, EndpointState, processes};
+use dotnet_diagnostics_ipc::io::{Client, Connect as _, Endpoint, Until};
 
 use super::processes::*;
 use super::*;
@@ -310,6 +311,85 @@ fn discovery_without_root_reports_unseen() {
         found.iter().find(|found| found.process_id == Some(theirs.id())).unwrap().owner,
         Some(NOBODY)
     );
+}
+
+/// Any user can give a socket the name of any process.
+#[test]
+fn discovery_process_name_used_by_other_user_is_not_believed() {
+    needs_root!();
+    let (shared, place) = (directory(), directory());
+    chmod(shared.path(), 0o1777);
+    chmod(place.path(), 0o755);
+    let program = copy_of_this(place.path());
+    let victim = Process::idle(shared.path());
+    let path = path_of(shared.path(), victim.id(), key_of(victim.id()));
+    let mut command = listener_of(&program, shared.path());
+    command.env("NAME", path.file_name().unwrap()).uid(NOBODY).gid(NOBODY);
+    let liar = Process::listening(&mut command, shared.path());
+    let mut found = of_directory(processes().unwrap(), shared.path());
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].process_id, found[0].id_in_name, found[0].owner, found[0].state),
+        (Some(liar.id()), victim.id(), Some(NOBODY), EndpointState::Listening)
+    );
+    let said = not_found(victim.id());
+    assert!(said.contains(&format!("(it does not listen at {})", path.display())), "{said}");
+    // Who listens is checked again at each connection.
+    let connect = |found: &DiscoveredEndpoint| {
+        let policy = TrustPolicy::CHECKED.allowing_owner(NOBODY);
+        Endpoint::from(found).trusting(policy).connect(&Until::FOREVER)
+    };
+    assert!(connect(&found[0]).is_ok());
+    found[0].process_id = Some(victim.id());
+    let error = connect(&found[0]).unwrap_err();
+    let expected = victim.id();
+    assert_eq!(distrust(&error), &Distrust::PeerProcess { process_id: liar.id(), expected });
+}
+
+/// Which network namespaces they are in is not readable.
+#[test]
+fn discovery_of_many_sockets_of_other_user_reads_list_once() {
+    needs_root!();
+    let shared = directory();
+    chmod(shared.path(), 0o1777);
+    let processes: Vec<_> = (0..SOME).map(|_| Process::idle(shared.path())).collect();
+    let names = processes.iter().flat_map(|process| {
+        let key = key_of(process.id());
+        ["dotnet", "dotnetcore"]
+            .into_iter()
+            .flat_map(move |prefix| [key, 0].map(|key| (prefix, key)))
+            .map(|(prefix, key)| format!("{prefix}-diagnostic-{}-{key}-socket", process.id()))
+    });
+    let _listeners: Vec<_> =
+        names.map(|name| UnixListener::bind(shared.path().join(name)).unwrap()).collect();
+    let test = "discovery::namespaces::helper_many_sockets_are_seen";
+    as_nobody(test, shared.path(), std::process::id());
+}
+
+const SOME: usize = 30;
+
+#[test]
+#[ignore = "started by another test"]
+fn helper_many_sockets_are_seen() {
+    let shared = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
+    let read = || -> u64 {
+        let io = fs::read_to_string("/proc/self/io").unwrap();
+        io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+    };
+    let list = fs::read("/proc/self/net/unix").unwrap().len() as u64;
+    let running = fs::read_dir("/proc").unwrap().count() as u64;
+    let before = read();
+    let seen = processes().unwrap();
+    let bytes = read() - before;
+    let found = of_directory(seen, &shared);
+    assert_eq!(found.len(), 4 * SOME);
+    for found in found {
+        let name = SocketName::from_path(found.endpoint.to_str().unwrap()).unwrap();
+        assert_eq!((found.process_id, found.owner), (Some(name.pid), Some(0)));
+        assert_ne!(found.state, EndpointState::Stale);
+    }
+    // A few kilobytes for each process, and the list: not for each socket.
+    assert!(bytes < running * 4096 + list * 10, "{bytes} bytes, {running} processes, list {list}");
 }
 
 fn target() -> u32 {

@@ -28,8 +28,7 @@ impl Process {
         process
     }
 
-    /// A process that listens at the path in `LISTEN`, in which `{}` is its name as a runtime would
-    /// have it: this test again.
+    /// A process that listens like a runtime: this test again.
     pub(crate) fn listener(tmpdir: &Path) -> Self {
         Self::listening(&mut listener(tmpdir), tmpdir)
     }
@@ -99,12 +98,14 @@ pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
     command
 }
 
-/// Not a test: what [`Process::listener`] starts. It ends with its standard input.
+/// Not a test: what [`Process::listener`] starts. It listens under its own name, or under `NAME`,
+/// and ends with its standard input.
 #[test]
 #[ignore = "started by other tests"]
 fn helper_listens_as_runtime() {
     let stat = ProcessStat::parse(&fs::read("/proc/self/stat").unwrap()).unwrap();
-    let name = SocketName::new(stat.pid, stat.start_time).to_string();
+    let own = SocketName::new(stat.pid, stat.start_time).to_string();
+    let name = std::env::var("NAME").unwrap_or(own);
     let path = Path::new(&std::env::var_os("TMPDIR").unwrap()).join(&name);
     let _listener = UnixListener::bind(&path).unwrap();
     fs::write(path.with_extension("ready"), "").unwrap();
