@@ -23,8 +23,9 @@
 //! If a user namespace does not map all users, the unmapped ones share one number, usually 65534:
 //! its files may belong to any of them, even root, and are not trusted
 //! ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
-//! if we have that number ourselves. To trust them anyway, use [`TrustPolicy::allowing_owner`] with
-//! `65534`.
+//! if we have that number ourselves. The same holds where `/proc/self/uid_map` cannot be read, as
+//! in a chroot without `/proc`: which users are mapped is unknown. To trust them anyway, use
+//! [`TrustPolicy::allowing_owner`] with `65534`.
 //!
 //! # Races
 //! Between the check of the path and the connection, only trusted users can replace the socket: we,

@@ -14,19 +14,29 @@ pub(super) fn our_user_id() -> OurUserId {
 /// Whether this id may be any user's: in a user namespace all unmapped users have one id, that of
 /// nobody, and the owner of such a file is unknown.
 ///
-/// That id is the same in the whole system. Our namespace's map may change between calls. Without
-/// `/proc` there are no user namespaces.
+/// That id is the same in the whole system: once it was read, it is kept. Our namespace's map may
+/// change between calls. A map that is not readable may be any: in a chroot or a sandbox without
+/// `/proc` there are user namespaces too. (A kernel without them has no map either. There user
+/// nobody must be allowed explicitly.)
 pub(super) fn is_anybody(user_id: u32) -> bool {
     static NOBODY: OnceLock<u32> = OnceLock::new();
-    let nobody = NOBODY.get_or_init(|| {
-        overflow(&read_to_string("/proc/sys/kernel/overflowuid").unwrap_or_default())
-    });
-    user_id == *nobody && read_to_string("/proc/self/uid_map").is_ok_and(|map| !maps_all(&map))
+    let read = || {
+        let text = read_to_string("/proc/sys/kernel/overflowuid").ok()?;
+        Some(*NOBODY.get_or_init(|| overflow(&text)))
+    };
+    let nobody = NOBODY.get().copied().or_else(read).unwrap_or(USUAL);
+    HAS_NAMESPACES
+        && user_id == nobody
+        && !read_to_string("/proc/self/uid_map").is_ok_and(|map| maps_all(&map))
 }
+
+/// Whether the system has user namespaces.
+const HAS_NAMESPACES: bool = cfg!(any(target_os = "linux", target_os = "android"));
+/// The kernel's id of nobody, where none is set or what is set is not readable.
+const USUAL: u32 = 65534;
 
 /// The system's id of nobody.
 fn overflow(text: &str) -> u32 {
-    const USUAL: u32 = 65534;
     text.trim().parse().unwrap_or(USUAL)
 }
 

@@ -99,14 +99,25 @@ fn discovery_long_tmpdir_of_other_mounts_is_reached() {
 /// In a user namespace without a map everything belongs to user 65534, and so do we.
 #[test]
 fn unmapped_owner_is_not_trusted() {
+    not_trusted_in(Command::new("unshare").arg("--user"));
+}
+
+/// There nothing shows that it is a user namespace.
+#[test]
+fn unmapped_owner_without_proc_is_not_trusted() {
+    needs_root!();
+    let hidden = "mount -t tmpfs none /proc && exec unshare --user \"$0\" \"$@\"";
+    not_trusted_in(Command::new("unshare").args(["--mount", "sh", "-c", hidden]));
+}
+
+fn not_trusted_in(namespace: &mut Command) {
     let home = directory();
     let path = home.path().join("socket");
     let _listener = UnixListener::bind(&path).unwrap();
     chmod(home.path(), 0o755);
     chmod(&path, 0o777);
     let test = "discovery::namespaces::helper_unmapped_owner_is_not_trusted";
-    let output = Command::new("unshare")
-        .arg("--user")
+    let output = namespace
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored"])
         .env("SOCKET", &path)
