@@ -161,6 +161,63 @@ fn ps_shows_no_answer_of_another_user_for_a_process() {
     }
 }
 
+/// Anyone can create sockets at which nobody answers.
+#[test]
+fn ps_waits_once_for_all_that_do_not_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let silent: Vec<_> = (0..200)
+        .map(|n| home.path().join(SocketName::new(4_000_000_000 + n, 7).to_string()))
+        .map(|path| std::os::unix::net::UnixListener::bind(path).unwrap())
+        .collect();
+    let healthy = Runtime::start(&[]);
+    let us = std::process::id();
+    let began = Instant::now();
+    let output = diagipc(&["ps", "--json", &us.to_string(), &healthy.pid()])
+        .env("TMPDIR", home.path())
+        .output()
+        .unwrap();
+    // One chunk after another takes 26 s.
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(output.status.code(), Some(0));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |id: u32| rows.as_array().unwrap().iter().filter(move |row| row["processId"] == id);
+    assert_eq!(of(us).count(), silent.len());
+    for row in of(us) {
+        assert_eq!(row["error"], "it did not answer in time");
+        // What the system knows of it, with which this test was started.
+        let line = row["commandLine"].as_str().unwrap();
+        assert!(line.starts_with(&std::env::args().next().unwrap()), "{row}");
+    }
+    assert_eq!(of(healthy.process.id()).next().unwrap()["info"]["arch"], "x64");
+}
+
+#[test]
+fn ps_shows_command_line_of_stopped_process() {
+    let runtime = Runtime::start(&["--profile", "coreclr-9"]);
+    let signal = |name: &str| {
+        let told = Command::new("kill").args([name, runtime.pid().as_str()]).status().unwrap();
+        assert!(told.success());
+    };
+    signal("-STOP");
+    let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
+    signal("-CONT");
+    let (row, program) = (shown.lines().nth(1).unwrap(), env!("CARGO_BIN_EXE_diagipc"));
+    let line = format!("{program} runtime --until-eof --profile coreclr-9");
+    assert!(row.ends_with(&format!("  {line} (it did not answer in time)")), "{shown}");
+}
+
+#[test]
+fn ps_does_not_pad_rows_to_the_longest() {
+    let long = Runtime::start(&["--env", &format!("LONG={}", "x".repeat(600))]);
+    let short = Runtime::start(&[]);
+    let shown = text(&run(&["ps", &long.pid(), &short.pid()], b"", 0));
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    for line in shown.lines() {
+        assert_eq!(line.trim_end(), line);
+        assert!(line.len() < 300 || line.contains("xxxx"), "{shown}");
+    }
+}
+
 #[test]
 fn trace_ends_by_duration_or_ctrl_c_and_is_complete() {
     let runtime = Runtime::start(&[]);
