@@ -20,13 +20,14 @@ pub use seeds::{COMMANDS, Seed, seeds};
 pub use subjects::{Asked, SUBJECTS, of_c_header};
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 13] = [
+pub const TARGETS: [&str; 14] = [
     "decode_any",
     "roundtrip",
     "canonical",
     "client_exchange",
     "server_exchange",
     "diagnostic_port",
+    "conversations",
     "environment",
     "ports",
     "endpoint_names",

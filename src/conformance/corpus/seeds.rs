@@ -70,10 +70,15 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }
     }
-    if target == "roundtrip" {
-        // Choice bytes for the type chosen by the first one.
+    // Choice bytes for the type, or the conversation, chosen by the first one.
+    let made: Option<fn(u8) -> Vec<u8>> = match target {
+        "roundtrip" => Some(chosen),
+        "conversations" => Some(talked),
+        _ => None,
+    };
+    if let Some(made) = made {
         seeds.extend(
-            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }),
+            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: made(which) }),
         );
     }
     Ok(seeds)
@@ -81,6 +86,22 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
 
 fn chosen(which: u8) -> Vec<u8> {
     core::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
+}
+
+/// A request of each kind, directly or over a port, in pieces; streams are stopped.
+fn talked(which: u8) -> Vec<u8> {
+    let (kind, over_port) = (which >> 1, which & 1 == 1);
+    let begins: &[u8] = if over_port {
+        // Connect, advertise, receive it, hold the connection, ask.
+        &[6, 0, 6, 255, 0, 255, 0, 0, 9, kind]
+    } else {
+        &[8, kind]
+    };
+    // The client sends all; the server receives the header and the rest, decodes, answers.
+    let asks = [0, 255, 6, 0, 6, 0, 3, 255, 3, 255, 3, 0, 3, 0, 3, 9];
+    // The client receives pieces; a stream has bytes; each of three sides misuses what it has.
+    let ends = [0, 7, 0, 7, 11, 30, 3, 7, 0, 7, 13, 1, 13, 22, 13, 50, 10, 0];
+    [&[which, 31], begins, &asks, &ends].concat()
 }
 
 /// The inputs of `target` from the bytes of one vector.

@@ -17,6 +17,7 @@
 
 mod c_header;
 mod canonical;
+mod conversations;
 mod decode_any;
 mod diagnostic_port;
 mod differential;
@@ -30,6 +31,7 @@ use core::ops::Range;
 
 pub use c_header::c_header;
 pub use canonical::{canonical, kind};
+pub use conversations::conversations;
 pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
 pub use differential::differential;
@@ -43,13 +45,14 @@ pub use user_events::user_events;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target whose body needs only its input.
-pub const BODIES: [Body; 10] = [
+pub const BODIES: [Body; 11] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
     ("canonical", canonical),
     ("client_exchange", client_exchange),
     ("server_exchange", server_exchange),
     ("diagnostic_port", diagnostic_port),
+    ("conversations", conversations),
     ("environment", environment),
     ("ports", ports),
     ("endpoint_names", endpoint_names),

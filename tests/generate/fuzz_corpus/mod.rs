@@ -69,7 +69,7 @@ macro_rules! bodies {
 }
 
 bodies! {
-    decode_any roundtrip canonical client_exchange server_exchange diagnostic_port environment ports endpoint_names user_events
+    decode_any roundtrip canonical client_exchange server_exchange diagnostic_port conversations environment ports endpoint_names user_events
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn fuzz_targets_are_built_tested_and_described() {
     let tested: BTreeSet<_> = TESTED.iter().copied().chain(fuzzing::OTHERS).collect();
     assert_eq!(tested, targets);
     assert!(
-        targets.len() == 13
+        targets.len() == 14
             && finds("no such target").is_empty()
             && corpus::seeds("no such target").unwrap().is_empty()
     );
