@@ -1,88 +1,140 @@
 #!/usr/bin/env python3
-"""Runs every target for a number of executions, and prints a table of the results. From the root of the repository:
+"""Runs every target for a time, and prints a table of what each has behind it. From the root of the repository:
 
-    python3 fuzz/campaign.py                                    # 110 million, as in RESULTS.md
-    python3 fuzz/campaign.py --sanitizer address --seconds 20   # what the gate does
-    python3 fuzz/campaign.py --millions 1 decode_any ports
+    python3 fuzz/campaign.py                                    # until each target has an hour of CPU time, over all runs
+    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once: what the gate does
+    python3 fuzz/campaign.py --cpu-hours 0.1 decode_any ports
 
-It builds the targets, writes the seeds and the dictionary, and runs one target per job; slow targets get fewer executions. $DIAGIPC is
-the program that writes the seeds, if it is already built. A find ends that target, and the exit status is 1; the input is in
-fuzz/artifacts/TARGET/. Corpora stay in fuzz/corpus/, and the next run continues from them. Needs a nightly toolchain, cargo-fuzz, g++ and
-cc.
+It builds the targets and writes the seeds and the dictionary. $DIAGIPC is the program that writes the seeds, if it is already built.
+The targets take turns, the one with the least CPU time first; a turn is --slice seconds. Interrupt it at any time: corpora stay in
+fuzz/corpus/, fuzz/corpus/campaign.json has the figures of the turns that ended, and the next run continues from both. A find ends
+that target's turns in this run, and the exit status is 1; the input is in fuzz/artifacts/TARGET/. Needs a nightly toolchain, g++, cc
+and cargo-fuzz, which --install builds.
 """
 
 import argparse
+import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz/corpus"
-HOST = re.search(r"host: (\S+)", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout)[1]
-# Shares of a sum over a hundred; other targets have 9.
-SHARES = {
-    "differential": 2,
-    "c_header": 2,
-    "roundtrip": 2,
-    "server_exchange": 8,
-    "client_exchange": 13,
-    "endpoint_names": 13,
-    "environment": 12,
-    "ports": 12,
-    "user_events": 12,
-}
+STATE = CORPUS / "campaign.json"
+CARGO_FUZZ = "0.13.2"
 STATISTIC = re.compile(r"^stat::(\w+):\s+(\d+)$", re.M)
 COVERAGE = re.compile(r"^#\d+\s.*\bcov: (\d+)", re.M)
+RUNNING = set()
+NOTHING = {"turns": 0, "cpu_seconds": 0.0, "executions": 0, "edges": 0, "peak_mib": 0}
 
 
-def run(target, limit, seed, program):
-    """Executions, per second, peak memory in MiB, edges reached; the end of its output, if it found something."""
-    (ROOT / "fuzz/artifacts" / target).mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
+def turn(target, program, seconds, seed):
+    """What one run of the program reached; the end of its output, if it found something."""
+    artifacts = ROOT / "fuzz/artifacts" / target
+    artifacts.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as said:
-        code = subprocess.run(
+        process = subprocess.Popen(
             [
                 program,
                 CORPUS / target,
                 f"-dict={CORPUS / 'dictionary.txt'}",
-                f"-artifact_prefix={ROOT / 'fuzz/artifacts' / target}/",
-                limit,
+                f"-artifact_prefix={artifacts}/",
+                f"-max_total_time={seconds}",
                 f"-seed={seed}",
-                "-timeout=10",
+                # Of wall-clock time: a busy machine stops a process for seconds. Slow inputs are the subject of tests/worst_case/.
+                "-timeout=60",
                 "-print_final_stats=1",
             ],
             env={**os.environ, "TMPDIR": scratch},
             stdout=said,
             stderr=said,
-        ).returncode
+        )
+        RUNNING.add(process)
+        _, status, used = os.wait4(process.pid, 0)
+        RUNNING.discard(process)
+        process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read()
-    if code != 0:
+    if process.returncode != 0:
         return None, "\n".join(line for line in text.splitlines()[-80:] if not line.startswith(("#", '"')))
     statistics = {name: int(value) for name, value in STATISTIC.findall(text)}
-    reached = [int(count) for count in COVERAGE.findall(text)]
-    executions = statistics["number_of_executed_units"]
-    return (
-        executions,
-        round(executions / (time.monotonic() - began)),
-        statistics["peak_rss_mb"],
-        max(reached, default=0),
-    ), None
+    return {
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "executions": statistics["number_of_executed_units"],
+        "edges": max((int(count) for count in COVERAGE.findall(text)), default=0),
+        "peak_mib": statistics["peak_rss_mb"],
+    }, None
+
+
+class Figures:
+    """What each target has behind it with one sanitizer: a part of campaign.json."""
+
+    def __init__(self, sanitizer, targets):
+        self.all = json.loads(STATE.read_text()) if STATE.exists() else {}
+        self.of = self.all.setdefault(sanitizer, {})
+        for target in targets:
+            self.of.setdefault(target, dict(NOTHING))
+
+    def add(self, target, reached):
+        mine = self.of[target]
+        mine["turns"] += 1
+        mine["cpu_seconds"] = round(mine["cpu_seconds"] + reached["cpu_seconds"], 1)
+        mine["executions"] += reached["executions"]
+        # Each turn reads the whole corpus first: the last one's edges are those of all.
+        mine["edges"] = reached["edges"]
+        mine["peak_mib"] = max(mine["peak_mib"], reached["peak_mib"])
+        new = STATE.with_suffix(".new")
+        new.write_text(json.dumps(self.all, indent=1) + "\n")
+        new.replace(STATE)
+
+    def table(self, targets):
+        print("| target | CPU time | executions | per CPU second | edges | peak MiB |\n|---|---|---|---|---|---|")
+        for name in sorted(targets):
+            of = self.of[name]
+            row(f"`{name}`", of, f"{of['edges']:,} | {of['peak_mib']:,}")
+        row("all", {key: sum(self.of[name][key] for name in targets) for key in ("cpu_seconds", "executions")}, " | ")
+
+
+def row(name, of, more):
+    minutes, seconds = divmod(round(of["cpu_seconds"]), 60)
+    a_second = round(of["executions"] / max(of["cpu_seconds"], 1))
+    print(f"| {name} | {minutes} min {seconds:02} s | {of['executions']:,} | {a_second:,} | {more} |", flush=True)
+
+
+def prepare(install, sanitizer):
+    """Where the programs are, and their names."""
+    tools = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "tools"
+    os.environ["PATH"] = f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    if install and not shutil.which("cargo-fuzz"):
+        run("cargo", "install", "--quiet", "--locked", "--root", tools, "--version", CARGO_FUZZ, "cargo-fuzz")
+    # $DIAGIPC is one that is already built.
+    program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "--features", "cli", "--"]
+    run(*program, "vectors", "corpus", CORPUS, stdout=subprocess.DEVNULL)
+    run("cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer, "-Z", "profile-hint-mostly-unused")
+    host = re.search(r"host: (\S+)", run("rustc", "-vV", stdout=subprocess.PIPE).stdout)[1]
+    built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target") / host / "release"
+    return built, run("cargo", "+nightly", "fuzz", "list", stdout=subprocess.PIPE).stdout.split()
+
+
+def run(*command, stdout=None):
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=stdout, text=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all, if none is named")
-    parser.add_argument("--millions", type=float, default=110, help="of executions, of all targets (default: %(default)s)")
-    parser.add_argument("--seconds", type=int, help="of each target, instead of a number of executions")
-    parser.add_argument("--seed", type=int, default=1, help="of libFuzzer (default: %(default)s)")
+    parser.add_argument("--cpu-hours", type=float, default=1.0, help="of each target, over all runs (default: %(default)s)")
+    parser.add_argument("--slice", type=int, default=120, help="seconds of a turn (default: %(default)s)")
+    parser.add_argument("--seconds", type=int, help="one turn of these seconds for each target, whatever it has behind it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets in parallel (default: %(default)s)")
+    parser.add_argument("--install", action="store_true", help=f"cargo-fuzz {CARGO_FUZZ} first, if there is none")
     parser.add_argument(
         "--sanitizer",
         choices=["none", "address"],
@@ -90,45 +142,54 @@ def main():
         help="none is ten to thirty times as fast; assertions and overflow checks are on in both (default: %(default)s)",
     )
     arguments = parser.parse_args()
-
-    # $DIAGIPC is one that is already built.
-    program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "--features", "cli", "--"]
-    subprocess.run(
-        [*program, "vectors", "corpus", CORPUS],
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    options = ["--sanitizer", arguments.sanitizer, "-Z", "profile-hint-mostly-unused"]
-    subprocess.run(["cargo", "+nightly", "fuzz", "build", *options], cwd=ROOT, check=True)
-    listed = subprocess.run(["cargo", "+nightly", "fuzz", "list"], cwd=ROOT, check=True, capture_output=True, text=True)
-    have = listed.stdout.split()
+    built, have = prepare(arguments.install, arguments.sanitizer)
     targets = arguments.targets or have
     if unknown := set(targets) - set(have):
         parser.error(f"unknown target {', '.join(sorted(unknown))}")
-    built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target") / HOST / "release"
+    figures, finds, lock, stopped = Figures(arguments.sanitizer, targets), [], threading.Lock(), threading.Event()
+    # Those that have turns left, and are not having one.
+    waiting = set(targets)
 
-    parts = sum(SHARES.get(target, 9) for target in targets)
-    lock, finds, total = threading.Lock(), [], 0
-    print("| target | executions | per second | edges | peak MiB |\n|---|---|---|---|---|", flush=True)
-
-    def one(target):
-        nonlocal total
-        runs = int(arguments.millions * 1e6 * SHARES.get(target, 9) / parts)
-        limit = f"-max_total_time={arguments.seconds}" if arguments.seconds else f"-runs={runs}"
-        figures, said = run(target, limit, arguments.seed, built / target)
+    def next_target():
         with lock:
-            if figures is None:
-                finds.append((target, said))
-                print(f"| `{target}` | a find | | | |", flush=True)
-            else:
-                executions, a_second, peak, edges = figures
-                total += executions
-                print(f"| `{target}` | {executions:,} | {a_second:,} | {edges:,} | {peak:,} |", flush=True)
+            if not arguments.seconds:
+                waiting.difference_update([it for it in waiting if figures.of[it]["cpu_seconds"] >= 3600 * arguments.cpu_hours])
+            target = min(sorted(waiting), key=lambda it: figures.of[it]["cpu_seconds"], default=None)
+            waiting.discard(target)
+            return target
 
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(one, targets))
-    print(f"| all | {total:,} | | | |")
+    def work():
+        while target := next_target():
+            # Another seed than the turns before: the same one would try the same again.
+            seed = figures.of[target]["turns"] + 1
+            reached, said = turn(target, built / target, arguments.seconds or arguments.slice, seed)
+            with lock:
+                if stopped.is_set():
+                    return
+                if reached is None:
+                    finds.append((target, said))
+                    print(f"{time.strftime('%H:%M:%S')} {target}: a find", file=sys.stderr, flush=True)
+                    continue
+                figures.add(target, reached)
+                if not arguments.seconds:
+                    waiting.add(target)
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(arguments.jobs)]
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    except KeyboardInterrupt:
+        print("interrupted: the turns that ran are not counted", file=sys.stderr)
+        stopped.set()
+        with lock:
+            for process in RUNNING:
+                process.kill()
+            figures.table(targets)
+            return 130
+    figures.table(targets)
     for target, said in finds:
         print(f"\n{target}:\n{said}", file=sys.stderr)
     return 1 if finds else 0
