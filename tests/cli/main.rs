@@ -1,5 +1,7 @@
 //! The program `diagipc`, as people and scripts use it.
 
+#[cfg(unix)]
+mod automation;
 mod check;
 mod decode;
 mod encode;
