@@ -169,26 +169,22 @@ fn ps_waits_once_for_all_that_do_not_answer() {
         .map(|n| home.path().join(SocketName::new(4_000_000_000 + n, 7).to_string()))
         .map(|path| std::os::unix::net::UnixListener::bind(path).unwrap())
         .collect();
-    let healthy = Runtime::start(&[]);
     let us = std::process::id();
     let began = Instant::now();
-    let output = diagipc(&["ps", "--json", &us.to_string(), &healthy.pid()])
-        .env("TMPDIR", home.path())
-        .output()
-        .unwrap();
+    let output =
+        diagipc(&["ps", "--json", &us.to_string()]).env("TMPDIR", home.path()).output().unwrap();
     // One chunk after another takes 26 s.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(output.status.code(), Some(0));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let of = |id: u32| rows.as_array().unwrap().iter().filter(move |row| row["processId"] == id);
-    assert_eq!(of(us).count(), silent.len());
-    for row in of(us) {
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), silent.len());
+    for row in rows {
         assert_eq!(row["error"], "it did not answer in time");
         // What the system knows of it, with which this test was started.
         let line = row["commandLine"].as_str().unwrap();
         assert!(line.starts_with(&std::env::args().next().unwrap()), "{row}");
     }
-    assert_eq!(of(healthy.process.id()).next().unwrap()["info"]["arch"], "x64");
 }
 
 #[test]

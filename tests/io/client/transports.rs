@@ -245,7 +245,7 @@ fn transport_that_does_not_block_sleeps_until_data_arrives() {
         text.rsplit_once(") ").unwrap().1.starts_with('S')
     };
     // A thread that tries again and again is never asleep. This takes a moment, or all of it.
-    let slept = (0..100).any(|_| {
+    let slept = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
         is_asleep()
     });
