@@ -7,6 +7,7 @@ use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
 
+use super::session::Streaming;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
@@ -30,6 +31,8 @@ pub(super) struct Drive {
     reads_ahead: bool,
     /// How many bytes beyond the exchange's range are in the buffer.
     ahead: usize,
+    /// The session without which nothing is sent.
+    session: Option<Streaming>,
 }
 
 /// The next action.
@@ -123,7 +126,14 @@ impl Drive {
             attach_timeout,
             reads_ahead: continuation == Continuation::Close,
             ahead: 0,
+            session: None,
         })
+    }
+
+    /// Sends only while this session may be stopped.
+    pub(super) fn while_open(mut self, session: Streaming) -> Self {
+        self.session = Some(session);
+        self
     }
 
     /// The time limit for the reply.
@@ -138,7 +148,10 @@ impl Drive {
             self.taken().map_err(at(Phase::Reply))?;
         }
         Ok(match self.client.action() {
-            ClientAction::Send(range) => Next::Send(self.buffer.get(range).unwrap_or_default()),
+            ClientAction::Send(range) => {
+                self.session.as_ref().map_or(Ok(()), Streaming::may_stop)?;
+                Next::Send(self.buffer.get(range).unwrap_or_default())
+            }
             ClientAction::SendFd => Next::SendFd,
             ClientAction::Receive(range) if self.reads_ahead => {
                 Next::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())

@@ -66,6 +66,7 @@ mod found_socket;
 mod listening_path;
 mod session;
 mod stopper;
+mod stopping;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;

@@ -3,13 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::drive::{Drive, Finished};
 use super::{Error, ErrorKind, Phase, Stopped};
 use crate::exchange::StreamEnd;
-use crate::exchange::{
-    End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
-};
-use crate::message::eventpipe::StopTracing;
+use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome};
 
 /// The session of a trace and its stoppers. Clones share the same session.
 #[derive(Clone, Debug)]
@@ -22,7 +18,7 @@ impl Streaming {
 
     /// A thread that panicked while holding the lock leaves the session consistent: every change is
     /// one assignment.
-    fn lock(&self) -> MutexGuard<'_, Session> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Session> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -32,7 +28,16 @@ impl Streaming {
 
     /// Whether the stream has ended.
     pub(super) fn is_over(&self) -> bool {
-        !matches!(self.lock().action(), SessionAction::Read | SessionAction::ReadAndAwaitStop)
+        self.may_stop().is_err()
+    }
+
+    /// Whether a stop may be sent: once the stream has ended, its id may belong to another session
+    /// (F-143).
+    pub(super) fn may_stop(&self) -> Result<(), Error> {
+        match self.lock().action() {
+            SessionAction::Read | SessionAction::ReadAndAwaitStop => Ok(()),
+            _ => Err(Error::new(Phase::Stop, ErrorKind::SessionOver)),
+        }
     }
 
     pub(super) fn outcome(&self) -> Option<SessionOutcome> {
@@ -83,72 +88,5 @@ impl Streaming {
     pub(super) fn hang_up(&self) {
         // If it has ended already, there is nothing to do.
         let _ = self.lock().hung_up();
-    }
-
-    /// Begins to stop the session.
-    pub(super) fn stop(&self) -> Result<Stopping<'_>, Error> {
-        let refused = |kind| Err(Error::new(Phase::Stop, kind));
-        let mut session = self.lock();
-        if !matches!(session.action(), SessionAction::Read | SessionAction::ReadAndAwaitStop) {
-            return refused(ErrorKind::SessionOver);
-        }
-        let Some(request) = session.stop_request() else {
-            return refused(ErrorKind::Unsupported("the runtime did not report the session id"));
-        };
-        match session.stopping() {
-            Ok(()) => Ok(Stopping { session: self, request, is_pending: true }),
-            Err(_) => refused(ErrorKind::AlreadyStopped),
-        }
-    }
-}
-
-/// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as
-/// unanswered.
-#[derive(Debug)]
-pub(super) struct Stopping<'s> {
-    session: &'s Streaming,
-    request: StopTracing,
-    is_pending: bool,
-}
-
-impl Stopping<'_> {
-    /// The request, for a separate connection.
-    pub(super) fn drive(&self) -> Result<Drive, Error> {
-        Drive::new(&self.request, true)
-    }
-
-    /// Its outcome.
-    pub(super) fn finish(mut self, asked: Result<Finished, Error>) -> Result<StopOutcome, Error> {
-        self.is_pending = false;
-        let mut session = self.session.lock();
-        let at = |kind| Err(Error::new(Phase::Stop, kind));
-        let bug = |illegal: MisuseError| Error::new(Phase::Stop, illegal);
-        let Finished { outcome, buffer, .. } = match asked {
-            Ok(finished) => finished,
-            Err(error) => {
-                match error.phase() {
-                    Phase::Reply => session.stop_failed(End::TimedOut),
-                    _ => session.stop_not_sent(),
-                }
-                .map_err(bug)?;
-                return Err(error);
-            }
-        };
-        session.stop_finished(outcome, &buffer).map_err(bug)?;
-        match session.stop() {
-            StopOutcome::Refused(hresult) => at(ErrorKind::Refused { hresult, message: None }),
-            StopOutcome::Unanswered(End::TimedOut) => at(ErrorKind::TimedOut),
-            StopOutcome::Unanswered(end) => at(ErrorKind::Ended { end, received: 0 }),
-            stop => Ok(stop),
-        }
-    }
-}
-
-impl Drop for Stopping<'_> {
-    fn drop(&mut self) {
-        if self.is_pending {
-            // It is pending, so this cannot fail.
-            let _ = self.session.lock().stop_failed(End::TimedOut);
-        }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::session::Streaming;
+use super::stopping::Stopping;
 use super::{Client, Connect, Error, Trace};
 use crate::exchange::StopOutcome;
 
@@ -31,16 +32,18 @@ impl<C: Connect> Stopper<C> {
     /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
     /// its end, so another thread must read it.
     ///
-    /// A stop that was refused or not answered may be repeated.
+    /// A stop that was refused or not answered may be repeated. Keep the [`Trace`] until then: what
+    /// was sent cannot be withdrawn.
     ///
     /// # Errors
     /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) if the stream has ended already,
-    /// or its [`Trace`] was dropped: the stop is too late;
+    /// or its [`Trace`] was dropped, also while this connects: the stop is too late, and is not
+    /// sent, because another session may have the id by then (F-143);
     /// [`ErrorKind::AlreadyStopped`](super::ErrorKind::AlreadyStopped) if another one is pending,
     /// or was answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop)
     /// from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {
-        let stopping = self.session.stop()?;
+        let stopping = Stopping::begin(&self.session)?;
         let drive = stopping.drive()?;
         stopping
             .finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Endpoint;
 use dotnet_diagnostics_ipc::io::{
-    AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Error, ErrorKind, Phase,
+    AsyncClient, AsyncConnect, AsyncConnection, AsyncTrace, Deadlines, Error, ErrorKind, Phase,
 };
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
@@ -461,6 +461,34 @@ async fn tokio_stop_after_dropped_trace_is_not_sent() {
     drop(trace);
     assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
     assert_eq!(peer.ends.lock().unwrap().len(), 1, "no connection was made for it");
+}
+
+#[tokio::test]
+async fn tokio_stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
+    /// Drops the trace before its connection is made.
+    struct Late<'p>(&'p Peer, Mutex<Option<AsyncTrace<DuplexStream>>>);
+
+    impl AsyncConnect for Late<'_> {
+        type Stream = DuplexStream;
+
+        async fn connect(&self) -> Result<DuplexStream, Error> {
+            drop(self.1.lock().unwrap().take());
+            self.0.connect().await
+        }
+    }
+
+    let peer = Peer::saying(&[SESSION, SESSION]);
+    let trace = AsyncClient::new(&peer).trace(&COLLECT).await.unwrap();
+    let late = Late(&peer, Mutex::default());
+    let stopper = trace.stopper(&AsyncClient::new(&late));
+    *late.1.lock().unwrap() = Some(trace);
+    let error = stopper.stop().await.unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
+        "{error:?}"
+    );
+    let mut end = peer.ends.lock().unwrap().pop().unwrap();
+    assert_eq!(end.read(&mut [0; 28]).await.unwrap(), 0, "nothing was sent");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use super::{AsyncClient, AsyncConnect, AsyncTrace};
 use crate::exchange::StopOutcome;
 use crate::io::Error;
 use crate::io::session::Streaming;
+use crate::io::stopping::Stopping;
 
 /// Stops a session, from any task. Clones stop the same session.
 ///
@@ -37,7 +38,7 @@ impl<C: AsyncConnect> AsyncStopper<C> {
     /// # Errors
     /// As [`Stopper::stop`](crate::io::Stopper::stop).
     pub async fn stop(&self) -> Result<StopOutcome, Error> {
-        let stopping = self.session.stop()?;
+        let stopping = Stopping::begin(&self.session)?;
         let drive = stopping.drive()?;
         let asked = match self.client.connect().await {
             Ok(mut connection) => connection.run(drive).await,

@@ -15,6 +15,9 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::client::{COLLECT, FAILED, Peer, SESSION, USER_EVENTS};
 
+/// A stop that is sent here is not answered.
+const BOUNDED: Deadlines = Deadlines { whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
+
 fn streaming(bytes: &[u8]) -> Vec<u8> {
     [SESSION, bytes].concat()
 }
@@ -188,6 +191,69 @@ fn stop_after_dropped_trace_is_not_sent() {
         "{error:?}"
     );
     assert_eq!(peer.connections.lock().unwrap().len(), 1, "no connection was made for it");
+}
+
+/// A full backlog, for example.
+#[test]
+fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
+    /// Drops the trace before its connection is made.
+    struct Late<'p>(&'p Peer, std::sync::Mutex<Option<Trace<UnixTransport>>>);
+
+    impl Connect for Late<'_> {
+        type Transport = UnixTransport;
+
+        fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            drop(self.1.lock().unwrap().take());
+            self.0.connect(until)
+        }
+    }
+
+    let peer = Peer::saying(&[&streaming(b"Nettrace"), b""]);
+    let trace = Client::new(&peer).trace(&COLLECT).unwrap();
+    let late = Late(&peer, std::sync::Mutex::default());
+    let stopper = trace.stopper(&Client::new(&late).with_deadlines(BOUNDED));
+    *late.1.lock().unwrap() = Some(trace);
+    let error = stopper.stop().unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
+        "{error:?}"
+    );
+    assert_eq!(peer.end(1).read(&mut [0; 28]).unwrap(), 0, "nothing was sent");
+    assert!(format!("{stopper:?}").contains("stop: NotSent"), "{stopper:?}");
+}
+
+/// A backlog of one connection, which is taken while the stop waits for room.
+#[cfg(target_os = "linux")]
+#[test]
+fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let client = Client::new(Endpoint::socket(&path)).with_deadlines(BOUNDED);
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 57]).unwrap();
+        stream.write_all(SESSION).unwrap();
+        (listener, stream)
+    });
+    let trace = client.trace(&COLLECT).unwrap();
+    let (listener, _stream) = serving.join().unwrap();
+    let full = UnixStream::connect(&path).unwrap();
+    let stopper = trace.stopper(&client);
+    let stopping = thread::spawn(move || stopper.stop());
+    while !format!("{trace:?}").contains("stop: Awaited") {
+        thread::yield_now();
+    }
+    // Now it connects, or is about to.
+    drop(trace);
+    drop((full, listener.accept().unwrap()));
+    let (mut stop, _) = listener.accept().unwrap();
+    let error = stopping.join().unwrap().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
+    assert_eq!(stop.read(&mut [0; 28]).unwrap(), 0, "nothing was sent");
 }
 
 #[test]
