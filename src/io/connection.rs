@@ -138,12 +138,8 @@ impl<'c, T: Transport> Connection<'c, T> {
         let n_incoming_bytes = self
             .run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
             .environment()?;
-        Ok(EnvironmentBlock::new(
-            self.transport,
-            n_incoming_bytes,
-            clock,
-            self.deadlines.continuation,
-        ))
+        let until = clock.within(self.deadlines.continuation);
+        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, until))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose

@@ -24,7 +24,7 @@ pub struct Deadlines {
     pub send: Option<Duration>,
     /// From the end of the request to the last byte of the reply.
     pub reply: ReplyWithin,
-    /// Between two bytes of an environment block.
+    /// To read an environment block, from the end of the reply to its last byte.
     pub continuation: Option<Duration>,
     /// Between two bytes of a session's stream, which is silent while there are no events.
     pub stream: Option<Duration>,
@@ -51,13 +51,13 @@ pub enum ReplyWithin {
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply by its command, 5 s between the bytes of an
-    /// environment block; none for a stream.
+    /// 5 s to connect, 5 s to send, the reply by its command, 30 s for an environment block; none
+    /// for a stream, and so for its stop.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
         reply: ReplyWithin::ByCommand,
-        continuation: Some(Duration::from_secs(5)),
+        continuation: Some(Duration::from_secs(30)),
         stream: None,
         whole: None,
     };
@@ -74,7 +74,7 @@ impl Deadlines {
 
     /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`
     /// request. `StopTracing` has none: it is answered once the stream is drained, and the
-    /// stream has no limit.
+    /// stream has no limit. [`whole`](Self::whole) limits it.
     pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;

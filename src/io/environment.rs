@@ -1,9 +1,6 @@
 //! Reads the environment of a process entry by entry.
 
-use std::time::Duration;
-
-use super::deadlines::Clock;
-use super::{Error, ErrorKind, Phase, Stopped, Transport};
+use super::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use crate::exchange::End;
 
@@ -26,19 +23,14 @@ pub(super) const ENTRY: usize = 256 * 1024;
 pub struct EnvironmentBlock<'c, T> {
     transport: T,
     n_incoming_bytes: u32,
-    clock: Clock<'c>,
-    within: Option<Duration>,
+    /// For all of it.
+    until: Until<'c>,
     limits: EnvironmentLimits,
 }
 
 impl<'c, T: Transport> EnvironmentBlock<'c, T> {
-    pub(super) const fn new(
-        transport: T,
-        n_incoming_bytes: u32,
-        clock: Clock<'c>,
-        within: Option<Duration>,
-    ) -> Self {
-        Self { transport, n_incoming_bytes, clock, within, limits: EnvironmentLimits::DEFAULT }
+    pub(super) const fn new(transport: T, n_incoming_bytes: u32, until: Until<'c>) -> Self {
+        Self { transport, n_incoming_bytes, until, limits: EnvironmentLimits::DEFAULT }
     }
 
     /// Sets the limits. By default 32 MiB and 65,536 entries.
@@ -85,7 +77,7 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], Stopped> {
         let most = wanted.min(piece.len());
         let into = piece.get_mut(..most).unwrap_or_default();
-        let n = self.transport.receive(into, &self.clock.within(self.within))?;
+        let n = self.transport.receive(into, &self.until)?;
         Ok(piece.get(..n).unwrap_or_default())
     }
 }

@@ -357,6 +357,30 @@ async fn tokio_phase_ends_at_its_deadline() {
     );
 }
 
+/// The block has one limit, however often a byte arrives.
+#[tokio::test(start_paused = true)]
+async fn tokio_environment_in_single_bytes_ends() {
+    let (ours, mut theirs) = tokio::io::duplex(64);
+    tokio::spawn(async move {
+        theirs.write_all(b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\0\0\x10\0\0\0").await.unwrap();
+        theirs.write_all(&[2, 0, 0, 0, 0, 0, 1, 0]).await.unwrap();
+        for _ in 0..60_000 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if theirs.write_all(b"a").await.is_err() {
+                break;
+            }
+        }
+    });
+    let began = tokio::time::Instant::now();
+    let connection = AsyncConnection::new(ours);
+    let error = connection.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
+        "{error:?}"
+    );
+    assert_eq!(began.elapsed().as_secs(), 30);
+}
+
 #[tokio::test(start_paused = true)]
 async fn tokio_fallback_deadline_covers_all_connections() {
     /// Takes its time, and knows no command.

@@ -101,6 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         let clock = self.clock();
         let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
         let n_incoming_bytes = self.run(drive).await?.environment()?;
+        let deadline = clock.within(self.deadlines.continuation);
         let mut room = std::vec![0; ENTRY.min(n_incoming_bytes as usize)];
         let mut piece = std::vec![0; PIECE];
         let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut room, limits);
@@ -111,8 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
             }
             let wanted = decoder.wanted().min(piece.len());
             let into = piece.get_mut(..wanted).unwrap_or_default();
-            let read =
-                until(clock.within(self.deadlines.continuation), self.stream.read(into)).await;
+            let read = until(deadline, self.stream.read(into)).await;
             match read.map_err(|stopped| ended(&decoder, stopped))? {
                 0 => return at_the_end(&decoder),
                 n => have = piece.get(..n).unwrap_or_default(),
