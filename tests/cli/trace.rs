@@ -2,13 +2,18 @@
 #![cfg(unix)]
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
-use std::process::Command;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 use crate::runtime::Runtime;
-use crate::{run, text};
+use crate::{STOPPED, diagipc, run, text};
 
 const SECOND: [&str; 2] = ["--duration", "1"];
 
@@ -135,4 +140,277 @@ fn trace_never_removes_a_device() {
         assert!(!output.status.success());
         assert!(fs::metadata(&device).unwrap().file_type().is_char_device());
     }
+}
+
+/// How long anything may take here on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// An OK with the session id 1.
+const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x01\0\0\0\0\0\0\0";
+
+/// A server at its socket, for one command.
+struct Fake {
+    home: TempDir,
+    socket: String,
+}
+
+impl Fake {
+    /// Answers each connection, in turn, by the next of `plays`.
+    fn playing(plays: Vec<Box<dyn FnOnce(UnixStream) + Send>>) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let socket = home.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        thread::spawn(move || {
+            for play in plays {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut header = [0; 20];
+                stream.read_exact(&mut header).unwrap();
+                let size = usize::from(u16::from_le_bytes([header[14], header[15]]));
+                stream.read_exact(&mut vec![0; size - 20]).unwrap();
+                play(stream);
+            }
+        });
+        Self { socket: socket.to_str().unwrap().to_owned(), home }
+    }
+
+    /// A session whose stream begins with `begins`; `stopped` has its stream and its stop.
+    fn session(
+        begins: &'static [u8],
+        stopped: impl FnOnce(UnixStream, UnixStream) + Send + 'static,
+    ) -> Self {
+        let (sender, session) = mpsc::channel();
+        Self::playing(vec![
+            Box::new(move |mut stream| {
+                stream.write_all(SESSION).unwrap();
+                stream.write_all(begins).unwrap();
+                sender.send(stream).unwrap();
+            }),
+            Box::new(move |stop| stopped(session.recv().unwrap(), stop)),
+        ])
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.home.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn trace(&self, output: &str, options: &[&str]) -> Child {
+        start(&[&["trace", &self.socket, "-o", output][..], options].concat())
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
+
+/// Its standard error, once it has ended with `status`.
+#[track_caller]
+fn ends(child: Child, status: i32) -> String {
+    let pid = child.id().to_string();
+    let (sender, ended) = mpsc::channel::<Output>();
+    thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
+    let Ok(output) = ended.recv_timeout(PATIENCE) else {
+        Command::new("kill").args(["-KILL", &pid]).status().unwrap();
+        panic!("it does not end");
+    };
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{errors}");
+    errors
+}
+
+fn until_written(path: &str) {
+    let began = Instant::now();
+    while fs::metadata(path).map_or(0, |file| file.len()) == 0 {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Until the client closes it.
+fn until_closed(mut stream: &UnixStream) {
+    // A reset is an end too.
+    let _ = stream.read(&mut [0]);
+}
+
+fn answer_stop(mut stop: &UnixStream) {
+    let answer: Vec<u8> = (0..STOPPED.len() / 2)
+        .map(|nth| u8::from_str_radix(&STOPPED[2 * nth..2 * nth + 2], 16).unwrap())
+        .collect();
+    stop.write_all(&answer[..20]).unwrap();
+    stop.write_all(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+}
+
+#[test]
+fn trace_whose_stop_is_not_answered_ends_in_time() {
+    let fake = Fake::session(b"Nettrace", |session, _stop| until_closed(&session));
+    let new = fake.path("new");
+    let errors = ends(fake.trace(&new, &["-d", "1", "--timeout", "2"]), 1);
+    assert!(errors.contains("did not end the stream within 2 s of the stop"), "{errors}");
+    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
+    assert_eq!(fs::read(&new).unwrap(), b"Nettrace");
+}
+
+#[test]
+fn trace_that_streams_on_after_its_stop_ends_in_time() {
+    let fake = Fake::session(b"Nettrace", |mut session, stop| {
+        answer_stop(&stop);
+        while session.write_all(b"more").is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let new = fake.path("new");
+    let errors = ends(fake.trace(&new, &["-d", "1", "--timeout", "1"]), 1);
+    assert!(errors.contains("did not end the stream within 1 s of the stop"), "{errors}");
+    assert!(fs::read(&new).unwrap().starts_with(b"Nettracemore"));
+}
+
+#[test]
+fn trace_is_cut_by_first_signal_after_its_duration() {
+    let (sender, is_stopping) = mpsc::channel();
+    let fake = Fake::session(b"Nettrace", move |session, _stop| {
+        sender.send(()).unwrap();
+        until_closed(&session);
+    });
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &["-d", "1"]);
+    until_written(&new);
+    is_stopping.recv_timeout(PATIENCE).unwrap();
+    signal(&trace, "-TERM");
+    let errors = ends(trace, 143);
+    let kept = format!("a signal cut the stream before its end; {new} has the first 8 bytes");
+    assert!(errors.contains(&kept), "{errors}");
+}
+
+#[test]
+fn trace_is_cut_by_second_signal() {
+    let (sender, is_stopping) = mpsc::channel();
+    let fake = Fake::session(b"Nettrace", move |session, _stop| {
+        sender.send(()).unwrap();
+        until_closed(&session);
+    });
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &[]);
+    until_written(&new);
+    signal(&trace, "-INT");
+    is_stopping.recv_timeout(PATIENCE).unwrap();
+    // Signals of the same moment count as one.
+    thread::sleep(Duration::from_millis(400));
+    signal(&trace, "-INT");
+    let errors = ends(trace, 130);
+    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
+}
+
+#[test]
+fn trace_reports_an_error_after_a_signal() {
+    let fake = Fake::session(b"Nettrace", |session, stop| drop((session, stop)));
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &[]);
+    until_written(&new);
+    signal(&trace, "-INT");
+    let errors = ends(trace, 1);
+    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
+}
+
+#[test]
+fn trace_stopped_by_hang_up_is_complete() {
+    let runtime = Runtime::start(&[]);
+    let new = runtime.path("new");
+    let trace = start(&["trace", &runtime.pid(), "-o", &new]);
+    until_written(&new);
+    signal(&trace, "-HUP");
+    ends(trace, 0);
+}
+
+/// The stop is answered once the stream was read, or its connection is closed.
+#[test]
+fn trace_on_full_disk_ends_before_its_stop_is_answered() {
+    let fake = Fake::session(b"", |mut session, stop| {
+        while session.write_all(&[1; 4096]).is_ok() {}
+        answer_stop(&stop);
+    });
+    let errors = ends(fake.trace("/dev/full", &["-d", "1"]), 2);
+    assert!(errors.contains("writing /dev/full: No space left on device"), "{errors}");
+}
+
+#[test]
+fn trace_whose_reader_is_gone_is_not_a_success() {
+    let fake = Fake::session(b"Nettrace", |mut session, stop| {
+        while session.write_all(&[1; 4096]).is_ok() {}
+        answer_stop(&stop);
+    });
+    let mut trace = fake.trace("-", &["-d", "1"]);
+    trace.stdout.take().unwrap().read_exact(&mut [0; 8]).unwrap();
+    let errors = ends(trace, 2);
+    assert!(errors.contains("writing standard output: Broken pipe"), "{errors}");
+}
+
+#[test]
+fn trace_whose_reader_reads_nothing_ends_in_time() {
+    let fake = Fake::session(b"Nettrace", |mut session, stop| {
+        while session.write_all(&[1; 4096]).is_ok() {}
+        answer_stop(&stop);
+    });
+    let pipe = fake.path("pipe");
+    fifo(&pipe);
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || File::open(pipe).unwrap()
+    });
+    let trace = fake.trace(&pipe, &["-d", "1", "--timeout", "1"]);
+    let _open = reader.join().unwrap();
+    let errors = ends(trace, 2);
+    assert!(errors.contains("the output takes no more bytes"), "{errors}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn trace_waiting_for_reader_of_fifo_ends_by_signal() {
+    let fake = Fake::playing(Vec::new());
+    let pipe = fake.path("pipe");
+    fifo(&pipe);
+    let trace = fake.trace(&pipe, &[]);
+    crate::interrupted::until("it has no handler", || {
+        crate::interrupted::handles_sigterm(trace.id()).then_some(())
+    });
+    signal(&trace, "-TERM");
+    assert_eq!(ends(trace, 143), "");
+}
+
+#[test]
+fn trace_without_a_byte_names_resume() {
+    let fake = Fake::session(b"", |session, stop| {
+        answer_stop(&stop);
+        drop(session);
+    });
+    let new = fake.path("new");
+    let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
+    assert!(errors.contains("until --resume resumes it; nothing was written"), "{errors}");
+    assert!(!fs::exists(&new).unwrap());
+}
+
+#[test]
+fn trace_enables_each_provider_of_a_list() {
+    let runtime = Runtime::start(&[]);
+    let list = "A:1:4:X=1,B:2:verbose";
+    let new = runtime.path("new");
+    let arguments = ["trace", &runtime.pid(), "-d", "1", "-o", &new, "-p", list];
+    let errors = errors(&arguments, 0);
+    assert_eq!(errors, "enabled A:0x1:Informational:X=1\nenabled B:0x2:Verbose\n");
+}
+
+#[test]
+fn env_in_single_bytes_ends_in_time() {
+    let fake = Fake::playing(vec![Box::new(|mut stream| {
+        stream.write_all(b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\0\0\x10\0\0\0").unwrap();
+        // Two entries, of 65,536 units.
+        stream.write_all(&[2, 0, 0, 0, 0, 0, 1, 0]).unwrap();
+        while stream.write_all(b"a").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    })]);
+    let errors = ends(start(&["env", &fake.socket, "--timeout", "2"]), 3);
+    assert!(errors.contains("reading what follows the reply: timed out"), "{errors}");
 }

@@ -52,6 +52,8 @@ mod target;
 mod trace;
 #[cfg(any(unix, windows))]
 mod trace_output;
+#[cfg(any(unix, windows))]
+mod trace_provider;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
@@ -64,7 +66,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[command(
     name = "diagipc",
     version,
-    after_help = "Exit status: 0 success, 1 malformed input or failed checks, 2 usage error, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 success, 1 malformed input or failed checks, 2 usage error, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 struct Arguments {
     #[command(subcommand)]

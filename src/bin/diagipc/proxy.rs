@@ -113,7 +113,7 @@ mod unix {
             .map(|file| Capture::create(file, &name(), opens).map(Arc::new))
             .transpose()?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
-        interrupt::cancels(vec![canceller.clone(), closing.clone()])?;
+        interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
         let (listener, guard) = bind_private(&at)?;
         let mut proxy = Proxy::new(listener, to).until(closing.clone());
         if arguments.port.is_some() {

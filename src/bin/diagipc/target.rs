@@ -8,15 +8,13 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::conformance::server::Place;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Deadlines, Endpoint, Error, Phase, ReplyWithin,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind, Phase};
 
 use crate::printable::printable_lines;
 use crate::{Outcome, interrupt};
 
 /// The target process.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct TargetArguments {
     /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
@@ -26,7 +24,8 @@ pub(crate) struct TargetArguments {
     #[arg(long)]
     any_owner: bool,
 
-    /// Time limit for an answer; by default that of the command
+    /// Time limit of each exchange, from connecting to its last byte; by default each of its
+    /// phases has one
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 }
@@ -75,30 +74,28 @@ impl TargetArguments {
         &self.target.name
     }
 
-    /// A client of the target, ended early by `canceller`.
-    pub(crate) fn client(&self, canceller: Canceller) -> Client {
-        self.client_of_a_session().with_canceller(canceller)
+    /// The limit that the command line gives.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout.map(Duration::from_secs)
     }
 
-    /// The same for a session, which a signal stops rather than cuts.
-    pub(crate) fn client_of_a_session(&self) -> Client {
-        let deadlines = match self.timeout.map(Duration::from_secs) {
-            Some(timeout) => Deadlines {
-                connect: Some(timeout),
-                reply: ReplyWithin::Fixed(Some(timeout)),
-                ..Deadlines::DEFAULT
-            },
+    /// A client of the target, ended early by `canceller`.
+    pub(crate) fn client(&self, canceller: Canceller) -> Client {
+        let deadlines = match self.timeout() {
             None => Deadlines::DEFAULT,
+            whole => Deadlines { whole, ..Deadlines::NONE },
         };
         Client::new(self.target.endpoint.clone().trusting(trust(self.any_owner)))
             .with_deadlines(deadlines)
+            .with_canceller(canceller)
     }
 }
 
 /// The exit status: 1 if the target refused, 3 if it could not be reached or sent no valid answer.
 pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     let Err(error) = asked else { return Ok(Outcome::Well) };
-    if let Some(signal) = interrupt::signal() {
+    // What else went wrong is reported, also after a signal.
+    if let Some(signal) = interrupt::signal().filter(|_| is_interruption(&error)) {
         return Ok(Outcome::Interrupted(signal));
     }
     let outcome = match error.downcast_ref::<Error>() {
@@ -110,6 +107,14 @@ pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Resul
     // Standard error may be closed too.
     let _ = writeln!(io::stderr(), "diagipc {command}: {}", printable_lines(&format!("{error:#}")));
     Ok(outcome)
+}
+
+/// Whether a wait was ended by its canceller.
+fn is_interruption(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(|error| matches!(error.kind(), ErrorKind::Cancelled))
+        || error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// Why a target's answer has nothing to show.

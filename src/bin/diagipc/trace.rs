@@ -1,34 +1,40 @@
 //! `diagipc trace`: traces a process into a .nettrace file.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::PathBuf;
-use std::str::FromStr;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
-use dotnet_diagnostics_ipc::exchange::StreamEnd;
+use anyhow::{anyhow, bail};
+use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Trace, Transport};
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
-    StreamingProviderConfig, StreamingSession6,
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connect, Deadlines, Endpoint, Error, ErrorKind, Stopper, Trace,
 };
-use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, Format, SessionBufferMode, StreamingSession6,
+};
+use dotnet_diagnostics_ipc::wire::Array;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::printable::printable_lines;
 use crate::target::{Refused, TargetArguments, outcome};
 use crate::trace_output::{Output, Planned};
+use crate::trace_provider::{Provider, Providers};
 use crate::{Outcome, interrupt};
 
-/// How often signals are checked.
+/// How often signals and deadlines are checked.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long the stop and the rest of the stream may take: its rundown may be long.
+const STOPS: Duration = Duration::from_secs(120);
+/// How long a write may take once the stream was cut.
+const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the file is complete, 1 the runtime refused, or the stream was cut short, 2 usage error, or a file that cannot be written, 3 it cannot be reached. Ctrl-C stops the session, and the file is complete; a second one ends this program at once."
+    after_help = "Exit status: 0 the trace is complete, 1 the runtime refused, or the stream was cut short, 2 usage error, or a file that cannot be written, 3 it cannot be reached, 129, 130 or 143 cut by a second signal, or interrupted before the session. Ctrl-C, SIGTERM and SIGHUP stop the session, and the trace is complete. Once told to stop, by a signal or the duration, it ends within 120 seconds, or within --timeout; a signal in that time cuts the stream. A trace that was cut is kept, and reported."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
@@ -44,11 +50,12 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "SECONDS")]
     duration: Option<u64>,
 
-    /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]]: keywords in hexadecimal, by default all; a level
-    /// from 0 to 5 or by name, by default 4 (Informational). By default the runtime's GC,
-    /// loader, JIT, contention, exceptions and threading, and samples of stacks
-    #[arg(short, long = "provider", value_name = "PROVIDER")]
-    providers: Vec<Provider>,
+    /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]], and more after a comma that is not between quotes:
+    /// keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
+    /// (Informational). By default the runtime's GC, loader, JIT, contention, exceptions and
+    /// threading, and samples of stacks
+    #[arg(short, long = "provider", value_name = "PROVIDER,…")]
+    providers: Vec<Providers>,
 
     /// The size of the runtime's buffer
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
@@ -71,112 +78,187 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-/// A provider, in the syntax of dotnet-trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Provider {
-    name: String,
-    keywords: u64,
-    level: EventLevel,
-    arguments: Option<String>,
+/// What ends a session: a signal, or this program in its place.
+#[derive(Clone)]
+struct Ends {
+    /// The first signal: the session is stopped, and its stream read to the end.
+    stop: Canceller,
+    /// The second: the stream is cut.
+    cut: Canceller,
 }
 
-const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+/// Why a stream was cut.
+enum Cut {
+    Signal,
+    Because(String),
+    /// It failed, or could not be written.
+    Failed,
+}
 
-impl Provider {
-    /// Useful in most cases.
-    fn usual() -> Vec<Self> {
-        [("Microsoft-Windows-DotNETRuntime", 0x1_c019), ("Microsoft-DotNETCore-SampleProfiler", 0)]
-            .map(|(name, keywords)| Self {
-                name: name.to_owned(),
-                keywords,
-                level: EventLevel::INFORMATIONAL,
-                arguments: None,
-            })
-            .to_vec()
+/// What the other threads report.
+enum News {
+    Started(Stopper<Endpoint>),
+    Stopped(Result<StopOutcome, Error>),
+    Ended(anyhow::Result<Streamed>),
+}
+
+/// A stream that has ended.
+struct Streamed {
+    output: Output,
+    /// If it failed, its connection is closed already: a pending stop waits for that.
+    trace: anyhow::Result<Trace<<Endpoint as Connect>::Transport>>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let providers = if arguments.providers.is_empty() {
+        Provider::usual()
+    } else {
+        Providers::merged(&arguments.providers)?
+    };
+    let ends = Ends { stop: Canceller::new()?, cut: Canceller::new()? };
+    interrupt::cancels(vec![vec![ends.stop.clone()], vec![ends.cut.clone()]])?;
+    let (output, trace, cut) = match follow(arguments, providers, &ends)? {
+        (Ok(Streamed { output, trace }), cut) => (output, trace, cut),
+        (Err(error), _) => return outcome("trace", Err(error)),
+    };
+    let is_whole = trace.as_ref().is_ok_and(|trace| trace.check_complete().is_ok());
+    if is_whole && output.bytes() > 0 {
+        let said = format!("{output}: {} bytes, complete", output.bytes());
+        output.finish()?;
+        if arguments.output.as_deref() == Some(Path::new("-")) {
+            say(&said);
+        } else {
+            writeln!(out, "{said}")?;
+        }
+        return Ok(Outcome::Well);
     }
+    let why = match (trace, &cut) {
+        (Err(error), _) if !error.is::<Refused>() => return Err(anyhow!("{error}; {}", output.abandon())),
+        (_, Some(Cut::Signal)) => "a signal cut the stream before its end".to_owned(),
+        (_, Some(Cut::Because(why))) => why.clone(),
+        (Err(error), _) => error.to_string(),
+        (Ok(_), _) if output.bytes() == 0 && !arguments.resume => {
+            "the stream ended before its first byte: an app that waits at its start sends nothing until --resume resumes it".to_owned()
+        }
+        (Ok(_), _) if output.bytes() == 0 => "the stream ended before its first byte".to_owned(),
+        (Ok(_), _) => "the stream was cut short".to_owned(),
+    };
+    say(&format!("diagipc trace: {why}; {}", output.abandon()));
+    match (cut, interrupt::signal()) {
+        (Some(Cut::Signal), Some(signal)) => Ok(Outcome::Interrupted(signal)),
+        _ => Ok(Outcome::Faulty),
+    }
+}
 
-    fn config(&self) -> StreamingProviderConfig<'_> {
-        StreamingProviderConfig {
-            keywords: self.keywords,
-            log_level: self.level,
-            provider_name: IpcString::new(&self.name),
-            arguments: self.arguments.as_deref().map_or(IpcString::ABSENT, IpcString::new),
-            filter: EventFilter::ALL,
+/// Standard error may be closed.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", printable_lines(text));
+}
+
+fn late(limit: Duration) -> String {
+    format!("the runtime did not end the stream within {} s of the stop", limit.as_secs())
+}
+
+/// Stops the session when it is time, and cuts the stream if that takes too long.
+fn follow(
+    arguments: &Arguments,
+    providers: Vec<Provider>,
+    ends: &Ends,
+) -> anyhow::Result<(anyhow::Result<Streamed>, Option<Cut>)> {
+    let limit = arguments.target.timeout().unwrap_or(STOPS);
+    let (news, told) = channel();
+    let reading = thread::spawn({
+        let (arguments, ends, news) = (arguments.clone(), ends.clone(), news.clone());
+        move || {
+            let ended = record(&arguments, &providers, &ends, limit, &news);
+            // The receiver lasts as long as the program.
+            let _ = news.send(News::Ended(ended));
+        }
+    });
+    let (mut stopper, mut deadline, mut streamed) = (None, None, None);
+    // By when the stream must have ended, and whether a signal said so.
+    let mut stop_by: Option<(Option<Instant>, bool)> = None;
+    let mut awaits_stop = false;
+    let mut cut: Option<(Instant, Cut)> = None;
+    loop {
+        // Before the look: what it sent has arrived.
+        let is_over = reading.is_finished();
+        let mut why = None;
+        match told.recv_timeout(LOOK) {
+            Ok(News::Started(started)) => {
+                stopper = Some(started);
+                let duration = arguments.duration.map(Duration::from_secs);
+                deadline = duration.and_then(|duration| Instant::now().checked_add(duration));
+            }
+            Ok(News::Stopped(answer)) => {
+                awaits_stop = false;
+                why = answer.err().and_then(|error| match error.kind() {
+                    // Cancelled with the stream, as said below.
+                    ErrorKind::SessionOver | ErrorKind::Cancelled => None,
+                    ErrorKind::TimedOut => Some(Cut::Because(late(limit))),
+                    _ => Some(Cut::Because(error.to_string())),
+                });
+            }
+            Ok(News::Ended(ended)) => {
+                if ended.as_ref().is_ok_and(|streamed| streamed.trace.is_err()) {
+                    why = Some(Cut::Failed);
+                }
+                streamed = Some(ended);
+            }
+            Err(_) if is_over && streamed.is_none() => {
+                bail!("the thread that reads the stream died");
+            }
+            Err(_) => {}
+        }
+        let now = Instant::now();
+        let has_passed = |deadline: Option<Instant>| deadline.is_some_and(|at| at <= now);
+        let is_signalled = ends.stop.is_cancelled();
+        let is_due = streamed.is_none() && (is_signalled || has_passed(deadline));
+        if let Some(stopper) = stopper.take_if(|_| is_due) {
+            stop_by = Some((now.checked_add(limit), is_signalled));
+            awaits_stop = true;
+            let news = news.clone();
+            thread::spawn(move || drop(news.send(News::Stopped(stopper.stop()))));
+        }
+        if cut.is_none() {
+            // After the duration, the first signal is the second reason to end.
+            let is_cut = ends.cut.is_cancelled()
+                || stop_by.is_some_and(|(_, was_signalled)| is_signalled && !was_signalled);
+            let is_late = stop_by.is_some_and(|(by, _)| has_passed(by));
+            // Other reasons may follow from the signal.
+            let why = Some(Cut::Signal)
+                .filter(|_| is_cut)
+                .or(why)
+                .or_else(|| is_late.then(|| Cut::Because(late(limit))));
+            if let Some(why) = why {
+                ends.cut.cancel();
+                cut = Some((now, why));
+            }
+        }
+        if let Some(streamed) = streamed.take_if(|_| !awaits_stop) {
+            return Ok((streamed, cut.map(|(_, why)| why)));
+        }
+        // Its thread ends with this program.
+        if streamed.is_none() && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE) {
+            bail!("the stream was cut short: the output takes no more bytes");
         }
     }
 }
 
-impl FromStr for Provider {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let mut parts = text.splitn(4, ':');
-        let name = parts
-            .next()
-            .filter(|name| !name.is_empty())
-            .context("a provider needs a name")?
-            .to_owned();
-        let mut next = || parts.next().filter(|part| !part.is_empty());
-        let keywords = match next() {
-            Some(text) => {
-                let digits =
-                    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-                u64::from_str_radix(digits, 16)
-                    .with_context(|| format!("{text:?} is not a hexadecimal number"))?
-            }
-            None => u64::MAX,
-        };
-        let level = match next() {
-            Some(text) => level(text).with_context(|| {
-                format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", "))
-            })?,
-            None => EventLevel::INFORMATIONAL,
-        };
-        Ok(Self { name, keywords, level, arguments: next().map(str::to_owned) })
-    }
-}
-
-fn level(text: &str) -> Option<EventLevel> {
-    let named = LEVELS
-        .iter()
-        .zip(0..)
-        .find(|(name, _)| name.eq_ignore_ascii_case(text))
-        .map(|(_, level)| level);
-    named.or_else(|| text.parse().ok().filter(|level| *level <= 5)).map(EventLevel)
-}
-
-pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let canceller = interrupt::canceller()?;
-    let client = arguments.target.client_of_a_session();
+/// Starts the session, and copies its stream to the end.
+fn record(
+    arguments: &Arguments,
+    providers: &[Provider],
+    ends: &Ends,
+    limit: Duration,
+    news: &Sender<News>,
+) -> anyhow::Result<Streamed> {
     let path = arguments
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.nettrace", arguments.target.file_stem())));
-    let is_standard_output = path.as_os_str() == "-";
-    let planned = match Planned::at(path, arguments.force, &canceller) {
-        Err(_) if canceller.is_cancelled() => return outcome("trace", Ok(())),
-        planned => planned?,
-    };
-    match record(arguments, &client, planned) {
-        Ok(said) if is_standard_output => {
-            // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "{said}");
-            Ok(Outcome::Well)
-        }
-        // A signal stops the session, and the file is complete.
-        Ok(said) => writeln!(out, "{said}").map(|()| Outcome::Well).map_err(Into::into),
-        Err(error) => outcome("trace", Err(error)),
-    }
-}
-
-/// The whole session; returns what there is to say about the file.
-fn record(arguments: &Arguments, client: &Client, planned: Planned) -> anyhow::Result<String> {
-    let providers = if arguments.providers.is_empty() {
-        Provider::usual()
-    } else {
-        arguments.providers.clone()
-    };
-    let providers: Vec<_> = providers.iter().map(Provider::config).collect();
+    let planned = Planned::at(path, arguments.force, &ends.stop)?;
+    let configs: Vec<_> = providers.iter().map(Provider::config).collect();
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
     let request = CollectTracing6::Streaming(StreamingSession6 {
@@ -184,83 +266,32 @@ fn record(arguments: &Arguments, client: &Client, planned: Planned) -> anyhow::R
         format: Format::NET_TRACE,
         rundown_keyword: if arguments.no_rundown { 0 } else { DEFAULT_RUNDOWN_KEYWORD },
         request_stackwalk: !arguments.no_stacks,
-        providers: Array::new(&providers),
+        providers: Array::new(&configs),
         session_buffer_mode: SessionBufferMode::DROP,
     });
-    // Cuts the stream if it cannot be stopped.
-    let cut = Canceller::new()?;
-    let session = client.clone().with_canceller(cut.clone());
+    let client = arguments.target.client(ends.cut.clone());
     let (mut trace, _) =
-        session.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
+        client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
     // Before the runtime is resumed: if the file cannot be created, nothing has changed.
     let mut output = planned.open()?;
-    let streamed = stream_into(&mut output, arguments, client, &mut trace, cut);
-    match streamed {
-        Ok(()) => {
-            let said = format!("{output}: {} bytes, complete", output.bytes());
-            output.finish().map(|()| said)
-        }
-        Err(error) => {
-            let kept = output.abandon();
-            Err(match error.downcast::<Refused>() {
-                Ok(Refused(why)) => Refused(format!("{why}; {kept}")).into(),
-                Err(error) => error.context(kept),
-            })
-        }
-    }
-}
-
-/// Copies the stream to its end, while another thread stops the session.
-fn stream_into<T: Transport>(
-    output: &mut Output,
-    arguments: &Arguments,
-    client: &Client,
-    trace: &mut Trace<T>,
-    cut: Canceller,
-) -> anyhow::Result<()> {
     if arguments.resume {
-        client.resume()?;
-    }
-    // The stop is answered when the stream has been read to its end, so one thread stops and the
-    // other continues reading.
-    let stopper = trace.stopper(client);
-    let (ended, is_over) = channel::<()>();
-    let deadline = arguments
-        .duration
-        .map(Duration::from_secs)
-        .and_then(|duration| Instant::now().checked_add(duration));
-    let stopping = thread::spawn(move || {
-        loop {
-            match is_over.recv_timeout(LOOK) {
-                Err(RecvTimeoutError::Timeout) => {}
-                _ => return Ok(()),
-            }
-            if interrupt::signal().is_some()
-                || deadline.is_some_and(|deadline| deadline <= Instant::now())
-            {
-                return match stopper.stop() {
-                    Err(error) if !matches!(error.kind(), ErrorKind::SessionOver) => {
-                        cut.cancel();
-                        Err(error)
-                    }
-                    _ => Ok(()),
-                };
-            }
+        if let Err(error) = client.resume() {
+            output.abandon();
+            return Err(error.into());
         }
-    });
-    let copied = copy(trace, output, ended);
-    let stop_result =
-        stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))?;
-    stop_result?;
-    copied?;
-    match trace.outcome().and_then(|outcome| outcome.stream_end()) {
-        Some(StreamEnd::Complete) => Ok(()),
-        _ => Err(Refused("the stream was cut short".to_owned()).into()),
     }
+    for provider in providers {
+        say(&format!("enabled {provider}"));
+    }
+    let stops = Deadlines { whole: Some(limit), ..Deadlines::NONE };
+    let stopper = trace.stopper(&client.with_deadlines(stops));
+    // The receiver lasts as long as the program.
+    let _ = news.send(News::Started(stopper));
+    Ok(Streamed { trace: copy(&mut trace, &mut output).map(|()| trace), output })
 }
 
-/// Copies the stream to its end, with progress on a terminal. `_ended` is held until then.
-fn copy(trace: &mut impl io::Read, output: &mut Output, _ended: Sender<()>) -> anyhow::Result<()> {
+/// Copies the stream to its end, with progress on a terminal.
+fn copy(trace: &mut impl io::Read, output: &mut Output) -> anyhow::Result<()> {
     let progress =
         if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     progress.set_style(ProgressStyle::with_template(
@@ -268,45 +299,17 @@ fn copy(trace: &mut impl io::Read, output: &mut Output, _ended: Sender<()>) -> a
     )?);
     progress.enable_steady_tick(Duration::from_millis(200));
     let mut piece = vec![0; 64 * 1024];
-    loop {
-        let n = trace.read(&mut piece)?;
-        if n == 0 {
-            break;
-        }
-        output.write_all(piece.get(..n).unwrap_or_default())?;
-        progress.set_position(output.bytes());
-    }
-    progress.finish_and_clear();
-    if output.bytes() == 0 {
-        bail!(Refused("the stream ended before its first byte".to_owned()));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn provider_parses_like_dotnet_trace() {
-        let provider = |text: &str| {
-            let Provider { name, keywords, level, arguments } = text.parse().unwrap();
-            (name, keywords, level.0, arguments)
+    let copied = loop {
+        let n = match trace.read(&mut piece) {
+            Ok(0) => break Ok(()),
+            Ok(n) => n,
+            Err(error) => break Err(Refused(format!("the stream was cut short: {error}")).into()),
         };
-        assert_eq!(provider("P"), ("P".to_owned(), u64::MAX, 4, None));
-        assert_eq!(provider("P:1c019"), ("P".to_owned(), 0x1_c019, 4, None));
-        assert_eq!(provider("P::verbose"), ("P".to_owned(), u64::MAX, 5, None));
-        assert_eq!(
-            provider("P:0x10:0:A=1;B=2:3"),
-            ("P".to_owned(), 16, 0, Some("A=1;B=2:3".to_owned()))
-        );
-        for (text, why) in [
-            (":1", "a provider needs a name"),
-            ("P:x1", "\"x1\" is not a hexadecimal"),
-            ("P:1:6", "\"6\" is not a level: expected 0 to 5"),
-        ] {
-            let error = format!("{:#}", text.parse::<Provider>().unwrap_err());
-            assert!(error.starts_with(why), "{error}");
+        if let Err(error) = output.write_all(piece.get(..n).unwrap_or_default()) {
+            break Err(error);
         }
-    }
+        progress.set_position(output.bytes());
+    };
+    progress.finish_and_clear();
+    copied
 }

@@ -18,7 +18,7 @@ use crate::diagipc;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Waits until `there` gives something.
 #[track_caller]
-fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(there) = there() {
@@ -30,7 +30,7 @@ fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Whether a process has a handler for SIGTERM.
-fn handles_sigterm(pid: u32) -> bool {
+pub(crate) fn handles_sigterm(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught
