@@ -98,7 +98,7 @@ checked() {
     row "$1" "\`cargo check\` with \`$2\`" "not run"
 }
 
-# TARGET LINKER-SCRIPT-OR-OPTIONS RUNNER...: tests/no_std, a program without an operating system, and its row.
+# TARGET OPTIONS RUNNER...: tests/no_std, a program without an operating system, and its row. The linker runs in its directory.
 bare() {
     local target=$1 link=$2 said
     shift 2

@@ -46,7 +46,7 @@ def measure(profile):
     with tempfile.TemporaryDirectory() as home:
         written = pathlib.Path(home) / "inputs"
         written.write_bytes(b"".join(struct.pack("<BBBI", group, code, is_reply, len(wire)) + wire for _, group, code, is_reply, wire in cases))
-        environment = {**os.environ, "STACK_INPUTS": str(written), "RUSTFLAGS": f"-C link-arg=-T{HERE}/memory.x"}
+        environment = {**os.environ, "STACK_INPUTS": str(written), "RUSTFLAGS": "-C link-arg=-Tmemory.x"}
         target = environment.setdefault("CARGO_TARGET_DIR", str(HERE / "target"))
         subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET], cwd=HERE, env=environment, check=True)
         program = pathlib.Path(target) / TARGET / profile / "thumb-stack"

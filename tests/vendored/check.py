@@ -9,6 +9,7 @@ The commands and the manifest are those of the two pages. Git takes the checked-
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def finish(what, home):
 
 def copied(home):
     there = project(home)
-    run(commands("cp -r").replace("PATH-OF-THIS", str(ROOT)), home)
+    run(commands("cp -r").replace("PATH-OF-THIS", shlex.quote(str(ROOT))), home)
     (there / "vendor/dotnet-diagnostics-ipc/Cargo.toml").write_text(manifest())
     line = re.search(r'`(dotnet-diagnostics-ipc = \{ path .*?\})`', section())[1]
     (there / "Cargo.toml").write_text(MEMBER + line + "\n\n[workspace]\n")
