@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Program, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -324,6 +324,48 @@ fn read_only_run_sends_nothing_that_harms_any_family() {
             assert!(known.is_none_or(|one| harmless.contains(&one)), "{}", hex::encode(&bytes));
         }
     }
+}
+
+/// Every file below these directories.
+fn files_below(directories: &[&Path]) -> Vec<PathBuf> {
+    let mut left: Vec<PathBuf> = directories.iter().map(|path| path.to_path_buf()).collect();
+    let mut files = Vec::new();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Vectors name fixed files, such as /tmp/core. A target that is started for the run writes them into
+/// its own directory, with its perf maps and dumps without a name. Its death leaves no core.
+#[test]
+fn run_against_a_started_target_leaves_no_file() {
+    let [root, current, temporary] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let script = format!("{}/tests/fixtures/servers/writes_files.py", env!("CARGO_MANIFEST_DIR"));
+    // Where a core file is called core, a target that dies would leave one.
+    let output = Program::new("sh")
+        .args(["-c", "ulimit -S -c \"$(ulimit -H -c)\"; exec \"$0\" \"$@\"", DIAGIPC, "server"])
+        .args(["--json", "--allow-side-effects", "--allow-harmful", "--jobs", "4"])
+        .args(["--only", "requests/dump", "--only", "requests/tables/3300"])
+        .args(["--only", "*perf-map*", "--only", "requests/process/82*"])
+        .args(["--only", "requests/process/8130", "--spawn", "--", "python3", &script])
+        .arg(root.path())
+        .current_dir(current.path())
+        .env("TMPDIR", temporary.path())
+        .output()
+        .unwrap();
+    let report = Report::parse(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    assert_eq!(report.lost, None);
+    // It was asked.
+    for name in ["requests/dump/4001", "requests/dump/4003", "requests/process/8201"] {
+        assert_eq!(case(&report, name).grade, Grade::Pass, "{name}");
+    }
+    let left = files_below(&[root.path(), current.path(), temporary.path()]);
+    assert!(left.is_empty(), "{left:?}");
 }
 
 fn fact_of(case: &Case) -> Option<&str> {

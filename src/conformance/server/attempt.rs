@@ -1,13 +1,14 @@
 //! One case, played against one target, and its result.
 
 use alloc::{
-    borrow::ToOwned as _,
+    borrow::{Cow, ToOwned as _},
     boxed::Box,
     format,
     string::{String, ToString as _},
     vec::Vec,
 };
 use core::time::Duration;
+use std::path::Path;
 use std::time::Instant;
 
 use super::abilities::Abilities;
@@ -23,7 +24,9 @@ use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::request::CLOSES;
 use super::target::{Subject, process_of, with_user_events};
-use super::{Death, Options, ServerCase, ServerCaseKind, conduct, reply_faults, request};
+use super::{
+    Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
+};
 use crate::command::Command;
 use crate::conformance::known::{
     Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of,
@@ -156,8 +159,11 @@ impl<'o> CasePlayer<'o> {
                 let within = self.within(case);
                 let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
                 let close = if keeps_open { Duration::ZERO } else { CLOSES };
-                self.with_target(case, own, &Target::default(), within, |player, process, death| {
-                    match request::play(player, group, test, within, close) {
+                let target = Target::default();
+                self.with_target(case, own, &target, within, |player, process, directory, death| {
+                    let sent =
+                        directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
+                    match request::play(player, group, &sent, within, close) {
                         Ok(mut answered) => {
                             answered.left_open &= !keeps_open;
                             let lives = matches!(answered.came, Came::Message(_))
@@ -263,7 +269,7 @@ impl<'o> CasePlayer<'o> {
         within: Duration,
         is_checked: bool,
     ) -> Result<Attempt, String> {
-        self.with_target(case, own, target, within, |player, process, death| {
+        self.with_target(case, own, target, within, |player, process, _, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
                 let faults = if is_checked {
                     reply_faults::of_case(&CaseEvidence::of(player, process))
@@ -295,7 +301,8 @@ impl<'o> CasePlayer<'o> {
         })
     }
 
-    /// Plays something against a target, and checks the target afterwards.
+    /// Plays something against a target, and checks the target afterwards. A target for one case has
+    /// its own directory.
     fn with_target(
         &mut self,
         case: &ServerCase<'_>,
@@ -305,6 +312,7 @@ impl<'o> CasePlayer<'o> {
         play: impl FnOnce(
             &mut Player<'_>,
             &TargetProcess,
+            Option<&Path>,
             &dyn Fn(&mut Player<'_>) -> Option<Death>,
         ) -> Result<Judgement, Stopped>,
     ) -> Result<Attempt, String> {
@@ -321,14 +329,15 @@ impl<'o> CasePlayer<'o> {
             let mut network = with_user_events(network, self.options.stand_in_for_user_events);
             let process = process_of(&network);
             return Ok(attempt(&mut network, within, |player| {
-                play(player, &process, &|player| dying(player, || spawned.death()))
+                let directory = Some(spawned.directory());
+                play(player, &process, directory, &|player| dying(player, || spawned.death()))
             }));
         }
         let mut network =
             with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
         let (subject, process) = (&self.subject, process_of(&network));
         let mut attempt = attempt(&mut network, within, |player| {
-            play(player, &process, &|player| dying(player, || subject.death()))
+            play(player, &process, None, &|player| dying(player, || subject.death()))
         });
         drop(network);
         if let Some(death) = self.subject.death() {

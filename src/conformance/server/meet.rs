@@ -9,6 +9,7 @@ use alloc::{
 
 use super::abilities::{Abilities, Has};
 use super::ask::Came;
+use super::dump_path;
 use super::evidence::{Conclusion, Evidence, conclude};
 use super::pace::{Pace, WITHIN};
 use super::place::RunsIn;
@@ -118,7 +119,8 @@ impl Meeting<'_> {
             if spawned.death().is_some() {
                 break;
             }
-            let has = probe::asked(&mut network, group, test, self.waits);
+            let test = dump_path::below(spawned.directory(), test);
+            let has = probe::asked(&mut network, group, &test, self.waits);
             if is_dump(command) && has == Has::Silent {
                 break;
             }

@@ -31,6 +31,7 @@ mod case_evidence;
 mod claims;
 mod conduct;
 mod death;
+mod dump_path;
 mod evidence;
 pub(super) mod expectation;
 mod faults;

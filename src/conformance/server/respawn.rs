@@ -1,6 +1,6 @@
 //! A target shared by many cases, restarted after its death; and targets for single cases.
 
-use alloc::{borrow::ToOwned as _, boxed::Box, string::String, string::ToString as _};
+use alloc::{boxed::Box, string::String, string::ToString as _};
 use core::cell::Cell;
 use core::time::Duration;
 use std::time::Instant;
@@ -20,8 +20,6 @@ use crate::vectors::script::Target;
 const BEGINS: Duration = Duration::from_secs(20);
 /// How long managed code runs until it is idle; and the wait for a target that does not report it.
 const SETTLED: Duration = Duration::from_millis(500);
-/// The variable of .NET for the directory of perf maps, by default `/tmp`.
-const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -51,12 +49,9 @@ impl Respawned {
             return Ok(with_canceller(running.network(), canceller));
         }
         self.spawned = None;
-        let (mut target, mut runs_in) = (Target::default(), RunsIn::CurrentDirectory);
-        if often {
-            target.environment.insert(PERF_MAP_PATH.to_owned(), ".".into());
-            runs_in = RunsIn::OwnDirectory;
-        }
-        let (started, mut network) = Spawned::start(&self.command, &target, runs_in, canceller)?;
+        let runs_in = if often { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
+        let (started, mut network) =
+            Spawned::start(&self.command, &Target::default(), runs_in, canceller)?;
         until_it_runs(
             &mut network,
             within,

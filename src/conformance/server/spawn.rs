@@ -30,6 +30,8 @@ use crate::vectors::script::Target;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of the target's output is kept for an error.
 const LAST_WORDS: u64 = 2000;
+/// The variable of .NET for the directory of perf maps, by default `/tmp`.
+const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 /// Why nothing is started, or waited for, any more.
 pub(super) const INTERRUPTED: &str = "the run was interrupted";
 /// The longest first line: a path is shorter.
@@ -90,7 +92,11 @@ impl Spawned {
                 process
             }
         };
-        process.envs(address::DIRECTORY_VARIABLES.iter().map(|name| (name, directory.path())));
+        // What the target writes is removed with its directory. Without the separator at the end a
+        // createdump puts a dump without a name beside it.
+        let with_separator = directory.path().join("");
+        let variables = address::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
+        process.envs(variables.map(|name| (name, &with_separator)));
         // This program's own variables are not for the target.
         process.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
         if !addresses.is_empty() {
@@ -110,6 +116,7 @@ impl Spawned {
         let start = if command.ends_with_input { Started::start_that_ends } else { Started::start };
         let mut started = start(&mut process).map_err(failed)?;
         let (id, (stdout, _)) = (started.id(), started.take_output());
+        address::without_core_file(id);
         let mut spawned =
             Self { process: Arc::new(Mutex::new(started)), directory, address: Address::new() };
         let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
@@ -172,6 +179,11 @@ impl Spawned {
             }
             thread::sleep(PAUSE);
         }
+    }
+
+    /// Its own directory, removed in the end.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The id of the started process.

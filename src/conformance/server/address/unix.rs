@@ -86,3 +86,19 @@ pub(in crate::conformance::server) fn with_signals(
     let id = named_process(socket).unwrap_or(id);
     network.with_signals(move |signal| process::send(id, signal))
 }
+
+/// The process, which a case may kill, writes no core file into its current directory. Only Linux
+/// can set that for another process.
+pub(in crate::conformance::server) fn without_core_file(id: u32) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+        // A process that has ended already needs no limit.
+        let _ = process.map(|process| prlimit(Some(process), Resource::Core, none));
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = id;
+}
