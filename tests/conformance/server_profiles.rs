@@ -366,6 +366,7 @@ fn spawned_target_runs_in_current_directory() {
             "server",
             "--json",
             "--allow-side-effects",
+            "--allow-harmful",
             "--min-judged",
             "0",
             "--only",

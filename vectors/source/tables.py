@@ -415,7 +415,7 @@ g.valid(3300, "printed in 3.x, 5, 10 and 10+ as CreateCoreDump: the name alone i
                 "04 00 00 00"  # dumpType Full
                 "01 00 00 00",  # diagnostics
                 message(0x0101, string("/tmp/core"), u32(4), u32(1))),
-        {"dumpName": "/tmp/core", "dumpType": 4, "diagnostics": 1}, flags=["AsPrinted", "Literal"], hazard="side-effect")
+        {"dumpName": "/tmp/core", "dumpType": 4, "diagnostics": 1}, flags=["AsPrinted", "Literal"], hazard="harmful")
 
 PADDED = "header line { Magic; 28; 0xFF00; 0x0000; }; the int32 hresult widened to the 8 bytes that 28 leaves, as in the error table"
 g = FILE.group("table-create-core-dump-reply", type="reply", source="table", edition="3.x", section="CreateCoreDump",

@@ -220,14 +220,15 @@ fn ends_the_target(case: &ServerCase<'_>, outcome: &Outcome) -> bool {
             let Plays::Client(part) = &script.plays else { return false };
             let dies = |step: &Step| matches!(step, Step::ExpectTarget(step) if step.expect_target == Life::Dead);
             let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
-            HOLD_FOR_GOOD.contains(&fact.as_str()) || own.any(|one| one.steps.iter().any(dies))
+            LOST_FOR_GOOD.contains(&fact.as_str()) || own.any(|one| one.steps.iter().any(dies))
         }
         _ => false,
     }
 }
 
-/// The facts by which a target waits for good, and no request ends that.
-const HOLD_FOR_GOOD: &[&str] = &["P-13"];
+/// The facts by which a target cannot be used any more, though it lives: its socket is gone (P-6), or
+/// its start is held, and no request ends that (P-13).
+const LOST_FOR_GOOD: &[&str] = &["P-6", "P-13"];
 
 /// A case that any recorded build did not survive is harmful, whichever family a run takes its
 /// target for.
@@ -260,7 +261,10 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
         if is_of_header(request) {
             return None;
         }
-        let ending = TABLE.iter().filter(|row| matches!(row.does, Does::Dies | Does::Waits));
+        let is_last = |row: &&Row| {
+            matches!(row.does, Does::Dies | Does::Waits) || LOST_FOR_GOOD.contains(&row.fact)
+        };
+        let ending = TABLE.iter().filter(is_last);
         ending.filter(|row| row.when.fits(request)).map(|row| row.fact).next()
     };
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());

@@ -16,8 +16,8 @@ def exchange(request, *reply, within=None):
     return [open_("a"), send("a", request), expect("a", *reply, within=within), ended("a"), answers()]
 
 
-def script(sc, name, comment, spec, steps, since=None, needs=None, deviations=()):
-    FILE.client(sc, name, comment, since=since, hazard="side-effect", needs=needs, spec=spec, steps=steps, deviations=deviations)
+def script(sc, name, comment, spec, steps, since=None, needs=None, deviations=(), hazard="side-effect"):
+    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps, deviations=deviations)
 
 
 # --- dumps that are refused ----------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, w
        exchange(message(ATTACH, u32(1000), SOME, string(NO_LIBRARY), array(), u32(0)), error(0x8013135B), within=15000), "5.0",
        SUSPENDED)
 # --- dumps ---------------------------------------------------------------------------------------------------------
-# 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt.
+# 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt (P-6): a dump that is tried is harmful.
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
 IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=["one-client-at-a-time"])
 
@@ -76,17 +76,17 @@ for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUM
     script(sc, f"{name}-full", "A full dump to a file in the target's directory: the reply is sent when it is written",
            ["F-49", "F-50", "R-DMP-001", "R-DMP-002", "R-DMP-008", "R-DMP-009"],
            dumped(message(code, string("core.dmp"), u32(4), u32(0))), since, ALONE,
-           [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])])
+           [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])], "harmful")
 script(20516, "dump-where-a-crash-writes-one", "DOTNET_DbgEnableMiniDump=1, which makes a crash write a dump: a requested one is written as before",
        ["F-49", "F-98", "R-DMP-001", "R-DMP-009"], dumped(message(DUMP, string("core.dmp"), u32(4), u32(0))), "3.0",
-       target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE])
+       target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE], "harmful")
 script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
         nothing("b", 100),
         expect("a", SUCCESS, within=30000), expect("b", process_info2_reply()), ended("b")], "6.0", IN_TURN,
        [deviation(["net9.0.5"], "P-6", "its createdump cannot be executed, and its socket is removed", 2,
-                  expect("a", error(E_FAIL), within=30000), ended("a"))])
+                  expect("a", error(E_FAIL), within=30000), ended("a"))], "harmful")
 script(20514, "dump-of-one-file", "A normal dump: a single-file runtime may refuse it, or reply OK and write none",
        ["F-81", "R-DMP-004"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(1), u32(0))),
-        expect_any_of("a", ("done", [SUCCESS]), ("refused", [error(E_FAIL)]), within=30000)], "3.0", ALONE)
+        expect_any_of("a", ("done", [SUCCESS]), ("refused", [error(E_FAIL)]), within=30000)], "3.0", ALONE, hazard="harmful")
