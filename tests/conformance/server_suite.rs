@@ -368,6 +368,16 @@ fn run_against_a_started_target_leaves_no_file() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// With side effects, but without anything harmful, a target that runs already is recognised too.
+#[test]
+fn native_aot_that_runs_is_recognised_with_side_effects() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::start(&["--dies", "--profile", "nativeaot-9"], directory.path());
+    let report = report(&["--allow-side-effects", "--only", "scripts/process", &runtime.1], 1);
+    assert_eq!(report.profile.as_deref(), Some("nativeaot-9.0.20"), "{:?}", report.notes);
+    assert!(report.failures().all(|case| fact_of(case) == Some("F-96")));
+}
+
 fn fact_of(case: &Case) -> Option<&str> {
     case.deviation.as_ref().map(|deviation| deviation.fact.as_str())
 }

@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
     /// descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Came>,
+    /// To a startup hook without a path, which no runtime applies; `None` if it was not asked.
+    pub(super) absent_hook: Option<Came>,
     /// To a dump of type 0; `None` if it was not asked.
     pub(super) dump_type_0: Option<Came>,
     /// To a `ProcessInfo2` whose header arrives in two pieces: .NET 3 refuses that (P-39).
@@ -104,9 +106,18 @@ fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities)
     let native_aot = profile.of_family(Family::NativeAot);
     let fits = format!("{says}, and its commands are those of .NET {major}");
     let Some(came) = &evidence.unknown_profiler_id else {
-        let why =
-            format!("{fits}; CoreCLR is assumed: asking may cost the target a descriptor (F-74)");
-        return Conclusion { profile, why };
+        let hook = "the reply to a startup hook without a path is";
+        let (profile, why) = match evidence.absent_hook.as_ref().and_then(Came::error) {
+            Some(HResult::NOT_SUPPORTED) => {
+                (native_aot, format!("{hook} NOTSUPPORTED: NativeAOT (F-93)"))
+            }
+            Some(HResult::INVALID_ARG) => (profile, format!("{hook} INVALIDARG: CoreCLR")),
+            _ => (
+                profile,
+                "CoreCLR is assumed: asking may cost the target a descriptor (F-74)".to_owned(),
+            ),
+        };
+        return Conclusion { profile, why: format!("{fits}; {why}") };
     };
     let asked = "the reply to an unknown id of the profiler set is";
     match came.error() {
@@ -266,6 +277,14 @@ mod tests {
             ..ask("9.0.20", HResult::NOT_SUPPORTED)
         };
         assert_eq!(concluded(&dump, &nine), "mono");
+        // Where that may not be asked, a hook without a path says it.
+        let hook = |hresult| Evidence {
+            absent_hook: Some(error(hresult)),
+            unknown_profiler_id: None,
+            ..ask("9.0.20", HResult::OK)
+        };
+        assert_eq!(concluded(&hook(HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
+        assert_eq!(concluded(&hook(HResult::INVALID_ARG), &nine), "coreclr-9.0.20");
         // Unasked commands are assumed, and the note says so.
         let running = Evidence { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
         assert!(conclude(&running, &nine).note().contains("assumed"));

@@ -9,7 +9,6 @@ use alloc::{
 
 use super::abilities::{Abilities, Has};
 use super::ask::Came;
-use super::dump_path;
 use super::evidence::{Conclusion, Evidence, conclude};
 use super::pace::{Pace, WITHIN};
 use super::place::RunsIn;
@@ -22,9 +21,10 @@ use crate::conformance::known::{Family, Profile};
 use crate::conformance::player::PlayerError;
 use crate::message::dump::{DumpType, GenerateCoreDump};
 use crate::message::encode_to_vec;
-use crate::message::process::ProcessInfo2;
+use crate::message::process::{ApplyStartupHook, ProcessInfo2};
 use crate::vectors::Hazard;
 use crate::vectors::script::{Ability, Target};
+use crate::wire::IpcString;
 
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
@@ -107,9 +107,6 @@ impl Meeting<'_> {
         if changing.is_empty() {
             return Ok(());
         }
-        // While writing a dump, a runtime answers nobody, for any length of time.
-        let is_dump = |command: Command| command.set == Command::GENERATE_CORE_DUMP.set;
-        changing.sort_by_key(|(command, ..)| is_dump(*command));
         // If it does not start, its cases show that.
         let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory)
         else {
@@ -119,11 +116,7 @@ impl Meeting<'_> {
             if spawned.death().is_some() {
                 break;
             }
-            let test = dump_path::below(spawned.directory(), test);
-            let has = probe::asked(&mut network, group, &test, self.waits);
-            if is_dump(command) && has == Has::Silent {
-                break;
-            }
+            let has = probe::asked(&mut network, group, test, self.waits);
             self.insert(command, has);
         }
         Ok(())
@@ -155,15 +148,23 @@ impl Meeting<'_> {
             let (mut network, waits) = (self.subject.shared()?, self.waits);
             evidence.header_in_pieces =
                 probe::reply_to_pieces(&mut network, first, others, waits).ok();
-        } else if conclude(&evidence, self.abilities).profile.family() != Family::Strict
-            && (self.subject.can_spawn() || self.options.allow_harmful)
-        {
+            return Ok(conclude(&evidence, self.abilities));
+        }
+        let profile = conclude(&evidence, self.abilities).profile;
+        if profile.family() == Family::Strict {
+            return Ok(conclude(&evidence, self.abilities));
+        }
+        if self.subject.can_spawn() || self.options.allow_harmful {
             let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
             evidence.unknown_profiler_id =
                 probe::reply_to(&mut self.subject.shared()?, &unknown, whole).ok();
             if self.options.allow_side_effects {
                 evidence.dump_type_0 = self.dump_of_type_0();
             }
+        } else if self.options.allow_side_effects && profile.knows(Command::APPLY_STARTUP_HOOK) {
+            let hook = ApplyStartupHook { startup_hook_path: IpcString::ABSENT };
+            let hook = encode_to_vec(Command::APPLY_STARTUP_HOOK, &hook).unwrap_or_default();
+            evidence.absent_hook = probe::reply_to(&mut self.subject.shared()?, &hook, whole).ok();
         }
         Ok(conclude(&evidence, self.abilities))
     }
