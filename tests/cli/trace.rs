@@ -324,6 +324,27 @@ fn trace_stopped_by_hang_up_is_complete() {
     ends(trace, 0);
 }
 
+/// As `nohup` does: the signal stays ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn trace_started_by_nohup_ignores_hang_up() {
+    let fake = Fake::playing(Vec::new());
+    let pipe = fake.path("pipe");
+    fifo(&pipe);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_diagipc"), "trace"]);
+    shell.args([&fake.socket, "-o", &pipe]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let trace = shell.spawn().unwrap();
+    crate::interrupted::until("it has no handler", || {
+        crate::interrupted::handles_sigterm(trace.id()).then_some(())
+    });
+    let status = fs::read_to_string(format!("/proc/{}/status", trace.id())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    assert_eq!(u64::from_str_radix(ignored.trim(), 16).unwrap() & 1, 1, "{status}");
+    signal(&trace, "-TERM");
+    ends(trace, 143);
+}
+
 /// The stop is answered once the stream was read, or its connection is closed.
 #[test]
 fn trace_on_full_disk_ends_before_its_stop_is_answered() {

@@ -27,7 +27,7 @@ use crate::{Outcome, interrupt};
 /// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read or written, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read or written, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// Check only the files of this directory instead of those in the program

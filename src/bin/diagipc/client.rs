@@ -35,7 +35,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 /// command lines: vectors/clients/README.md. A command after -- is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// The client's operations and command lines

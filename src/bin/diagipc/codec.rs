@@ -21,7 +21,7 @@ use crate::{Outcome, interrupt};
 /// object per line. vectors/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, 3 the adapter cannot be started, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

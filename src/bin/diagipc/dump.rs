@@ -22,7 +22,7 @@ use crate::{Outcome, interrupt};
 /// minutes, during which it is stopped.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 written, 1 the runtime refused, or wrote no file, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted: a dump that was started is still written."
+    after_help = "Exit status: 0 written, 1 the runtime refused, or wrote no file, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted: a dump that was started is still written."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::{Outcome, interrupt};
 /// unchanged.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 shown, 1 the runtime refused, or a variable is not set, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted."
+    after_help = "Exit status: 0 shown, 1 the runtime refused, or a variable is not set, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -31,7 +31,7 @@ use crate::{Outcome, annotated, interrupt};
 /// seed gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[allow(
     clippy::struct_excessive_bools,

@@ -17,7 +17,7 @@ use crate::{Outcome, interrupt};
 /// Sends `ProcessInfo3`, and older versions if the runtime does not know it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 shown, 1 the runtime does not know ProcessInfo, 2 usage error, 3 it cannot be reached, 130 or 143 interrupted."
+    after_help = "Exit status: 0 shown, 1 the runtime does not know ProcessInfo, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

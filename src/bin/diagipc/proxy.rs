@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
 ///
 /// Prints the socket where it listens, then a line on standard error for each connection that has
-/// ended. SIGINT or SIGTERM ends it.
+/// ended. SIGHUP, SIGINT or SIGTERM ends it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 it was ended, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist."

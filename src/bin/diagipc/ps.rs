@@ -31,7 +31,7 @@ const AT_A_TIME: usize = 128;
 /// Sends each runtime a `ProcessInfo`, which has no side effects.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 130 or 143 interrupted."
+    after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 129, 130 or 143 interrupted."
 )]
 pub(crate) struct Arguments {
     /// Only these processes

@@ -22,7 +22,7 @@ use crate::{Outcome, annotated};
 /// NAME.txt, the conversation in words.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// tool for a runtime with that port. If several scripts in the file fit, name one.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {

@@ -34,7 +34,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 /// reports differences. By default only cases without side effects are played.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 130 or 143 interrupted by SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[allow(
     clippy::struct_excessive_bools,
