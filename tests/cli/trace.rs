@@ -314,6 +314,23 @@ fn trace_reports_an_error_after_a_signal() {
     assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
 }
 
+/// It writes the end of the stream, unless it is killed.
+#[test]
+fn trace_of_exited_process_is_complete_if_it_has_the_end() {
+    for (stream, status) in [(&b"Nettrace\x06\x01"[..], 0), (b"Nettrace\x06", 1)] {
+        let fake = Fake::playing(vec![Box::new(move |mut session| {
+            session.write_all(SESSION).unwrap();
+            // Two pieces.
+            session.write_all(&stream[..9]).unwrap();
+            session.write_all(&stream[9..]).unwrap();
+        })]);
+        let new = fake.path("new");
+        let errors = ends(fake.trace(&new, &[]), status);
+        assert_eq!(errors.contains("the stream was cut short"), status == 1, "{errors}");
+        assert_eq!(fs::read(&new).unwrap(), stream);
+    }
+}
+
 #[test]
 fn trace_stopped_by_hang_up_is_complete() {
     let runtime = Runtime::start(&[]);

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::io::{
     Canceller, Connect, Deadlines, Endpoint, Error, ErrorKind, Stopper, Trace,
 };
@@ -121,7 +121,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Ok(Streamed { output, trace }), cut) => (output, trace, cut),
         (Err(error), _) => return outcome("trace", Err(error)),
     };
-    let is_whole = trace.as_ref().is_ok_and(|trace| trace.check_complete().is_ok());
+    // It was stopped, or its process has exited.
+    let is_whole = trace.as_ref().is_ok_and(|trace| {
+        let end = trace.outcome().map(|outcome| outcome.end);
+        trace.check_complete().is_ok()
+            || (end == Some(SessionEnd::Ended(End::Closed)) && output.has_end())
+    });
     if is_whole && output.bytes() > 0 {
         let said = format!("{output}: {} bytes, complete", output.bytes());
         output.finish()?;

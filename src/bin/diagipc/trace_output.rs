@@ -73,6 +73,8 @@ impl Planned {
 pub(crate) struct Output {
     place: Place,
     bytes: u64,
+    /// The last two.
+    tail: [u8; 2],
 }
 
 #[derive(Debug)]
@@ -87,12 +89,18 @@ enum Place {
 
 impl Output {
     const fn at(place: Place) -> Self {
-        Self { place, bytes: 0 }
+        Self { place, bytes: 0, tail: [0; 2] }
     }
 
     /// How many bytes were written.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether it has the end of a stream: that of its last block, and the tag after all blocks
+    /// (F-102, F-123). A runtime writes both when its process exits.
+    pub(crate) const fn has_end(&self) -> bool {
+        matches!(self.tail, [6, 1])
     }
 
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> anyhow::Result<()> {
@@ -105,7 +113,11 @@ impl Output {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(n @ 1..) => {
                     self.bytes = self.bytes.saturating_add(n as u64);
-                    bytes = bytes.get(n..).unwrap_or_default();
+                    let (written, left) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
+                    for byte in written.iter().skip(n.saturating_sub(2)) {
+                        self.tail = [self.tail[1], *byte];
+                    }
+                    bytes = left;
                 }
                 // By its text: a reader that closes early is not a success here.
                 Ok(_) => bail!("writing {self}: it takes no more bytes"),
@@ -137,7 +149,7 @@ impl Output {
 
     /// It is not whole. Says where its bytes are; without any, what this run created is removed.
     pub(crate) fn abandon(self) -> String {
-        let Self { place, bytes } = self;
+        let Self { place, bytes, .. } = self;
         if bytes == 0 {
             if let Place::New { path, file } = place {
                 remove_created(&path, &file);
