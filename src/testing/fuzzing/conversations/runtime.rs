@@ -51,6 +51,8 @@ pub(super) struct Serving {
     /// Bytes of the stream that are still to come after a stop.
     rundown: usize,
     is_replied: bool,
+    /// The environment block was interrupted, by an error that may be longer than the rest of it.
+    pub(super) is_broken_off: bool,
 }
 
 /// What a server asks of the whole runtime.
@@ -77,6 +79,7 @@ impl Serving {
             stops: None,
             rundown: 12,
             is_replied: false,
+            is_broken_off: false,
         }
     }
 
@@ -132,6 +135,7 @@ impl Serving {
             ServerAction::Continue { left: Some(left) } => {
                 if n == 63 {
                     self.server.break_off(HResult::FAIL, &mut self.buffer).unwrap();
+                    self.is_broken_off = true;
                     return Call::Moved;
                 }
                 let at = BLOCK.len() - usize::try_from(left).unwrap();
