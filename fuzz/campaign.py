@@ -174,7 +174,9 @@ def main():
                 if not arguments.seconds:
                     waiting.add(target)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A shell's job in the background ignores the first.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     workers = [threading.Thread(target=work, daemon=True) for _ in range(arguments.jobs)]
     try:
         for worker in workers:
