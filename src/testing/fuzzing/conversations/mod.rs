@@ -373,6 +373,7 @@ impl<'s> World<'s> {
             Some(Tool::Asks(Asking { stops: Some(of), .. })) => {
                 if let Some(session) = self.session(of) {
                     session.stop_failed(End::Reset).unwrap();
+                    assert_eq!(session.stop(), StopOutcome::Unanswered(End::Reset));
                 }
             }
             _ => {}
@@ -461,9 +462,11 @@ impl<'s> World<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformance::corpus::seeds;
 
+    /// A seed, or its front, and random bytes.
     #[test]
-    fn conversations_of_random_inputs_agree() {
+    fn conversations_that_go_on_at_random_agree() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = || {
             state ^= state << 13;
@@ -471,8 +474,14 @@ mod tests {
             state ^= state << 17;
             state.to_le_bytes()
         };
-        for len in 0..3000 {
-            let input: Vec<u8> = (0..len % 40).flat_map(|_| next()).collect();
+        let seeds = seeds("conversations").unwrap();
+        for seed in seeds.iter().cycle().take(3000) {
+            let [kept, len, ..] = next();
+            let most = seed.input.len();
+            // Half of them whole.
+            let kept = if kept < 128 { most } else { (usize::from(kept) % (most + 1)) & !1 };
+            let mut input = seed.input[..kept].to_vec();
+            input.extend((0..len % 40).flat_map(|_| next()));
             conversations(&input);
         }
     }

@@ -9,7 +9,7 @@ use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::diagnostic_port::ConnectionKey;
 use crate::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
-    Outcome, Session, SessionAction,
+    Outcome, Session, SessionAction, StopOutcome,
 };
 
 /// Bytes after a request, which no server may read.
@@ -173,7 +173,10 @@ impl Asking {
                     return Moved::Over;
                 }
                 SessionAction::AwaitStop => return Moved::No,
-                SessionAction::Finished(_) => return Moved::Over,
+                SessionAction::Finished(outcome) => {
+                    assert_ne!(outcome.stop, StopOutcome::Awaited);
+                    return Moved::Over;
+                }
             }
             return Moved::Yes;
         }
