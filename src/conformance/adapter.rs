@@ -4,20 +4,19 @@ use alloc::{
     borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
-    sync::Arc,
     vec::Vec,
 };
 use core::fmt;
 use core::time::Duration;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
-use std::sync::Mutex;
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Instant;
 
 use super::adapter_program::Program;
+use super::captured::{Captured, Keep, on_standard_error};
 use crate::io::Canceller;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
@@ -144,8 +143,7 @@ struct Running {
     /// To the writing thread; dropping it closes the program's input.
     lines: Option<Sender<String>>,
     answers: Receiver<io::Result<Line>>,
-    errors: Arc<Mutex<Vec<u8>>>,
-    errors_end: Receiver<()>,
+    errors: Captured,
 }
 
 #[derive(Debug)]
@@ -227,24 +225,17 @@ impl Running {
         let started = Program::start(Command::new(&command.program).args(&command.arguments));
         let (program, pipes) =
             started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        let (Some(stdin), Some(stdout), stderr) = pipes else {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
         let (lines, to_write) = mpsc::channel();
         let (read, answers) = mpsc::sync_channel(LINES_AHEAD);
-        let (ended, errors_end) = mpsc::channel();
-        let errors = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&errors);
         // They end once the pipes close, which a child of the program may hold open: they are not
         // waited for.
         thread::spawn(move || write_lines(stdin, &to_write));
         thread::spawn(move || read_lines(stdout, &read));
-        thread::spawn(move || {
-            keep_errors(stderr, &kept);
-            // There may be no receiver any more.
-            let _ = ended.send(());
-        });
-        Ok(Self { program, lines: Some(lines), answers, errors, errors_end })
+        let errors = Captured::start(stderr, Keep::Last(KEPT_ERRORS));
+        Ok(Self { program, lines: Some(lines), answers, errors })
     }
 
     fn ask(
@@ -307,9 +298,9 @@ impl Running {
     fn death(&mut self) -> String {
         if self.ends_within(END, None) {
             let how = status(self.program.end());
-            self.with_errors(how)
+            self.with_errors(&how)
         } else {
-            self.with_errors("it closed its output, but still runs".to_owned())
+            self.with_errors("it closed its output, but still runs")
         }
     }
 
@@ -328,16 +319,8 @@ impl Running {
         }
     }
 
-    fn with_errors(&self, how: String) -> String {
-        // Its last output may still be on the way.
-        let _ = self.errors_end.recv_timeout(Duration::from_millis(500));
-        let Ok(errors) = self.errors.lock() else { return how };
-        let text = String::from_utf8_lossy(&errors);
-        if text.trim().is_empty() {
-            how
-        } else {
-            format!("{how}; on standard error: {}", text.trim())
-        }
+    fn with_errors(&self, how: &str) -> String {
+        format!("{how}{}", on_standard_error(&self.errors.whole()))
     }
 
     fn kill(mut self) {
@@ -356,7 +339,7 @@ impl Running {
         if ended.is_some_and(|ended| ended.success()) {
             return None;
         }
-        Some(self.with_errors(format!("at the end of its input: {}", status(ended))))
+        Some(self.with_errors(&format!("at the end of its input: {}", status(ended))))
     }
 }
 
@@ -395,16 +378,6 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
         if answers.send(answer).is_err() || over {
             return;
         }
-    }
-}
-
-fn keep_errors(mut stderr: ChildStderr, kept: &Mutex<Vec<u8>>) {
-    let mut piece = [0; 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut piece) {
-        let Ok(mut kept) = kept.lock() else { return };
-        kept.extend(piece.iter().take(count));
-        let surplus = kept.len().saturating_sub(KEPT_ERRORS);
-        kept.drain(..surplus);
     }
 }
 

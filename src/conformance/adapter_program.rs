@@ -26,7 +26,7 @@ impl Program {
         #[cfg(unix)]
         {
             // When this process ends, its input ends, and so does it.
-            let mut process = Started::start_that_ends(command)?;
+            let mut process = Started::start(command)?;
             let (stdin, (stdout, stderr)) = (process.take_input(), process.take_output());
             Ok((Self { process }, (stdin, stdout, stderr)))
         }

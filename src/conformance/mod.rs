@@ -33,6 +33,7 @@
 mod adapter;
 mod adapter_program;
 mod byte_count;
+mod captured;
 #[cfg(any(unix, windows))]
 pub mod client;
 pub mod codec;
@@ -44,8 +45,6 @@ pub mod fuzz_server;
 mod glob;
 pub mod known;
 mod named_fault;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod parent_death;
 pub mod player;
 pub mod record;
 pub mod report;
@@ -66,3 +65,5 @@ pub use report::{
 };
 #[cfg(any(unix, windows))]
 pub use started::end_all_started;
+#[cfg(unix)]
+pub use started::{ended_orphans, own_all_started, watch_started};

@@ -355,7 +355,6 @@ fn conformance(texts: &mut Texts) {
         program: "./app".into(),
         arguments: vec!["--serve".into()],
         patience: std::time::Duration::ZERO,
-        ends_with_input: false,
     };
     texts.all([
         Place::Process(4242),

@@ -81,6 +81,7 @@ fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> 
 /// The suites that need sockets.
 #[cfg(unix)]
 fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
+    crate::owner::own()?;
     let this = std::env::current_exe().context("the path of this program")?;
     let progress = Progress::new(0, output);
     // In parallel: both mostly wait.

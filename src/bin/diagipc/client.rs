@@ -113,12 +113,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         None => KnownFaults::default(),
     };
+    #[cfg(unix)]
+    crate::owner::own()?;
     let this = env::current_exe().context("the path of this program")?;
     let options = Options {
         jobs: arguments.jobs,
         require: arguments.output.require().to_vec(),
         stand_in: as_process(&this),
-        ends_with_runtime: false,
         canceller: Some(interrupt::canceller()?),
     };
     operations.find_programs(scenarios.iter().map(|scenario| scenario.operation))?;
@@ -174,7 +175,6 @@ pub(crate) fn check(
         jobs: CHECK_JOBS,
         require: vec![Glob::new("*")],
         stand_in: as_process(this),
-        ends_with_runtime: true,
         canceller: Some(canceller.clone()),
     };
     progress.expect(scenarios.len());

@@ -54,6 +54,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         return Ok(Outcome::Well);
     }
+    #[cfg(unix)]
+    crate::owner::own()?;
     let mut command = arguments.adapter.iter().cloned();
     let (program, rest) = match command.next() {
         Some(program) => (program, command.collect()),

@@ -31,6 +31,8 @@ mod interrupt;
 mod items;
 mod man;
 mod output;
+#[cfg(unix)]
+mod owner;
 #[cfg(any(unix, windows))]
 mod output_file;
 #[cfg(any(unix, windows))]
@@ -107,6 +109,10 @@ enum Command {
     #[cfg(unix)]
     #[command(hide = true)]
     StandIn,
+    /// Ends what another `diagipc` has started, when that is gone
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Watcher,
     /// A client of all commands
     #[cfg(any(unix, windows))]
     #[command(hide = true)]
@@ -177,6 +183,8 @@ fn main() -> ExitCode {
         Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
+        #[cfg(unix)]
+        Command::Watcher => owner::watch(),
         #[cfg(any(unix, windows))]
         Command::Call(arguments) => call::run(arguments, &mut out),
         Command::Adapter(arguments) => adapter::run(arguments, &mut out),
@@ -197,6 +205,11 @@ fn main() -> ExitCode {
         }
         Command::Man(arguments) => man::run(arguments, Arguments::command(), &mut out),
     };
+    // A report has them already.
+    #[cfg(unix)]
+    if let Some(ended) = dotnet_diagnostics_ipc::conformance::ended_orphans() {
+        let _ = writeln!(io::stderr(), "diagipc: {}", printable::plain(&ended));
+    }
     match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Faulty) => ExitCode::from(1),

@@ -87,6 +87,8 @@ impl Output {
         let arguments =
             std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
         report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        #[cfg(unix)]
+        report.notes.extend(dotnet_diagnostics_ipc::conformance::ended_orphans());
         causes::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();

@@ -36,13 +36,17 @@ impl PlaceArguments {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
             (Some(place), None) => place.clone(),
-            (None, Some(program)) => spawned(program, command.collect(), false),
+            (None, Some(program)) => {
+                #[cfg(unix)]
+                crate::owner::own()?;
+                spawned(program, command.collect())
+            }
             _ => bail!("a command needs --spawn"),
         })
     }
 }
 
 /// The target that a command starts.
-pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>, ends_with_input: bool) -> Place {
-    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS, ends_with_input })
+pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Place {
+    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS })
 }

@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     use crate::interrupt;
 
     let canceller = interrupt::canceller()?;
+    crate::owner::own()?;
     let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments
         .name

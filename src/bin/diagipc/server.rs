@@ -187,7 +187,6 @@ pub(crate) fn check(
     let place = crate::place::spawned(
         this.into(),
         ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
-        true,
     );
     let options = Options {
         profile: Some(Profile::STRICT),

@@ -23,7 +23,7 @@
 //! "#)?;
 //! let scenarios: Vec<_> = scenarios()?.into_iter().filter(|scenario| scenario.name.ends_with("/resume")).collect();
 //! # let stand_in = todo!();
-//! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, ends_with_runtime: true, canceller: None };
+//! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, canceller: None };
 //! let report = run(&scenarios, &operations, &options, &|name, grade| println!("{name}: {grade:?}"));
 //! println!("{} failed", report.counts.fail);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,13 +1,13 @@
 //! The client under test as a process: started, waited for, and ended with all its children.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::io::{self, Read};
+use std::io;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Instant;
 
+use crate::conformance::captured::{Captured, Keep};
 use crate::conformance::server::Death;
 use crate::conformance::started::Started;
 use crate::io::Canceller;
@@ -16,8 +16,6 @@ use crate::io::Canceller;
 const KEPT: usize = 1 << 20;
 /// How often it is polled.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How long its output may stay open after its end: a child may hold it.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A running client.
 pub(super) struct Running {
@@ -27,12 +25,6 @@ pub(super) struct Running {
     stdout: Captured,
     stderr: Captured,
     began: Instant,
-}
-
-/// What a thread reads until the end.
-struct Captured {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    thread: JoinHandle<()>,
 }
 
 /// Its end.
@@ -62,18 +54,16 @@ impl Ended {
 }
 
 impl Running {
-    /// Starts it as the leader of its own process group. `ends_by_itself`: even if this process is
-    /// killed.
-    pub(super) fn start(command: &mut Command, ends_by_itself: bool) -> io::Result<Self> {
-        let start = if ends_by_itself { Started::start_that_ends } else { Started::start };
-        let mut process =
-            start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    /// Starts it as the leader of its own process group.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Started::start(command)?;
         let (stdout, stderr) = process.take_output();
         Ok(Self {
             process,
             death: None,
-            stdout: Captured::start(stdout),
-            stderr: Captured::start(stderr),
+            stdout: Captured::start(stdout, Keep::First(KEPT)),
+            stderr: Captured::start(stderr, Keep::First(KEPT)),
             began: Instant::now(),
         })
     }
@@ -99,31 +89,6 @@ impl Running {
         let has_ended = self.has_ended();
         let after = self.began.elapsed();
         let status = self.process.end().filter(|_| has_ended);
-        Ended { status, stdout: self.stdout.finish(), stderr: self.stderr.finish(), after }
-    }
-}
-
-impl Captured {
-    fn start(stream: Option<impl Read + Send + 'static>) -> Self {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&bytes);
-        let thread = thread::spawn(move || {
-            let Some(mut stream) = stream else { return };
-            let mut piece = [0; 8192];
-            while let Ok(count @ 1..) = stream.read(&mut piece) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = KEPT.saturating_sub(kept.len());
-                kept.extend(piece.iter().take(count.min(room)));
-            }
-        });
-        Self { bytes, thread }
-    }
-
-    fn finish(self) -> Vec<u8> {
-        let began = Instant::now();
-        while !self.thread.is_finished() && began.elapsed() < LAST_WORDS {
-            thread::sleep(PAUSE);
-        }
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), after }
     }
 }

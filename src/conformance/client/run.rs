@@ -50,10 +50,6 @@ pub struct Options {
     pub require: Vec<Glob>,
     /// The process behind `{pid}`.
     pub stand_in: StandIn,
-    /// Whether every client ends by itself soon after its runtime is gone. Otherwise the system
-    /// ends it with this process, if it can (Linux); it costs a copy of this process's memory
-    /// tables for each start.
-    pub ends_with_runtime: bool,
     /// Ends the run early: the report then says that it was interrupted, and how many scenarios
     /// were not played.
     pub canceller: Option<Canceller>,
@@ -192,7 +188,7 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     if let Some(canceller) = &options.canceller {
         network = network.with_canceller(canceller.clone());
     }
-    let mut client = Running::start(&mut command, options.ends_with_runtime)
+    let mut client = Running::start(&mut command)
         .map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
 
     let began = Instant::now();

@@ -91,9 +91,8 @@ impl RecordedClient {
         };
         // It ends with its input, and so with this process.
         let mut proxy = command(&self.proxy, &[("{tmpdir}", &tmpdir)]);
-        let mut proxy =
-            Started::start_that_ends(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
-                .map_err(named(&self.proxy))?;
+        let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
+            .map_err(named(&self.proxy))?;
         let input = proxy.take_input();
         let socket =
             proxy.take_output().0.map_or(Ok(None), |stdout| first_line(stdout, canceller))?;

@@ -53,9 +53,6 @@ pub struct SpawnCommand {
     pub arguments: Vec<OsString>,
     /// How long it may take until it can be reached.
     pub patience: Duration,
-    /// Whether it ends with its standard input. Otherwise the system ends it with this process, if
-    /// it can (Linux); it costs a copy of this process's memory tables for each start.
-    pub ends_with_input: bool,
 }
 
 /// The current directory of a started target.

@@ -9,8 +9,7 @@ use alloc::{
 };
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -20,6 +19,7 @@ use std::time::Instant;
 use super::address::{self, Address, TargetNetwork};
 use super::place::RunsIn;
 use super::{Death, SpawnCommand};
+use crate::conformance::captured::{Captured, Keep, on_standard_error};
 use crate::conformance::player::Network as _;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::io::Canceller;
@@ -29,7 +29,7 @@ use crate::vectors::script::Target;
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of the target's output is kept for an error.
-const LAST_WORDS: u64 = 2000;
+const LAST_WORDS: usize = 2000;
 /// The variable of .NET for the directory of perf maps, by default `/tmp`.
 const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 /// Why nothing is started, or waited for, any more.
@@ -40,6 +40,7 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// A running target. Dropping it ends it.
 pub(super) struct Spawned {
     process: Arc<Mutex<Started>>,
+    errors: Captured,
     directory: OwnDirectory,
     address: Address,
 }
@@ -111,14 +112,16 @@ impl Spawned {
             })?;
             process.env(name, value);
         }
-        let errors = File::create(directory.path().join("stderr")).map_err(failed)?;
-        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let start = if command.ends_with_input { Started::start_that_ends } else { Started::start };
-        let mut started = start(&mut process).map_err(failed)?;
-        let (id, (stdout, _)) = (started.id(), started.take_output());
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut started = Started::start(&mut process).map_err(failed)?;
+        let (id, (stdout, stderr)) = (started.id(), started.take_output());
         address::without_core_file(id);
-        let mut spawned =
-            Self { process: Arc::new(Mutex::new(started)), directory, address: Address::new() };
+        let mut spawned = Self {
+            process: Arc::new(Mutex::new(started)),
+            errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
+            directory,
+            address: Address::new(),
+        };
         let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
         if target.default_port {
             spawned.address = spawned.find(&lookout, command.patience, canceller)?;
@@ -202,19 +205,8 @@ impl Spawned {
     }
 
     fn last_words(&self) -> String {
-        let mut text = Vec::new();
-        // Unreadable output is ignored.
-        let _ = File::open(self.directory.path().join("stderr")).and_then(|mut file| {
-            let begin = file.metadata()?.len().saturating_sub(LAST_WORDS);
-            file.seek(SeekFrom::Start(begin))?;
-            file.take(LAST_WORDS).read_to_end(&mut text)
-        });
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if text.trim().is_empty() {
-            String::new()
-        } else {
-            format!("; on standard error: {}", text.trim())
-        }
+        let is_over = self.death().is_some();
+        on_standard_error(&if is_over { self.errors.whole() } else { self.errors.so_far() })
     }
 }
 
@@ -336,12 +328,25 @@ mod tests {
 
     fn shell(script: &str) -> SpawnCommand {
         let arguments = ["-c", script].map(Into::into).to_vec();
-        SpawnCommand {
-            program: "sh".into(),
-            arguments,
-            patience: Duration::from_secs(30),
-            ends_with_input: false,
-        }
+        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30) }
+    }
+
+    /// What a target writes is not kept on disk, and its last words are in the error.
+    #[test]
+    fn target_that_fills_its_standard_error_leaves_the_disk_free() {
+        let script =
+            r#"yes 0123456789 | head -c 20000000 >&2; echo >&2; du -k "$TMPDIR" >&2; exit 3"#;
+        let error =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .err()
+                .unwrap();
+        let kilobytes: u32 = error
+            .lines()
+            .last()
+            .and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap();
+        assert!(kilobytes < 1000, "{error}");
+        assert!(error.len() < 3000, "{error}");
     }
 
     #[test]

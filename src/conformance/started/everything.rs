@@ -12,6 +12,8 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 #[cfg(unix)]
+use super::owner::Owner;
+#[cfg(unix)]
 use super::unix_process::Process;
 #[cfg(windows)]
 use super::windows_process::Process;
@@ -19,21 +21,26 @@ use super::windows_process::Process;
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The current processes and directories, of all runs of this process.
 pub(super) struct Everything {
-    /// By their numbers.
-    pub(super) processes: BTreeMap<u32, Process>,
-    pub(super) directories: BTreeSet<PathBuf>,
-    /// Whether [`end_all_started`] was called, and nothing more may be added.
-    pub(super) is_over: bool,
+    /// By their numbers, until they have ended and were waited for.
+    processes: BTreeMap<u32, Process>,
+    directories: BTreeSet<PathBuf>,
+    /// Whether [`end_all_started`] was called, and nothing more may be started.
+    is_over: bool,
+    /// Of a process that is responsible for all of it.
+    #[cfg(unix)]
+    pub(super) owner: Option<Owner>,
 }
 
 static EVERYTHING: Mutex<Everything> = Mutex::new(Everything {
     processes: BTreeMap::new(),
     directories: BTreeSet::new(),
     is_over: false,
+    #[cfg(unix)]
+    owner: None,
 });
 
 pub(super) fn everything() -> MutexGuard<'static, Everything> {
@@ -41,13 +48,79 @@ pub(super) fn everything() -> MutexGuard<'static, Everything> {
 }
 
 impl Everything {
-    /// Keeps a process until it is finished.
+    /// Starts a process, and keeps it until it is forgotten. Meanwhile nothing else happens here:
+    /// all other children of this process are known.
     ///
     /// # Errors
-    /// [`end_all_started`] was called: the caller must end it.
-    pub(super) fn add(&mut self, number: u32, process: Process) -> io::Result<()> {
+    /// It cannot be started, or [`end_all_started`] was called.
+    pub(super) fn start<C>(
+        &mut self,
+        start: impl FnOnce() -> io::Result<(C, u32, Process)>,
+    ) -> io::Result<C> {
+        self.goes_on()?;
+        let (child, number, process) = start()?;
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.started(number);
+        }
         self.processes.insert(number, process);
-        if self.is_over { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        Ok(child)
+    }
+
+    /// Kills a process. From now on its number may be another one's.
+    pub(super) fn kill(&mut self, number: u32) {
+        if let Some(process) = self.processes.get_mut(&number) {
+            process.kill();
+        }
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.killed(number);
+        }
+    }
+
+    fn goes_on(&mut self) -> io::Result<()> {
+        if self.is_over {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.watched()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the orphans that this process or, without one, any process has left. Whether some are
+    /// still running.
+    #[cfg_attr(windows, allow(clippy::unused_self, reason = "a job has no orphans"))]
+    fn end_orphans(&mut self, of: Option<u32>) -> bool {
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            let of = of.and_then(|number| self.processes.get(&number));
+            return owner.end_orphans(of, &|number| self.processes.contains_key(&number));
+        }
+        let _ = of;
+        false
+    }
+
+    #[cfg(test)]
+    pub(super) fn has(&self, number: u32, directory: &Path) -> bool {
+        self.processes.contains_key(&number) || self.directories.contains(directory)
+    }
+}
+
+/// Removes a process that was killed and waited for, and ends what it has left.
+pub(super) fn forget(number: u32) {
+    while_it_ends(|everything| everything.end_orphans(Some(number)));
+    everything().processes.remove(&number);
+    // Now nothing that still runs can have started them.
+    while_it_ends(|everything| everything.processes.is_empty() && everything.end_orphans(None));
+}
+
+/// Waits until `still` is false, or no longer than killed processes may take.
+fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
+    let began = Instant::now();
+    while still(&mut everything()) && began.elapsed() < ENDS {
+        thread::sleep(PAUSE);
     }
 }
 
@@ -57,19 +130,18 @@ impl Everything {
 /// For a program that ends immediately, without waiting for its runs: these cannot start anything
 /// more.
 pub fn end_all_started() {
-    let mut everything = everything();
-    everything.is_over = true;
-    for process in everything.processes.values() {
+    let mut all = everything();
+    all.is_over = true;
+    for process in all.processes.values_mut() {
         process.kill();
     }
+    drop(all);
     // A running process may write to its directory.
-    let began = Instant::now();
-    while everything.processes.values().any(|process| process.death().is_none())
-        && began.elapsed() < ENDS
-    {
-        thread::sleep(PAUSE);
-    }
-    for directory in &everything.directories {
+    while_it_ends(|everything| {
+        let orphans = everything.end_orphans(None);
+        orphans || everything.processes.values().any(|process| process.death().is_none())
+    });
+    for directory in &everything().directories {
         // There is nobody left to report it to.
         let _ = fs::remove_dir_all(directory);
     }
@@ -81,11 +153,13 @@ pub(in crate::conformance) struct OwnDirectory(Option<TempDir>, PathBuf);
 impl OwnDirectory {
     pub(in crate::conformance) fn new(prefix: &str) -> io::Result<Self> {
         let mut everything = everything();
-        if everything.is_over {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
+        everything.goes_on()?;
         let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
         let path = directory.path().to_path_buf();
+        #[cfg(unix)]
+        if let Some(owner) = &mut everything.owner {
+            owner.made(&path);
+        }
         everything.directories.insert(path.clone());
         Ok(Self(Some(directory), path))
     }
@@ -98,6 +172,11 @@ impl OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         drop(self.0.take());
-        everything().directories.remove(&self.1);
+        let mut everything = everything();
+        #[cfg(unix)]
+        if let Some(owner) = &mut everything.owner {
+            owner.removed(&self.1);
+        }
+        everything.directories.remove(&self.1);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::everything::everything;
+use super::everything::{everything, forget};
 use super::unix_process::Process;
 use crate::conformance::server::Death;
 
@@ -20,35 +21,23 @@ pub(in crate::conformance) struct Started {
 }
 
 impl Started {
-    /// Starts a process that on Linux also ends with the thread that starts it: that thread must
-    /// keep it, or outlive it.
+    /// Starts a process as the leader of its own group.
     pub(in crate::conformance) fn start(command: &mut Command) -> io::Result<Self> {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        crate::conformance::parent_death::kill_with_parent(command);
-        Self::start_that_ends(command)
+        Self::start_in_our_group(command.process_group(0))
     }
 
-    /// Starts a process that ends by itself after this process.
-    pub(in crate::conformance) fn start_that_ends(command: &mut Command) -> io::Result<Self> {
-        Self::spawn(command.process_group(0))
-    }
-
-    /// Starts it like [`start`](Self::start), but in the group of this process: a process that
-    /// reads from the terminal must be in the terminal's group. Then only the process itself is
-    /// ended.
+    /// Starts it in the group of this process: one that reads from the terminal must be in the
+    /// terminal's group. Then only the process itself is ended.
     pub(in crate::conformance) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        crate::conformance::parent_death::kill_with_parent(command);
-        Self::spawn(command)
-    }
-
-    fn spawn(command: &mut Command) -> io::Result<Self> {
-        let child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        // If it may not be added, dropping it ends it.
-        let started = Self { child, pid, is_waited_for: false, status: None };
-        everything().add(started.id(), Process(pid))?;
-        Ok(started)
+        let tmpdir = command.get_envs().find(|(name, _)| *name == "TMPDIR");
+        let tmpdir = tmpdir.and_then(|(_, value)| value).map(PathBuf::from);
+        everything().start(|| {
+            let child = command.spawn()?;
+            let pid = Pid::from_child(&child);
+            let started = Self { child, pid, is_waited_for: false, status: None };
+            let number = started.id();
+            Ok((started, number, Process::new(pid, tmpdir)))
+        })
     }
 
     pub(in crate::conformance) fn id(&self) -> u32 {
@@ -79,20 +68,17 @@ impl Started {
     /// How it ended, if it has. It is not waited for: its id is not reused.
     pub(in crate::conformance) fn death(&self) -> Option<Death> {
         // Once it was waited for, the id may belong to another child.
-        if self.is_waited_for { Some(Death::Unknown) } else { Process(self.pid).death() }
+        if self.is_waited_for { Some(Death::Unknown) } else { Process::new(self.pid, None).death() }
     }
 
     /// Ends the rest of the group, then waits for the process, whose id may be reused from now on.
     /// How it ended; `None` if unknown.
     pub(in crate::conformance) fn end(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for {
-            let mut everything = everything();
-            Process(self.pid).kill();
-            // Before it is waited for: afterwards its id must not be killed.
-            everything.processes.remove(&self.id());
-            drop(everything);
+            everything().kill(self.id());
             self.is_waited_for = true;
             self.status = self.child.wait().ok();
+            forget(self.id());
         }
         self.status
     }
@@ -112,8 +98,6 @@ mod tests {
     use std::process::Stdio;
     use std::thread;
     use std::time::Instant;
-
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
 
     use super::super::everything::{OwnDirectory, end_all_started};
     use super::*;
@@ -170,10 +154,7 @@ mod tests {
         drop(directory);
         assert!(!path.exists());
         let number = pid.as_raw_nonzero().get().unsigned_abs();
-        assert!(
-            !everything().processes.contains_key(&number)
-                && !everything().directories.contains(&path)
-        );
+        assert!(!everything().has(number, &path));
     }
 
     /// In a separate process, in which nothing can be started afterwards.
@@ -204,24 +185,6 @@ mod tests {
             OwnDirectory::new("diagipc-test-").err().unwrap().kind(),
             io::ErrorKind::Interrupted
         );
-        assert!(everything().processes.is_empty());
-    }
-
-    #[test]
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn started_ends_with_its_thread() {
-        let id = thread::spawn(|| {
-            let started = Started::start(Command::new("sleep").arg("1000")).unwrap();
-            let id = started.id();
-            // As if there were no time left for it.
-            core::mem::forget(started);
-            id
-        });
-        let id = id.join().unwrap();
-        let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        let status = until(|| waitid(WaitId::Pid(pid), options).unwrap());
-        assert_eq!(status.terminating_signal(), Some(9));
-        everything().processes.remove(&id);
+        assert!(!everything().has(started.id(), &std::path::PathBuf::new()));
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 
-use super::everything::everything;
+use super::everything::{everything, forget};
 use super::windows_process::Process;
 use crate::conformance::server::Death;
 
@@ -18,17 +18,13 @@ pub(in crate::conformance) struct Started {
 
 impl Started {
     pub(in crate::conformance) fn start(command: &mut Command) -> io::Result<Self> {
-        let child = command.spawn()?;
-        let id = child.id();
-        // If it may not be added, dropping it ends it.
-        let started = Self { process: Process::new(child), id, is_waited_for: false, status: None };
-        everything().add(id, started.process.clone())?;
-        Ok(started)
-    }
-
-    /// Starts a process that ends by itself after this process.
-    pub(in crate::conformance) fn start_that_ends(command: &mut Command) -> io::Result<Self> {
-        Self::start(command)
+        everything().start(|| {
+            let child = command.spawn()?;
+            let id = child.id();
+            let process = Process::new(child);
+            let started = Self { process: process.clone(), id, is_waited_for: false, status: None };
+            Ok((started, id, process))
+        })
     }
 
     pub(in crate::conformance) const fn id(&self) -> u32 {
@@ -57,10 +53,10 @@ impl Started {
     /// Ends it, and waits for its end. How it ended; `None` if unknown.
     pub(in crate::conformance) fn end(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for {
-            self.process.kill();
-            everything().processes.remove(&self.id);
+            everything().kill(self.id);
             self.is_waited_for = true;
             self.status = self.process.child().wait().ok();
+            forget(self.id);
         }
         self.status
     }

@@ -2,6 +2,7 @@
 //! report has the results so far.
 #![cfg(target_os = "linux")]
 
+mod orphans;
 mod subcommands;
 mod terminal;
 
@@ -111,6 +112,17 @@ impl Run {
         until("it has no handler for signals", || handles_sigterm(self.child.id()).then_some(()));
     }
 
+    /// Waits for the processes of [`SILENT`].
+    fn wait_for_target(&self) {
+        until("the target does not start", || {
+            let there = processes_in(self.tmpdir.path());
+            ["sleep 1000", "sleep 1001", "python3"]
+                .iter()
+                .all(|name| there.iter().any(|line| line.contains(name)))
+                .then_some(())
+        });
+    }
+
     fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
@@ -137,7 +149,8 @@ impl Run {
 
 /// A target in its own process that accepts connections and never answers, so that the first
 /// question waits.
-const SILENT: &str = "sleep 1000 & exec python3 -c 'import os, socket, time
+/// Its first child stays in the group, the second has left it and has no parent.
+const SILENT: &str = "sleep 1000 & (setsid sleep 1001 &) ; exec python3 -c 'import os, socket, time
 listener = socket.socket(socket.AF_UNIX)
 path = os.environ[\"TMPDIR\"] + \"/silent\"
 listener.bind(path)
@@ -150,12 +163,7 @@ fn silent(options: &[&str]) -> Run {
         &[&["server", "--spawn", "--timeout", "600000"], options, &["--", "sh", "-c", SILENT]]
             .concat(),
     ));
-    until("the target does not start", || {
-        let there = processes_in(run.tmpdir.path());
-        (there.iter().any(|line| line.contains("sleep 1000"))
-            && there.iter().any(|line| line.contains("python3")))
-        .then_some(())
-    });
+    run.wait_for_target();
     run
 }
 
@@ -194,22 +202,36 @@ fn second_signal_ends_at_once() {
     run.end("twice");
 }
 
+/// The target, its child, one that has left their group, and their directory.
 #[test]
-fn killed_run_ends_its_target() {
+fn killed_run_leaves_nothing() {
     let run = silent(&[]);
     run.signal("-KILL");
-    let Run { child, tmpdir } = run;
-    child.wait_with_output().unwrap();
-    until("the target runs on", || {
-        let there = processes_in(tmpdir.path());
-        (!there.iter().any(|line| line.contains("python3"))).then_some(())
-    });
-    // What the target had started has no owner, and ends with the directory.
+    let Run { mut child, tmpdir } = run;
+    child.wait().unwrap();
+    until("the target runs on", || processes_in(tmpdir.path()).is_empty().then_some(()));
+    until("its directory stays", || files_in(tmpdir.path()).is_empty().then_some(()));
 }
 
-/// `check` starts separate programs, which end by themselves.
+/// The group of the run is killed, as a shell or `timeout` does it.
 #[test]
-fn killed_check_ends_its_programs() {
+fn killed_group_of_a_run_leaves_nothing() {
+    use std::os::unix::process::CommandExt as _;
+
+    let mut command = diagipc(&["server", "--spawn", "--", "sh", "-c", SILENT]);
+    command.process_group(0);
+    let run = Run::begin(Tmpdir::new(), command, Stdio::null());
+    run.wait_for_target();
+    let group = format!("-{}", run.child.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
+    let Run { mut child, tmpdir } = run;
+    child.wait().unwrap();
+    until("the target runs on", || processes_in(tmpdir.path()).is_empty().then_some(()));
+    until("its directory stays", || files_in(tmpdir.path()).is_empty().then_some(()));
+}
+
+#[test]
+fn killed_check_leaves_nothing() {
     let run = Run::start(diagipc(&["check", "--json"]));
     until("it starts nothing", || {
         let there = processes_in(run.tmpdir.path());
@@ -220,4 +242,5 @@ fn killed_check_ends_its_programs() {
     let Run { child, tmpdir } = run;
     child.wait_with_output().unwrap();
     until("its programs run on", || processes_in(tmpdir.path()).is_empty().then_some(()));
+    until("its directories stay", || files_in(tmpdir.path()).is_empty().then_some(()));
 }

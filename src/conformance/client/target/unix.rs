@@ -79,7 +79,7 @@ impl Target {
         ours.set_read_timeout(Some(STARTS))?;
         let mut command = Command::new(&stand_in.program);
         command.args(&stand_in.arguments).env("TMPDIR", directory.path());
-        let process = Started::start_that_ends(
+        let process = Started::start(
             command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()),
         )?;
         // Dropping it closes the other half of the socket, which ends the process even if it does
