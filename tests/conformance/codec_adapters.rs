@@ -686,6 +686,10 @@ fn adapter_unsupported_is_unimplemented_or_required() {
     assert!(cases.iter().all(|case| case.grade == Grade::Unimplemented), "{cases:?}");
     let failed = faulty.report(&["--only", "wchar", "--require", "*/encode"], 1);
     assert_eq!(failed.counts, Counts { unimplemented: 4, fail: 3, ..Counts::default() });
+    // Nothing is judged: that is not success, unless it was asked for.
+    let few = faulty.report(&["--only", "wchar"], 1).too_few_judged.expect("none was judged");
+    assert_eq!((few.judged, few.of, few.least_percent), (0, 7, 10));
+    faulty.report(&["--only", "wchar", "--min-judged", "0"], 0);
     let (cases, _) = cases_with_fault("unsupported", "*", &["--require", "wchar"], 1);
     assert!(cases.iter().all(|case| case.grade == Grade::Fail), "{cases:?}");
 }

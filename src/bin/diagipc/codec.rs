@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::{
-    Adapter, AdapterCommand, Lost, Report,
+    Adapter, AdapterCommand, Lost, Report, TooFewJudged,
     codec::{self, CodecCase},
 };
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -21,7 +21,7 @@ use crate::{Outcome, interrupt};
 /// object per line. vectors/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
     /// Time limit for an answer
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
+
+    /// This percentage of the cases must be judged, or the run does not pass: exit status 1
+    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_judged: u8,
 
     /// List the cases without running them
     #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
@@ -69,7 +73,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         deadline: Duration::from_millis(arguments.timeout),
     };
     let canceller = interrupt::canceller()?;
-    let report = ask(&cases, command, canceller, &arguments.output);
+    let mut report = ask(&cases, command, canceller, &arguments.output);
+    if report.interrupted.is_none() && report.lost.is_none() {
+        let all = report.counts.all();
+        let judged = all.saturating_sub(report.counts.unimplemented);
+        report.too_few_judged = TooFewJudged::of(judged, all, arguments.min_judged);
+    }
     arguments.output.write(report, out)
 }
 

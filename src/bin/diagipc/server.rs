@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::conformance::Report;
+use dotnet_diagnostics_ipc::conformance::TooFewJudged;
 use dotnet_diagnostics_ipc::conformance::codec;
 use dotnet_diagnostics_ipc::conformance::known::{Profile, UnknownProfile};
 use dotnet_diagnostics_ipc::conformance::server::{self, Claims, Options, ServerCase};
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
 
     /// This percentage of the cases claimed by the target must be judged, or the run does not
     /// pass: exit status 1
-    #[arg(long, value_name = "PERCENT", default_value_t = Options::MIN_JUDGED, value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
     /// End the run at the first failure

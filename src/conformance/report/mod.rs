@@ -301,6 +301,9 @@ pub struct TooFewJudged {
 }
 
 impl TooFewJudged {
+    /// The default percentage of cases that must be judged.
+    pub const LEAST_PERCENT: u8 = 10;
+
     /// Where less than `least_percent` of the cases were judged.
     pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
         let is_enough = judged.saturating_mul(100) >= of.saturating_mul(least_percent as usize);

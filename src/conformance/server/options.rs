@@ -5,8 +5,8 @@ use core::num::NonZeroUsize;
 use core::time::Duration;
 
 use super::Claims;
-use crate::conformance::Glob;
 use crate::conformance::known::Profile;
+use crate::conformance::{Glob, TooFewJudged};
 use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
 
@@ -53,7 +53,7 @@ impl Default for Options {
             allow_harmful: false,
             within: None,
             claims: Claims::default(),
-            min_judged: Self::MIN_JUDGED,
+            min_judged: TooFewJudged::LEAST_PERCENT,
             trust: TrustPolicy::CHECKED,
             fail_fast: false,
             max_time: None,
@@ -66,9 +66,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default percentage of cases that must be judged.
-    pub const MIN_JUDGED: u8 = 10;
-
     pub(super) fn is_cancelled(&self) -> bool {
         self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
     }
