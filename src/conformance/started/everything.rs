@@ -1,10 +1,14 @@
 //! Everything started and not finished: processes and directories, of all runs of this process.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+#[cfg(unix)]
+use alloc::string::String;
 use core::time::Duration;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -122,6 +126,49 @@ fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
     while still(&mut everything()) && began.elapsed() < ENDS {
         thread::sleep(PAUSE);
     }
+}
+
+/// Makes this process responsible for everything that the suites start in it: nothing of it is left
+/// when this process ends, even if it is killed.
+///
+/// For a program whose only children are those of the suites, which calls it once, before them:
+///
+/// - Before the first one `watcher` is started, a program that calls [`watch_started`](super::watch_started). When this
+///   process is gone, the watcher ends what was started, and removes its directories.
+/// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Those that have
+///   left the process group of the program that started them are ended with it, and
+///   [`ended_orphans`] names them. Other children of this process would be ended as well, except
+///   those that it has now.
+///
+/// # Errors
+/// The system refuses it.
+///
+/// ```no_run
+/// use std::process::Command;
+///
+/// use dotnet_diagnostics_ipc::conformance::{own_all_started, watch_started};
+///
+/// if std::env::args().nth(1).as_deref() == Some("watcher") {
+///     return watch_started();
+/// }
+/// let mut watcher = Command::new(std::env::current_exe()?);
+/// watcher.arg("watcher");
+/// own_all_started(watcher)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(unix)]
+pub fn own_all_started(watcher: Command) -> io::Result<()> {
+    everything().owner = Some(Owner::new(watcher)?);
+    Ok(())
+}
+
+/// The orphans that were ended since the last call, in words; `None` if there was none.
+///
+/// They had left the process group of the program that started them, and outlived it. They are
+/// known after [`own_all_started`], on Linux.
+#[cfg(unix)]
+pub fn ended_orphans() -> Option<String> {
+    everything().owner.as_mut()?.take_ended()
 }
 
 /// Kills all running processes that the suites have started, on Unix each with its process group,

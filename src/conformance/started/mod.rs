@@ -19,7 +19,7 @@ mod windows_process;
 pub(super) use self::everything::OwnDirectory;
 pub use self::everything::end_all_started;
 #[cfg(unix)]
-pub use self::owner::{ended_orphans, own_all_started};
+pub use self::everything::{ended_orphans, own_all_started};
 #[cfg(unix)]
 pub(super) use self::unix::Started;
 #[cfg(unix)]
