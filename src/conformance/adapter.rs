@@ -13,10 +13,10 @@ use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
-use std::time::Instant;
 
 use super::adapter_program::Program;
 use super::captured::{Captured, Keep, on_standard_error};
+use super::pace::Limit;
 use crate::io::Canceller;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
@@ -264,18 +264,15 @@ impl Running {
         deadline: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
-        let asked = Instant::now();
+        let limit = Limit::new(deadline);
         loop {
-            let left = deadline.saturating_sub(asked.elapsed());
-            // Polled only if something can cancel it.
-            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
-            match self.answers.recv_timeout(patience) {
+            match self.answers.recv_timeout(deadline.min(SLICE)) {
                 Err(RecvTimeoutError::Timeout)
                     if canceller.is_some_and(Canceller::is_cancelled) =>
                 {
                     return Err(AdapterError::Cancelled);
                 }
-                Err(RecvTimeoutError::Timeout) if patience < left => {}
+                Err(RecvTimeoutError::Timeout) if !limit.is_over() => {}
                 answer => return Ok(answer),
             }
         }
@@ -305,14 +302,14 @@ impl Running {
     }
 
     fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
-        let begun = Instant::now();
+        let limit = Limit::new(most);
         loop {
             // Further output is read and dropped: it may end after it.
             while self.answers.try_recv().is_ok() {}
             if self.program.has_ended() {
                 return true;
             }
-            if begun.elapsed() >= most || canceller.is_some_and(Canceller::is_cancelled) {
+            if limit.is_over() || canceller.is_some_and(Canceller::is_cancelled) {
                 return false;
             }
             thread::sleep(Duration::from_millis(5));
@@ -384,6 +381,7 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
+    use std::time::Instant;
 
     use super::*;
 

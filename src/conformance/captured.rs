@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+
+use super::pace::Limit;
 
 /// How long it may stay open after the end of its program: a child may hold it.
 const ENDS: Duration = Duration::from_millis(500);
@@ -61,8 +62,8 @@ impl Captured {
 
     /// What is kept of the whole, of a program that has ended.
     pub(super) fn whole(&self) -> Vec<u8> {
-        let began = Instant::now();
-        while !self.thread.is_finished() && began.elapsed() < ENDS {
+        let limit = Limit::new(ENDS);
+        while !self.thread.is_finished() && !limit.is_over() {
             thread::sleep(PAUSE);
         }
         self.so_far()

@@ -45,6 +45,7 @@ pub mod fuzz_server;
 mod glob;
 pub mod known;
 mod named_fault;
+mod pace;
 pub mod player;
 pub mod record;
 pub mod report;

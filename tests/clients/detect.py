@@ -17,23 +17,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FIXTURES = ROOT / "tests/fixtures/clients"
 TABLE = ROOT / "spec/DETECTION.md"
-# The most that three parallel interpreters take on an idle machine with two processors.
-IDLE = 0.1
-
-
-def slower():
-    """How many times slower this machine is now than an idle one; the factor for its deadlines."""
-    began = time.monotonic()
-    for child in [subprocess.Popen([sys.executable, "-IS", "-c", ""]) for _ in range(3)]:
-        child.wait()
-    return max(1, min(20, round(2 * (time.monotonic() - began) / IDLE)))
 
 
 def compiled(directory):
@@ -41,10 +30,9 @@ def compiled(directory):
     return py_compile.compile(str(FIXTURES / "client.py"), cfile=str(pathlib.Path(directory) / "client.pyc"), doraise=True)
 
 
-def operations(directory, client, kind, name, factor):
+def operations(directory, client, kind, name):
     """The file that describes the client with this habit."""
     text = (FIXTURES / "client.toml").read_text()
-    text = re.sub(r"\b(2000|3000|4000)\b", lambda found: str(int(found[0]) * factor), text)
     text = text.replace('"python3"', json.dumps(sys.executable)).replace('"CLIENT"', json.dumps(client))
     text = text.replace('FAULT"--', f'"--{kind}", "{name}", "--')
     file = pathlib.Path(directory) / f"{kind}-{name}.toml"
@@ -119,11 +107,10 @@ def main():
     planted = tomllib.loads((HERE / "faults.toml").read_text())
     wanted = [(kind[:-1], name, globs) for kind in ("faults", "tastes") for name, globs in planted[kind].items()]
     wanted = [one for one in wanted if not arguments.names or one[1] in arguments.names]
-    factor = slower()
 
     def row(one):
         kind, name, globs = one
-        cases = play(arguments.diagipc, operations(directory, client, kind, name, factor), planted["all"] + globs)
+        cases = play(arguments.diagipc, operations(directory, client, kind, name), planted["all"] + globs)
         named, unnamed = judge(cases)
         is_named = named == ([name] if kind == "fault" else [])
         has_not_passed = any(case["grade"] != "pass" for case in cases)

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
-use crate::load::slower;
 use crate::tool;
 
 /// What `client.py` with `habit` does in the scenarios of `only`, which ask for the process info.
@@ -18,13 +17,13 @@ const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/client
 /// The same of `client`, a copy of `client.py`, started through the words of `wrapper`.
 fn cases_in(wrapper: &str, client: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
     let directory = tempfile::tempdir().unwrap();
-    let (habit, patience) = (
-        habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat(),
-        1000 * slower(),
-    );
+    let habit = habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat();
     let text = format!(
-        "timeout_ms = {patience}\n[operations.process-info]\ncommand = [{wrapper}'python3', '-IS', '{client}', {habit}'--patience', \
-        '{patience}', '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']\n"
+        "timeout_ms = 2000
+[operations.process-info]
+command = [{wrapper}'python3', '-IS', '{client}', {habit}'--patience', '2000', \
+         '--pid', '{{pid}}', 'process-info', 'ProcessInfo2']
+"
     );
     let file = directory.path().join("client.toml");
     fs::write(&file, text).unwrap();

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::{ChildStdin, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
-use crate::load::scaled;
 use crate::schema::Schema;
 use crate::tool::{self, DIAGIPC};
 use dotnet_diagnostics_ipc::vectors::Value;
@@ -265,8 +264,7 @@ fn campaign_open_connection_is_found() {
 fn campaign_hang_is_found_and_target_restarted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
-    let summary =
-        against(&["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], &target, 1);
+    let summary = against(&["--seed", "1", "--cases", "100", "--timeout", "400"], &target, 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let hangs = own(&summary, "hang");
     assert_eq!(hangs.len(), 1, "{summary}");
@@ -303,7 +301,7 @@ fn campaign_foreign_target_dies_once() {
 #[test]
 fn campaign_vanished_endpoint_is_not_a_hang() {
     let summary =
-        of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", &scaled(400)], 1);
+        of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", "400"], 1);
     assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!(

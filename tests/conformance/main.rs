@@ -23,7 +23,6 @@ mod fuzz_server_windows;
 #[cfg(unix)]
 mod grammar;
 #[cfg(unix)]
-mod load;
 #[cfg(unix)]
 mod record;
 #[cfg(unix)]

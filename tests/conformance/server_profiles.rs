@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use dotnet_diagnostics_ipc::conformance::{Case, Grade, Report};
 
-use crate::load::scaled;
 use crate::tool::{self, DIAGIPC};
 
 fn fixture(name: &str) -> String {
@@ -337,12 +336,11 @@ fn case_that_lost_target_is_named() {
     while !socket.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let timeout = scaled(500);
     let options = [
         "--allow-harmful",
         "--allow-side-effects",
         "--timeout",
-        &timeout,
+        "500",
         "--only",
         "requests/process",
     ];

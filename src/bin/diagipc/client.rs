@@ -26,7 +26,7 @@ use crate::{Outcome, interrupt};
 const JOBS: usize = 8;
 /// The same for the built-in client, which needs little.
 #[cfg(unix)]
-const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Checks a diagnostic client against the protocol.
 ///

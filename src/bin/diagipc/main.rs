@@ -31,10 +31,10 @@ mod interrupt;
 mod items;
 mod man;
 mod output;
-#[cfg(unix)]
-mod owner;
 #[cfg(any(unix, windows))]
 mod output_file;
+#[cfg(unix)]
+mod owner;
 #[cfg(any(unix, windows))]
 mod place;
 mod printable;

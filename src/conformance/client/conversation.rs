@@ -9,8 +9,8 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::time::Instant;
 
 use super::faults::ClientFault;
 use super::finding::Findings;
@@ -21,6 +21,7 @@ use super::scenario::{Decoy, Move, Request, Scenario, Unread};
 use super::target::{Target, is_there};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
+use crate::conformance::pace::Limit;
 use crate::conformance::player::{Player, PlayerError, Received, Transcript};
 use crate::hresult::HResult;
 use crate::vectors::script::{Ending, Step};
@@ -81,6 +82,8 @@ pub(super) struct Conversation<'s, 'n> {
     pub(super) target: &'s Target,
     /// How long the client may take to give up.
     pub(super) gives_up: Duration,
+    /// Whether any client of the run has connected.
+    pub(super) has_connected: &'s AtomicBool,
     pub(super) findings: Findings,
     pub(super) manner: Manner,
     pub(super) moves: VecDeque<Move>,
@@ -100,6 +103,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         line: &'s CommandLine,
         target: &'s Target,
         gives_up: Duration,
+        has_connected: &'s AtomicBool,
     ) -> Self {
         Self {
             player,
@@ -108,6 +112,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             line,
             target,
             gives_up,
+            has_connected,
             findings: Findings::default(),
             manner: Manner::default(),
             moves: scenario.moves.iter().cloned().collect(),
@@ -170,7 +175,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             Step::ExpectNothing(step) => {
                 // A finished client may end, and its connections with it.
                 let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
-                match self.player.receive(&step.on, 64, until)? {
+                match self.player.listen(&step.on, 64, until)? {
                     Received::Bytes(bytes, _) => {
                         Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
                     }
@@ -213,11 +218,11 @@ impl<'s, 'n> Conversation<'s, 'n> {
 
     /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
-        let begun = Instant::now();
-        let within = WITHIN.max(self.line.patience);
+        let limit = Limit::new(WITHIN.max(self.line.patience));
         loop {
             let until = self.in_a(SLICE);
             if self.player.network().is_called(None, until)? {
+                self.has_connected.store(true, Ordering::Relaxed);
                 return Ok(true);
             }
             if self.client.has_ended() {
@@ -241,8 +246,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
             if matches!(self.moves.front(), Some(Move::Stop { .. })) {
                 self.nothing_on_the_stream()?;
             }
-            if begun.elapsed() > within {
-                let ms = within.as_millis();
+            if limit.is_over() {
+                let ms = limit.whole().as_millis();
                 return Err(match self.moves.front() {
                     Some(Move::Stop { session, .. }) => {
                         let text = format!(
@@ -251,12 +256,24 @@ impl<'s, 'n> Conversation<'s, 'n> {
                         Stop::fault(ClientFault::SessionNeverStopped, text)
                     }
                     _ if self.requests == 0 => {
-                        Stop::fault(self.not_found(), format!("it does not connect within {ms} ms"))
+                        self.runs_on(format!("it does not connect within {ms} ms"))
                     }
                     _ => Stop::fault(None, format!("it does not connect again within {ms} ms")),
                 });
             }
         }
+    }
+
+    /// The client still runs, and has not connected. If no client of the run ever has, it may not
+    /// have come so far.
+    fn runs_on(&self, text: String) -> Stop {
+        if self.has_connected.load(Ordering::Relaxed) {
+            return Stop::fault(self.not_found(), text);
+        }
+        let text = format!(
+            "{text}: it may not have started yet, as no client of this run has connected so far"
+        );
+        Stop::fault(None, text)
     }
 
     fn not_found(&self) -> ClientFault {
@@ -306,17 +323,19 @@ impl<'s, 'n> Conversation<'s, 'n> {
     }
 
     pub(super) fn wait_for_port(&mut self) -> Result<(), Stop> {
-        let begun = Instant::now();
+        let limit = Limit::new(WITHIN);
         while !is_there(&self.target.port) {
-            if self.client.has_ended() || begun.elapsed() > WITHIN {
-                return Err(Stop::fault(
-                    ClientFault::NeverConnects,
-                    "it does not listen at its port",
-                ));
+            let text = "it does not listen at its port";
+            if self.client.has_ended() {
+                return Err(Stop::fault(ClientFault::NeverConnects, text));
+            }
+            if limit.is_over() {
+                return Err(self.runs_on(text.to_owned()));
             }
             let until = self.in_a(PAUSE);
             self.player.network().wait(until)?;
         }
+        self.has_connected.store(true, Ordering::Relaxed);
         Ok(())
     }
 

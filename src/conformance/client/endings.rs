@@ -71,12 +71,21 @@ impl Conversation<'_, '_> {
         // A client that waits for the reply gives up after its patience.
         let within = FOR_A_DESCRIPTOR.min(self.line.patience.checked_div(2).unwrap_or_default());
         expect.within_ms = u32::try_from(within.as_millis()).ok();
+        let begun = Instant::now();
         self.player.step(&Step::Expect(expect)).map_err(|trouble| {
-            // It is still connected, and sends nothing: it waits for something.
-            let waits = matches!(&trouble, PlayerError::Differs(Difference::Nothing { after }) if after.is_empty());
+            // It stays connected, and sends nothing: it waits for something.
+            let waits = match &trouble {
+                PlayerError::Differs(Difference::Nothing { after }) => after.is_empty(),
+                PlayerError::Differs(Difference::Ended { after, .. }) => {
+                    after.is_empty() && begun.elapsed() >= within
+                }
+                _ => false,
+            };
             let fault = match trouble {
                 _ if waits => ClientFault::DescriptorAfterTheReply,
-                PlayerError::Differs(Difference::Descriptors(0)) => ClientFault::BytesBehindTheRequest,
+                PlayerError::Differs(Difference::Descriptors(0)) => {
+                    ClientFault::BytesBehindTheRequest
+                }
                 _ => ClientFault::DescriptorMissing,
             };
             Stop::fault(fault, format!("the descriptor, on a separate byte: {trouble}"))
@@ -146,7 +155,7 @@ impl Conversation<'_, '_> {
     /// while.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
-        match self.player.receive(on, 64, until)? {
+        match self.player.listen(on, 64, until)? {
             Received::End(_) => {}
             Received::Nothing => self.manner.waits_for_more = true,
             Received::Bytes(bytes, _) => {

@@ -10,13 +10,13 @@ use alloc::{
     vec::Vec,
 };
 use core::time::Duration;
-use std::time::Instant;
 
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::faults::ClientFault;
 use super::scenario::{Exit, Move, Unread};
 use super::{Operation, moves, payloads};
 use crate::command::Command;
+use crate::conformance::pace::Limit;
 use crate::conformance::player::Received;
 use crate::hresult::HResult;
 use crate::vectors::script::{Accept, Ending, Step};
@@ -118,9 +118,9 @@ impl Conversation<'_, '_> {
 
     /// The conversation is over: answers the client's other requests, until it ends or the time is
     /// over.
-    pub(super) fn attend(&mut self, deadline: Instant) -> Result<(), Stop> {
+    pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
-        while !self.client.has_ended() && Instant::now() < deadline {
+        while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
             let until = self.in_a(SLICE);
             if self.player.network().is_called(None, until)? {
                 self.take_one_more()?;
@@ -184,8 +184,8 @@ impl Conversation<'_, '_> {
     /// The reply was invalid, and its continuation was sent: the client closes the connection, or
     /// accepts the session and stops it.
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
-        let begun = Instant::now();
-        while begun.elapsed() < self.gives_up {
+        let limit = Limit::new(self.gives_up);
+        while !limit.is_over() {
             let until = self.in_a(SLICE);
             if let Received::End(_) = self.player.receive(on, 64, until)? {
                 return Ok(());

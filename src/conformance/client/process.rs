@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::conformance::captured::{Captured, Keep};
+use crate::conformance::pace::Limit;
 use crate::conformance::server::Death;
 use crate::conformance::started::Started;
 use crate::io::Canceller;
@@ -79,11 +80,11 @@ impl Running {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for its end, or kills it at `deadline` or on cancellation, with everything left in its
-    /// group.
-    pub(super) fn finish(mut self, deadline: Instant, canceller: Option<&Canceller>) -> Ended {
+    /// Waits for its end, or kills it when all `limits` are over or on cancellation, with everything
+    /// left in its group.
+    pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
         let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
-        while !self.has_ended() && Instant::now() < deadline && !is_cancelled() {
+        while !self.has_ended() && !limits.iter().all(Limit::is_over) && !is_cancelled() {
             thread::sleep(PAUSE);
         }
         let has_ended = self.has_ended();

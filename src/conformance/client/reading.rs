@@ -98,7 +98,7 @@ impl Conversation<'_, '_> {
             // If there is something, its rest will arrive soon.
             let time = if bytes.is_empty() { patience } else { SLICE };
             let until = self.in_a(time);
-            match self.player.receive(on, MOST, until)? {
+            match self.player.listen(on, MOST, until)? {
                 Received::Bytes(more, _) => bytes.extend(more),
                 Received::End(_) | Received::Nothing => break,
             }

@@ -8,7 +8,7 @@ use alloc::{
     vec::Vec,
 };
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::fs;
 use std::process::Command;
@@ -23,6 +23,7 @@ use super::scenario::{Arguments, Scenario};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, naming};
+use crate::conformance::pace::{Again, Limit};
 use crate::conformance::player::Player;
 use crate::conformance::{Glob, Grade, Interrupted, Report};
 use crate::io::Canceller;
@@ -36,10 +37,10 @@ const MARGIN: Duration = Duration::from_secs(3);
 const UNHURRIED: u32 = 5;
 /// How long a client may continue when everything is lost.
 const LOST: Duration = Duration::from_millis(200);
+/// The suite's own limits are not shorter.
+const SLOW: Duration = Duration::from_secs(1);
 /// The names of levels, from 0 on.
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
-/// How many scenarios with a silent runtime wait at a time, at least.
-const SILENT_AT_A_TIME: usize = 16;
 
 /// How scenarios are played.
 #[derive(Clone, Debug)]
@@ -84,35 +85,52 @@ pub fn run(
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
     let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
         .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
-    let (silent, others): (Vec<usize>, Vec<usize>) = playable
-        .iter()
-        .partition(|nth| scenarios.get(**nth).is_some_and(|scenario| scenario.is_silent));
+    // The longest first.
+    let mut order = playable.clone();
+    order.sort_by_key(|nth| !scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
-    let work = |list: &[usize], next: &AtomicUsize| {
-        while let Some(nth) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+    let (next, has_connected) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while let Some(nth) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
                 return;
             };
-            let verdict = play(scenario, operations, options);
+            let verdict = play(scenario, operations, options, &has_connected);
             if options.is_cancelled() {
                 // That may have changed its behaviour.
                 return;
             }
-            done(&scenario.name, verdict.grade());
+            if !verdict.may_be_late() {
+                done(&scenario.name, verdict.grade());
+            }
             verdicts.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, verdict));
         }
     };
-    let (next_silent, next) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
-        for _ in 0..silent.len().min(options.jobs.get().max(SILENT_AT_A_TIME)) {
-            scope.spawn(|| work(&silent, &next_silent));
-        }
-        for _ in 0..others.len().min(options.jobs.get()) {
-            scope.spawn(|| work(&others, &next));
+        for _ in 0..order.len().min(options.jobs.get()) {
+            scope.spawn(work);
         }
     });
     let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
     verdicts.sort_by_key(|(nth, _)| *nth);
+    let (mut again, mut notes) = (Again::default(), Vec::new());
+    for (nth, verdict) in verdicts.iter_mut().filter(|(_, verdict)| verdict.may_be_late()) {
+        let Some(scenario) = scenarios.get(*nth) else { continue };
+        let kind = verdict.kind();
+        if again.is_worth(&kind) && !options.is_cancelled() {
+            let second = play(scenario, operations, options, &has_connected);
+            let passes = second.grade() != Grade::Fail;
+            again.was_played(&kind, passes);
+            if passes {
+                let (name, why) = (&scenario.name, verdict.why());
+                notes.push(format!("{name}: passed only at the second try; the first: {why}"));
+            }
+            if !options.is_cancelled() {
+                *verdict = second;
+            }
+        }
+        done(&scenario.name, verdict.grade());
+    }
     let mut played: Vec<(&Scenario, Verdict)> = verdicts
         .into_iter()
         .filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict)))
@@ -121,6 +139,7 @@ pub fn run(
     let mut report = Report::new("client", &operations.name);
     let not_run = playable.len().saturating_sub(played.len());
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    report.notes = notes;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
         let count = reasons.entry(why).or_default();
@@ -135,7 +154,12 @@ pub fn run(
     report
 }
 
-fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verdict {
+fn play(
+    scenario: &Scenario,
+    operations: &Operations,
+    options: &Options,
+    has_connected: &AtomicBool,
+) -> Verdict {
     let line = match told(scenario, operations) {
         Ok(line) => line,
         Err(lacks) => return Verdict::lacking(lacks),
@@ -143,7 +167,7 @@ fn play(scenario: &Scenario, operations: &Operations, options: &Options) -> Verd
     // If the client should not give up, a busy machine must not make it.
     let unhurried =
         line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
-    converse(scenario, &unhurried, options).unwrap_or_else(Verdict::trouble)
+    converse(scenario, &unhurried, options, has_connected).unwrap_or_else(Verdict::trouble)
 }
 
 /// The command line for the scenario, or what it lacks.
@@ -172,7 +196,12 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
     Ok(line)
 }
 
-fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Result<Verdict, String> {
+fn converse(
+    scenario: &Scenario,
+    line: &CommandLine,
+    options: &Options,
+    has_connected: &AtomicBool,
+) -> Result<Verdict, String> {
     let mut target = Target::start(&options.stand_in, &scenario.decoys)
         .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
     let mut values = values(&scenario.arguments, &target)
@@ -193,28 +222,26 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
 
     let began = Instant::now();
     let gives_up = line.gives_up().saturating_add(MARGIN);
+    let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
     let player = Player::new(&mut network, WITHIN);
     let mut conversation =
-        Conversation::new(player, &mut client, scenario, line, &target, gives_up);
+        Conversation::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
     let mut outcome = conversation.play();
-    let whole = gives_up.saturating_add(scenario.waits());
-    let deadline = match outcome {
-        Ok(()) => began
-            .checked_add(whole)
-            .map_or_else(|| later(MARGIN), |deadline| deadline.max(later(MARGIN))),
-        Err(_) => later(LOST),
-    };
+    let mut limits = Vec::new();
     if outcome.is_ok() {
-        outcome = conversation.attend(deadline);
+        limits.extend([whole, Limit::new(MARGIN)]);
+        outcome = conversation.attend(&limits);
     }
     let transcript = conversation.transcript().clone();
     let (manner, findings) = (conversation.manner, core::mem::take(&mut conversation.findings));
     drop(conversation);
     // Everything still open is closed here: a client may wait for that.
     drop(network);
-    let ended = client.finish(deadline.max(later(LOST)), options.canceller.as_ref());
+    limits.push(Limit::new(LOST));
+    let ended = client.finish(&limits, options.canceller.as_ref());
 
-    let mut verdict = Verdict { lacks: None, findings, about: Vec::new(), transcript };
+    let is_slow = began.elapsed() >= SLOW.min(line.gives_up());
+    let mut verdict = Verdict { lacks: None, findings, about: Vec::new(), transcript, is_slow };
     target.judge_decoys(&mut verdict.findings);
     match outcome {
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
@@ -226,11 +253,6 @@ fn converse(scenario: &Scenario, line: &CommandLine, options: &Options) -> Resul
     verdict.about =
         [format!("command line: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
     Ok(verdict)
-}
-
-fn later(time: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(time).unwrap_or(now)
 }
 
 /// The arguments, with those of this target.

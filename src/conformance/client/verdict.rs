@@ -26,6 +26,8 @@ pub(super) struct Verdict {
     /// How it was started and how it ended, one line each.
     pub(super) about: Vec<String>,
     pub(super) transcript: Transcript,
+    /// Whether it took so long that a limit of the client or of the suite may have decided.
+    pub(super) is_slow: bool,
 }
 
 impl Verdict {
@@ -36,6 +38,7 @@ impl Verdict {
             findings: Findings::default(),
             about: Vec::new(),
             transcript: Transcript::default(),
+            is_slow: false,
         }
     }
 
@@ -43,7 +46,30 @@ impl Verdict {
     pub(super) fn trouble(what: String) -> Self {
         let mut findings = Findings::default();
         findings.must(None, what);
-        Self { lacks: None, findings, about: Vec::new(), transcript: Transcript::default() }
+        Self {
+            lacks: None,
+            findings,
+            about: Vec::new(),
+            transcript: Transcript::default(),
+            is_slow: false,
+        }
+    }
+
+    /// Whether the time may be the cause of its failure.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.is_slow && self.grade() == Grade::Fail
+    }
+
+    /// What failed, by name if it has one.
+    pub(super) fn kind(&self) -> String {
+        let names: Vec<&str> = self.findings.faults().iter().map(|fault| fault.name()).collect();
+        names.join(" ")
+    }
+
+    /// What failed, in words.
+    pub(super) fn why(&self) -> String {
+        let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
+        texts.join("; ")
     }
 
     pub(super) fn grade(&self) -> Grade {

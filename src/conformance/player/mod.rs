@@ -65,6 +65,7 @@ use alloc::{
 };
 use core::{fmt, time::Duration};
 
+use crate::conformance::pace::{self, Limit};
 use crate::exchange::End;
 use crate::vectors::script::{
     Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind,
@@ -143,6 +144,10 @@ pub struct Player<'n> {
     captures: Captures,
     connections: BTreeMap<String, Connection>,
     transcript: Transcript,
+    /// When the present time limit began, and when it ends on an idle machine.
+    limit: (Duration, Duration),
+    /// How long a time of an idle machine takes here and now.
+    here: fn(Duration) -> Duration,
     /// The connections on which no more arrived.
     quiet: BTreeMap<String, Quiet>,
     /// The connections that were closed or reset by the player.
@@ -160,7 +165,8 @@ impl fmt::Debug for Player<'_> {
 }
 
 impl<'n> Player<'n> {
-    /// `within` is the default time limit of a step.
+    /// `within` is the default time limit of a step. Every limit is that of an idle machine: on one
+    /// that is busy when it ends, it ends later, by the measured factor of up to 30.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
         let (captures, connections, quiet) = (Captures::new(), BTreeMap::new(), BTreeMap::new());
         Self {
@@ -169,6 +175,8 @@ impl<'n> Player<'n> {
             captures,
             connections,
             transcript: Transcript::default(),
+            limit: (Duration::ZERO, Duration::ZERO),
+            here: pace::here,
             quiet,
             closed: BTreeSet::new(),
         }
@@ -211,7 +219,7 @@ impl<'n> Player<'n> {
         for name in names {
             let now = self.network.now();
             // Read errors are ignored.
-            let _ = self.receive(&name, Transcript::KEPT, now);
+            let _ = self.listen(&name, Transcript::KEPT, now);
         }
     }
 
@@ -234,6 +242,11 @@ impl<'n> Player<'n> {
     /// Why no more arrived on a connection, if that was seen.
     pub(in crate::conformance) fn quiet(&self, on: &str) -> Option<Quiet> {
         self.quiet.get(on).copied()
+    }
+
+    /// Whether any connection has ended.
+    pub(in crate::conformance) fn has_seen_end(&self) -> bool {
+        self.quiet.values().any(|quiet| *quiet == Quiet::Ended)
     }
 
     /// The captures so far.
@@ -260,8 +273,81 @@ impl<'n> Player<'n> {
     /// # Errors
     /// [`PlayerError`] of the network.
     pub fn open(&mut self, name: &str, until: Duration) -> Result<(), PlayerError> {
-        let link = self.network.open(None, until)?;
+        let link = self.opened(None, until)?;
         self.named(name, link)
+    }
+
+    fn opened(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
+        self.patiently(until, Result::is_ok, |network, until| network.open(port, until))
+    }
+
+    /// Waits with `wait`, and longer than `until` on a busy machine if nothing `is_decided` then.
+    fn patiently<T>(
+        &mut self,
+        until: Duration,
+        is_decided: impl Fn(&Result<T, PlayerError>) -> bool,
+        mut wait: impl FnMut(&mut dyn Network, Duration) -> Result<T, PlayerError>,
+    ) -> Result<T, PlayerError> {
+        let (mut began, ends) = self.limit;
+        if ends != until {
+            began = self.network.now();
+            self.limit = (began, until);
+        }
+        let mut end = until;
+        loop {
+            let result = wait(self.network, end);
+            if is_decided(&result) || self.network.now() < end {
+                return result;
+            }
+            let later = began.saturating_add((self.here)(until.saturating_sub(began)));
+            if later <= end {
+                return result;
+            }
+            end = later;
+        }
+    }
+
+    /// Waits for the next connection of the other side to a port.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub(in crate::conformance) fn accepted(
+        &mut self,
+        port: Option<&str>,
+        until: Duration,
+    ) -> Result<Option<Link>, PlayerError> {
+        self.patiently(
+            until,
+            |link| !matches!(link, Ok(None)),
+            |network, until| network.accept(port, until),
+        )
+    }
+
+    /// What was read of a connection in the background, once it has ended.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub(in crate::conformance) fn drained(
+        &mut self,
+        link: Link,
+        until: Duration,
+    ) -> Result<Drained, PlayerError> {
+        let has_ended =
+            |drained: &Result<Drained, _>| !matches!(drained, Ok(Drained { end: None, .. }));
+        self.patiently(until, has_ended, |network, until| network.drained(link, until))
+    }
+
+    /// Whether the target's process lives, once that is `expected`.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub(in crate::conformance) fn life(
+        &mut self,
+        expected: Life,
+        until: Duration,
+    ) -> Result<Life, PlayerError> {
+        let is_it = |life: &Result<Life, _>| !matches!(life, Ok(life) if *life != expected);
+        self.patiently(until, is_it, |network, until| network.life(expected, until))
     }
 
     /// Sends bytes, the first with a descriptor if given.
@@ -318,7 +404,28 @@ impl<'n> Player<'n> {
         most: usize,
         until: Duration,
     ) -> Result<Received, PlayerError> {
+        let link = self.link(on)?;
+        let is_it = |received: &Result<Received, _>| !matches!(received, Ok(Received::Nothing));
+        let received =
+            self.patiently(until, is_it, |network, until| network.receive(link, most, until));
+        Ok(self.noted(on, received?))
+    }
+
+    /// The same, but where nothing should arrive: not longer than `until`.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub(in crate::conformance) fn listen(
+        &mut self,
+        on: &str,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
         let received = self.network.receive(self.link(on)?, most, until)?;
+        Ok(self.noted(on, received))
+    }
+
+    fn noted(&mut self, on: &str, received: Received) -> Received {
         match &received {
             Received::Bytes(bytes, fds) => {
                 self.transcript.push(on, TurnDirection::Received, bytes, *fds);
@@ -326,7 +433,7 @@ impl<'n> Player<'n> {
             Received::End(_) => _ = self.quiet.insert(on.to_owned(), Quiet::Ended),
             Received::Nothing => _ = self.quiet.insert(on.to_owned(), Quiet::Silence),
         }
-        Ok(received)
+        received
     }
 
     /// Plays one step.
@@ -338,11 +445,11 @@ impl<'n> Player<'n> {
         let until = self.in_a(within);
         match step {
             Step::Open(step) => {
-                let link = self.network.open(step.port.as_deref(), until)?;
+                let link = self.opened(step.port.as_deref(), until)?;
                 self.named(&step.open, link)
             }
             Step::Accept(step) => {
-                let link = self.network.accept(step.port.as_deref(), until)?;
+                let link = self.accepted(step.port.as_deref(), until)?;
                 self.named(&step.accept, link.ok_or(Difference::NotConnected)?)
             }
             Step::Listen(step) => self.network.listen(&step.port, step.listen),
@@ -356,7 +463,7 @@ impl<'n> Player<'n> {
             Step::ExpectAnyOf(step) => self.expect_any_of(step, until),
             Step::ExpectNothing(step) => {
                 let until = self.in_a(ms(step.expect_nothing));
-                match self.receive(&step.on, 64, until)? {
+                match self.listen(&step.on, 64, until)? {
                     Received::Nothing => Ok(()),
                     Received::Bytes(bytes, _) => Err(Difference::Unexpected(bytes).into()),
                     Received::End(end) => Err(Difference::UnexpectedEnd(end).into()),
@@ -376,7 +483,7 @@ impl<'n> Player<'n> {
                 self.network.wait(until)
             }
             Step::ExpectTarget(step) => {
-                match (step.expect_target, self.network.life(step.expect_target, until)?) {
+                match (step.expect_target, self.life(step.expect_target, until)?) {
                     (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
                     (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
                     _ => Ok(()),
@@ -384,7 +491,12 @@ impl<'n> Player<'n> {
             }
             Step::Signal(step) => self.network.signal(step.signal),
             Step::ExpectSocket(step) => {
-                match (step.expect_socket, self.network.socket(step.expect_socket, until)?) {
+                let expected = step.expect_socket;
+                let is_it =
+                    |found: &Result<_, _>| !matches!(found, Ok(found) if *found != expected);
+                let found =
+                    self.patiently(until, is_it, |network, until| network.socket(expected, until))?;
+                match (expected, found) {
                     (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
                     (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
                     _ => Ok(()),
@@ -396,10 +508,11 @@ impl<'n> Player<'n> {
 
     /// Waits until the file exists and begins like this.
     fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
+        let limit = Limit::new(until.saturating_sub(self.network.now()));
         loop {
             let trouble = self.compare_file(step)?;
             let Some(trouble) = trouble else { return Ok(()) };
-            if self.network.now() >= until {
+            if limit.is_over() {
                 return Err(trouble.into());
             }
             let later = self.in_a(AFTER_A_PIECE);
@@ -470,7 +583,7 @@ impl<'n> Player<'n> {
                 Sent::PeerGone(_) if step.may_fail => return Ok(()),
                 Sent::PeerGone(why) => {
                     let until = self.in_a(LAST_WORDS);
-                    let before = match self.receive(&step.on, Transcript::KEPT, until) {
+                    let before = match self.listen(&step.on, Transcript::KEPT, until) {
                         Ok(Received::Bytes(bytes, _)) => Some(bytes),
                         _ => None,
                     };
@@ -512,7 +625,7 @@ impl<'n> Player<'n> {
             if mismatches.len() == patterns.len() {
                 // The other available bytes explain more than the first wrong byte.
                 let until = self.in_a(LAST_WORDS);
-                if let Ok(Received::Bytes(bytes, _)) = self.receive(on, Transcript::KEPT, until) {
+                if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Transcript::KEPT, until) {
                     so_far.extend(bytes);
                 }
                 let most_like = patterns
@@ -577,7 +690,7 @@ impl<'n> Player<'n> {
         let is_drained =
             self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
         let end = if is_drained {
-            let drained = self.network.drained(self.link(&step.on)?, until)?;
+            let drained = self.drained(self.link(&step.on)?, until)?;
             let is_one_of = || {
                 step.last_any_of.is_empty()
                     || step.last_any_of.iter().any(|last| drained.last.ends_with(last))
@@ -609,4 +722,117 @@ impl<'n> Player<'n> {
 
 fn ms(number: u32) -> Duration {
     Duration::from_millis(number.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::script::{Presence, SignalKind};
+
+    /// A peer that sends a byte after some time. Nothing waits: the clock is set.
+    struct Slow {
+        now: Duration,
+        sends: Duration,
+    }
+
+    impl Network for Slow {
+        fn now(&self) -> Duration {
+            self.now
+        }
+
+        fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+            Ok(Link::new(0))
+        }
+
+        fn receive(&mut self, _: Link, _: usize, until: Duration) -> Result<Received, PlayerError> {
+            self.now = until.min(self.sends).max(self.now);
+            let came = if self.now < self.sends {
+                Received::Nothing
+            } else {
+                Received::Bytes([0x61].into(), 0)
+            };
+            Ok(came)
+        }
+
+        fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, PlayerError> {
+            unreachable!()
+        }
+
+        fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, PlayerError> {
+            unreachable!()
+        }
+
+        fn listen(&mut self, _: &str, _: bool) -> Result<(), PlayerError> {
+            unreachable!()
+        }
+
+        fn send(
+            &mut self,
+            _: Link,
+            _: &[u8],
+            _: Option<FdKind>,
+            _: Duration,
+        ) -> Result<Sent, PlayerError> {
+            unreachable!()
+        }
+
+        fn drain(&mut self, _: Link) -> Result<(), PlayerError> {
+            unreachable!()
+        }
+
+        fn drained(&mut self, _: Link, _: Duration) -> Result<Drained, PlayerError> {
+            unreachable!()
+        }
+
+        fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+            Ok(())
+        }
+
+        fn wait(&mut self, _: Duration) -> Result<(), PlayerError> {
+            unreachable!()
+        }
+
+        fn life(&mut self, _: Life, _: Duration) -> Result<Life, PlayerError> {
+            unreachable!()
+        }
+
+        fn signal(&mut self, _: SignalKind) -> Result<(), PlayerError> {
+            unreachable!()
+        }
+
+        fn socket(&mut self, _: Presence, _: Duration) -> Result<Presence, PlayerError> {
+            unreachable!()
+        }
+
+        fn file(&mut self, _: &str, _: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+            unreachable!()
+        }
+    }
+
+    /// What a step that takes 2 s on an idle machine does with a byte that comes after so many
+    /// seconds, on one that is `times` slower; and when it is over.
+    fn plays(step: &str, sends: u64, times: u32) -> (Result<(), PlayerError>, u64) {
+        let mut network = Slow { now: Duration::from_secs(7), sends: Duration::from_secs(sends) };
+        let mut player = Player::new(&mut network, Duration::from_secs(2));
+        player.here = match times {
+            1 => |whole| whole,
+            _ => |whole| whole.saturating_mul(5),
+        };
+        player.open("a", Duration::from_secs(8)).unwrap();
+        let result = player.step(&serde_json::from_str(step).unwrap());
+        (result, network.now.as_secs())
+    }
+
+    #[test]
+    fn limit_is_longer_on_busy_machine_and_has_an_end() {
+        let expect = r#"{ "on": "a", "expect": ["61"] }"#;
+        assert_eq!(plays(expect, 8, 1), (Ok(()), 8));
+        assert_eq!(plays(expect, 16, 5), (Ok(()), 16));
+        let nothing = || Err(Difference::Nothing { after: Vec::new() }.into());
+        assert_eq!(plays(expect, 16, 1), (nothing(), 9));
+        assert_eq!(plays(expect, 99, 5), (nothing(), 17));
+        // The time in which nothing may come is that of the script.
+        let silence = r#"{ "on": "a", "expect_nothing": 2000 }"#;
+        assert_eq!(plays(silence, 16, 5), (Ok(()), 9));
+    }
 }

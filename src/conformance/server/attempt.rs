@@ -7,8 +7,10 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
+use core::cell::Cell;
 use core::time::Duration;
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use super::abilities::Abilities;
@@ -19,10 +21,11 @@ use super::faults::{FaultSeen, ServerFault};
 use super::habits;
 use super::judge::{self, Judgement};
 use super::meet::Met;
-use super::pace::{Pace, WITHIN};
+use super::pace::{About, Pace, WITHIN};
 use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::request::CLOSES;
+use super::respawn::{BEGINS, is_suspended};
 use super::target::{Subject, process_of, with_user_events};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
@@ -31,6 +34,7 @@ use crate::command::Command;
 use crate::conformance::known::{
     Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of,
 };
+use crate::conformance::pace::Limit;
 use crate::conformance::player::{
     Network, Passage, Player, PlayerError, Transcript, TurnDirection,
 };
@@ -38,13 +42,18 @@ use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
 use crate::vectors::Hazard;
-use crate::vectors::script::{Script, Step, Target};
+use crate::vectors::script::{Life, Script, Step, Target};
+
+/// How long a target whose start-up has not ended is left alone.
+const STARTS: Duration = Duration::from_millis(100);
 
 /// The result of a case.
 #[derive(Clone, Debug)]
 pub(super) enum Played {
-    /// Its entry in the report, and other notes.
-    Case(Box<Case>, Option<String>),
+    /// Its entry in the report.
+    Case(Box<Case>),
+    /// The same, but the time may be the cause of its failure: it is played again by itself.
+    Late(Box<Case>),
     /// It could not be played here: the reason.
     Unavailable(String),
 }
@@ -55,6 +64,8 @@ struct Attempt {
     result: Result<Judgement, Failed>,
     transcript: Transcript,
     unavailable: Option<String>,
+    /// How long it was played.
+    took: Duration,
 }
 
 /// Why an attempt failed without a row of the table.
@@ -86,41 +97,41 @@ pub(super) struct CasePlayer<'o> {
     profile: Profile,
     abilities: &'o Abilities,
     pace: Pace,
+    /// Whether targets still answered that their start-up has not ended after all the time for it.
+    never_starts: Cell<bool>,
 }
 
 impl<'o> CasePlayer<'o> {
     /// Plays to `subject`, about which `met` is known.
     pub(super) fn new(subject: Subject, met: &'o Met, options: &'o Options) -> Self {
-        Self { subject, options, profile: met.profile, abilities: &met.abilities, pace: met.pace }
+        Self {
+            subject,
+            options,
+            profile: met.profile,
+            abilities: &met.abilities,
+            pace: met.pace.clone(),
+            never_starts: Cell::new(false),
+        }
+    }
+
+    /// Before a case is played again: silence is waited for as if it were the first.
+    pub(super) fn begins_again(&mut self) {
+        self.pace.forget_silence();
     }
 
     /// Plays a case; `Err` if the target is lost.
     pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
         let own = case.wants_own_target() && self.subject.can_spawn();
-        let (began, is_shortened) = (Instant::now(), self.within(case) < self.whole(case));
-        let (mut attempt, mut note) = (self.attempt(case, own)?, None);
-        let is_silent = attempt.is_silent();
-        if is_silent && began.elapsed() >= self.whole(case) {
-            self.pace.was_silent();
+        let began = Instant::now();
+        let attempt = self.attempt(case, own)?;
+        if !attempt.fails() {
+            self.pace.passed(about(case), attempt.took);
+        } else if attempt.is_silent() && began.elapsed() >= self.whole(case) {
+            self.pace.was_silent(about(case));
         }
-        let may_be_late = attempt.unavailable.is_none() && case.hazard() != Some(Hazard::Harmful);
-        // Its silence was already waited for, for the maximum time.
-        if may_be_late
-            && attempt.fails()
-            && !attempt.shows_wrong_bytes()
-            && !(is_silent && is_shortened)
-        {
-            // A busy machine slows down a good server.
-            let second = self.attempt(case, own)?;
-            if !second.fails() {
-                let first = attempt.text();
-                note = Some(format!(
-                    "{}: passed only at the second try; the first: {first}",
-                    case.name()
-                ));
-            }
-            attempt = second;
-        }
+        // A target that others use is harmed once.
+        let may_be_late =
+            !attempt.shows_wrong_bytes() && (own || case.hazard() != Some(Hazard::Harmful));
         if let Some(why) = attempt.unavailable {
             return Ok(Played::Unavailable(why));
         }
@@ -149,7 +160,8 @@ impl<'o> CasePlayer<'o> {
         };
         let mut entry = entry(self.options, case, judgement, &attempt.transcript);
         entry.outcome = outcome.map(|outcome| outcome.to_string());
-        Ok(Played::Case(Box::new(entry), note))
+        let is_late = may_be_late && entry.grade == Grade::Fail && entry.deviation.is_none();
+        Ok(if is_late { Played::Late(Box::new(entry)) } else { Played::Case(Box::new(entry)) })
     }
 
     /// One attempt, and another with the script's own steps if a deviation does not match.
@@ -242,7 +254,7 @@ impl<'o> CasePlayer<'o> {
         if self.options.within.is_some() && case.asks_for_a_dump() {
             whole
         } else {
-            self.pace.within(whole)
+            self.pace.within(about(case), whole)
         }
     }
 
@@ -309,7 +321,7 @@ impl<'o> CasePlayer<'o> {
         own: bool,
         target: &Target,
         within: Duration,
-        play: impl FnOnce(
+        play: impl Fn(
             &mut Player<'_>,
             &TargetProcess,
             Option<&Path>,
@@ -328,16 +340,20 @@ impl<'o> CasePlayer<'o> {
             };
             let mut network = with_user_events(network, self.options.stand_in_for_user_events);
             let process = process_of(&network);
-            return Ok(attempt(&mut network, within, |player| {
-                let directory = Some(spawned.directory());
-                play(player, &process, directory, &|player| dying(player, || spawned.death()))
+            return Ok(self.once_started(!is_suspended(target), || {
+                attempt(&mut network, within, |player| {
+                    let directory = Some(spawned.directory());
+                    play(player, &process, directory, &|player| dying(player, || spawned.death()))
+                })
             }));
         }
         let mut network =
             with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
-        let (subject, process) = (&self.subject, process_of(&network));
-        let mut attempt = attempt(&mut network, within, |player| {
-            play(player, &process, None, &|player| dying(player, || subject.death()))
+        let process = process_of(&network);
+        let mut attempt = self.once_started(true, || {
+            attempt(&mut network, within, |player| {
+                play(player, &process, None, &|player| dying(player, || self.subject.death()))
+            })
         });
         drop(network);
         if let Some(death) = self.subject.death() {
@@ -352,6 +368,25 @@ impl<'o> CasePlayer<'o> {
             self.look_after(&mut attempt)?;
         }
         Ok(attempt)
+    }
+
+    /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
+    /// error before (F-56), unless its start was asked to wait (F-153).
+    fn once_started(&self, starts: bool, mut play: impl FnMut() -> Attempt) -> Attempt {
+        let limit = Limit::new(BEGINS);
+        loop {
+            let attempt = play();
+            let is_early =
+                starts && !self.never_starts.get() && is_before_start(&attempt.transcript);
+            if !is_early || self.options.is_cancelled() {
+                return attempt;
+            }
+            if limit.is_over() {
+                self.never_starts.set(true);
+                return attempt;
+            }
+            thread::sleep(STARTS);
+        }
     }
 
     /// Whether the shared target still answers. Otherwise it is restarted for the next case.
@@ -423,6 +458,16 @@ impl<'o> CasePlayer<'o> {
             }
         }
     }
+}
+
+/// What a case is about.
+fn about(case: &ServerCase<'_>) -> About {
+    case.commands().first().copied().filter(|command| command.name().is_some())
+}
+
+/// Whether a target answers that its start-up has not ended.
+fn is_before_start(transcript: &Transcript) -> bool {
+    replies(transcript).any(|(_, error)| error == Some(HResult::NOT_YET_AVAILABLE))
 }
 
 /// The target's answer to each request of a script; if it died, for the last one.
@@ -504,13 +549,13 @@ impl Attempt {
             result: Err(Failed::unnamed(reason)),
             transcript: Transcript::default(),
             unavailable: None,
+            took: Duration::ZERO,
         }
     }
 
     /// Whether nothing was received.
     fn is_silent(&self) -> bool {
-        self.fails()
-            && !self.transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
+        self.fails() && !has_received(&self.transcript)
     }
 
     /// Whether a received message is wrong in itself. More time does not help.
@@ -540,28 +585,41 @@ fn attempt(
     play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Stopped>,
 ) -> Attempt {
     let mut player = Player::new(network, within);
+    let began = Instant::now();
     let result = play(&mut player);
+    let took = began.elapsed();
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
     let transcript = player.transcript().clone();
     match result {
-        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None },
+        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None, took },
         Err(Stopped::Unavailable(why)) => Attempt {
             result: Err(Failed::unnamed(why.clone())),
             transcript,
             unavailable: Some(why),
+            took,
         },
         Err(Stopped::Failed(failed)) => {
-            Attempt { result: Err(failed), transcript, unavailable: None }
+            Attempt { result: Err(failed), transcript, unavailable: None, took }
         }
     }
+}
+
+/// Whether anything was received.
+fn has_received(transcript: &Transcript) -> bool {
+    transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
 }
 
 /// How the target ended, if it is ending: it may take a moment after its last message.
 fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
     const MOMENT: Duration = Duration::from_millis(300);
     let until = player.network().now().saturating_add(MOMENT);
-    let _ = player.network().life(crate::vectors::script::Life::Dead, until);
+    // One that ends without a word may be slow in it. Others have most often not ended at all.
+    let _ = if player.has_seen_end() && !has_received(player.transcript()) {
+        player.life(Life::Dead, until)
+    } else {
+        player.network().life(Life::Dead, until)
+    };
     death()
 }
 

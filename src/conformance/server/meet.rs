@@ -64,8 +64,8 @@ pub(in crate::conformance) fn meet(
     if profile.family() == Family::Strict {
         meeting.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
     }
-    if abilities.commands.values().any(|has| *has == Has::Silent) {
-        pace.was_silent();
+    for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
+        pace.was_silent(Some(*command));
     }
     Ok(Met { profile, conclusion, abilities, pace })
 }

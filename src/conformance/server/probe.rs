@@ -258,7 +258,7 @@ pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
         return Has::Yes;
     };
     let until = network.now().saturating_add(waits.whole);
-    match network.accept(Some(PORT), until) {
+    match Player::new(&mut network, waits.whole).accepted(Some(PORT), until) {
         Ok(None) => Has::No(format!(
             "no connection to the port of DOTNET_DiagnosticPorts within {} s",
             waits.whole.as_secs()
@@ -350,6 +350,6 @@ fn end(player: &mut Player<'_>, session_id: u64, waits: Waits) -> Result<(), Pla
     let stop = encode(&StopTracing { session_id })?;
     let _ = player.send(BESIDE, &stop, None, until)?;
     let _ = next_message(player, BESIDE, until)?;
-    let _ = player.network().drained(stream, until)?;
+    let _ = player.drained(stream, until)?;
     player.end(BESIDE, Ending::Close)
 }

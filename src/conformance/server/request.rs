@@ -257,7 +257,7 @@ fn stop(
     {
         answered.wrong.push(Wrong::NotStopped { came });
     }
-    let drained = player.network().drained(stream, until)?;
+    let drained = player.drained(stream, until)?;
     answered.stream = drained.first;
     match drained.end {
         Some(End::Closed) => {}
@@ -313,7 +313,7 @@ fn close(
 /// Reads what else is available: it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, LAST_WORDS);
-    while let Received::Bytes(..) = player.receive(ON, Transcript::KEPT, until)? {}
+    while let Received::Bytes(..) = player.listen(ON, Transcript::KEPT, until)? {}
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 use alloc::{boxed::Box, string::String, string::ToString as _};
 use core::cell::Cell;
 use core::time::Duration;
-use std::time::Instant;
 
 use super::address::{Address, TargetNetwork};
 use super::ask::{Identity, identity_of};
@@ -11,13 +10,14 @@ use super::evidence::known_version;
 use super::place::RunsIn;
 use super::spawn::{Spawned, with_canceller};
 use super::{Death, SpawnCommand};
+use crate::conformance::pace::Limit;
 use crate::conformance::player::Network as _;
 use crate::io::Canceller;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use crate::vectors::script::Target;
 
 /// How long managed code may take to start.
-const BEGINS: Duration = Duration::from_secs(20);
+pub(super) const BEGINS: Duration = Duration::from_secs(20);
 /// How long managed code runs until it is idle; and the wait for a target that does not report it.
 const SETTLED: Duration = Duration::from_millis(500);
 /// The interval of polling.
@@ -71,14 +71,7 @@ impl Respawned {
         canceller: Option<&Canceller>,
     ) -> Result<(Spawned, TargetNetwork), String> {
         let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
-        let suspends = [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE]
-            .iter()
-            .any(|name| target.environment.contains_key(*name));
-        if target.default_port
-            && !target.suspended
-            && !suspends
-            && !target.ports.iter().any(|port| port.suspend)
-        {
+        if target.default_port && !is_suspended(target) {
             until_it_runs(&mut network, within, SETTLED, &self.stays_nameless)?;
         }
         Ok((spawned, network))
@@ -104,6 +97,14 @@ impl Respawned {
     }
 }
 
+/// Whether a target may have been asked to wait at its start.
+pub(super) fn is_suspended(target: &Target) -> bool {
+    let is_told = |name: &&str| target.environment.contains_key(*name);
+    target.suspended
+        || [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(is_told)
+        || target.ports.iter().any(|port| port.suspend)
+}
+
 /// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
 /// reports its assembly. A target that cannot be asked is given time. One that is not .NET, or that
 /// never reports an assembly, is ready once its endpoint exists.
@@ -113,13 +114,13 @@ fn until_it_runs(
     settled: Duration,
     nameless: &Cell<bool>,
 ) -> Result<(), String> {
-    let began = Instant::now();
+    let limit = Limit::new(BEGINS);
     let will_name_it =
         |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
     while !nameless.get()
         && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity))
     {
-        nameless.set(began.elapsed() >= BEGINS);
+        nameless.set(limit.is_over());
         pause(network, PAUSE)?;
     }
     pause(network, settled)

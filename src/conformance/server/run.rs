@@ -1,6 +1,7 @@
 //! Plays the cases against a target, or against several equal ones.
 
 use alloc::{
+    boxed::Box,
     collections::BTreeMap,
     format,
     string::{String, ToString as _},
@@ -23,6 +24,7 @@ use super::pace::WITHIN;
 use super::target::Subject;
 use super::{Place, ServerCase};
 use crate::conformance::known::Profile;
+use crate::conformance::pace::Again;
 use crate::conformance::player::Transcript;
 use crate::conformance::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 use crate::vectors::Hazard;
@@ -51,6 +53,7 @@ const OWN_TARGET: &str = "they need a target started for them: use --spawn";
 /// A message of a worker.
 enum News {
     Played(usize, Played),
+    Note(String),
     Lost(String),
 }
 
@@ -125,9 +128,8 @@ pub fn run(
     }
     let (mut unavailable, mut lost) = (LeftOut::default(), None);
     let mut take = |news: News| match news {
-        News::Played(nth, Played::Case(case, note)) => {
+        News::Played(nth, Played::Case(case) | Played::Late(case)) => {
             done(&case);
-            notes.extend(note);
             if let Some(slot) = entries.get_mut(nth) {
                 *slot = Some(*case);
             }
@@ -137,11 +139,13 @@ pub fn run(
                 unavailable.push(case, why);
             }
         }
+        News::Note(note) => notes.push(note),
         News::Lost(reason) => lost = lost.take().or(Some(reason)),
     };
     dumps_last(cases, &mut to_play);
     let first = CasePlayer::new(subject, &met, options);
-    work(cases, &turns(cases, &to_play), (first, &met), place, &mut take);
+    let turns = turns(cases, &to_play);
+    work(cases, &turns, (first, &met), place, &mut take);
 
     let not_run =
         to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
@@ -156,16 +160,28 @@ pub fn run(
     if report.interrupted.is_none() && report.lost.is_none() {
         report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
-    for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
-        let n = left_out.iter().filter(|one| **one == why).count();
-        if n > 0 {
-            notes.push(format!("{n} cases were not played: {why}"));
-        }
-    }
+    notes.extend(not_played(&left_out));
     notes.extend(elsewhere.notes());
     notes.extend(unavailable.notes());
     report.notes = notes;
     report
+}
+
+/// How many cases were not played, for each reason.
+fn not_played(left_out: &[&str]) -> Vec<String> {
+    let count = |why| (left_out.iter().filter(|one| **one == why).count(), why);
+    [SIDE_EFFECTS, HARMFUL, OWN_TARGET]
+        .map(count)
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, why)| format!("{n} cases were not played: {why}"))
+        .collect()
+}
+
+/// The note on a case that failed at the first try only.
+fn at_the_second_try(first: Case) -> String {
+    let found = first.detail.map(|detail| detail.found.join("; ")).unwrap_or_default();
+    format!("{}: passed only at the second try; the first: {found}", first.name)
 }
 
 /// Dumps are last: one may remove the target's socket (P-6).
@@ -257,12 +273,14 @@ fn work(
     };
     let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
     let (sender, news) = mpsc::channel();
-    thread::scope(|scope| {
+    let mut late = BTreeMap::new();
+    let player = thread::scope(|scope| {
         let queue = &queue;
         let mut first = Some(first);
+        let mut players = Vec::new();
         for _ in 0..jobs.max(1) {
             let (sender, first) = (sender.clone(), first.take());
-            scope.spawn(move || {
+            players.push(scope.spawn(move || {
                 let player = match first {
                     Some(player) => Ok(player),
                     None => Subject::find(
@@ -273,20 +291,38 @@ fn work(
                     )
                     .map(|subject| CasePlayer::new(subject, met, options)),
                 };
-                let result = player.and_then(|mut player| queue.play_all(&mut player, &sender));
-                if let Err(reason) = result
-                    .or_else(|reason| if options.is_cancelled() { Ok(()) } else { Err(reason) })
-                {
-                    queue.over.store(true, Ordering::Relaxed);
-                    let _ = sender.send(News::Lost(reason));
-                }
-            });
+                let still_there = player
+                    .and_then(|mut player| queue.play_all(&mut player, &sender).map(|()| player));
+                still_there.map_err(|reason| queue.is_lost(options, reason, &sender)).ok()
+            }));
         }
         drop(sender);
         for one in news {
-            take(one);
+            match one {
+                News::Played(nth, Played::Late(case)) => _ = late.insert(nth, case),
+                other => take(other),
+            }
         }
+        players.into_iter().find_map(|player| player.join().ok().flatten())
     });
+    let (sender, news) = mpsc::channel();
+    if let Some(mut player) = player {
+        if let Err(reason) = queue.play_again(&mut player, &mut late, &sender) {
+            queue.is_lost(options, reason, &sender);
+        }
+    }
+    drop(sender);
+    news.into_iter().for_each(&mut *take);
+    // Those that were not played again keep their verdict.
+    for (nth, case) in late {
+        take(News::Played(nth, Played::Case(case)));
+    }
+}
+
+/// What cases have in common that fail for one reason.
+fn kind_of(case: &Case) -> String {
+    let faults: Vec<&str> = case.faults.iter().map(|fault| fault.name.as_str()).collect();
+    format!("{} {}", case.group, faults.join(" "))
 }
 
 /// The cases to play, by several workers.
@@ -318,7 +354,7 @@ impl Queue<'_> {
                     // That may have changed its behaviour.
                     return Ok(());
                 }
-                let fails = matches!(&result, Played::Case(case, _) if case.grade == Grade::Fail);
+                let fails = matches!(&result, Played::Case(case) if case.grade == Grade::Fail);
                 let _ = sender.send(News::Played(*nth, result));
                 if fails && player.options.fail_fast {
                     self.over.store(true, Ordering::Relaxed);
@@ -330,6 +366,55 @@ impl Queue<'_> {
             Some(case) => format!("after {}, the last case: {reason}", case.name()),
             None => format!("before the first case: {reason}"),
         })
+    }
+
+    /// Plays those that are `late` again, one after another, with nothing beside them: each with
+    /// those before it in its turn, whose effects it may check.
+    fn play_again(
+        &self,
+        player: &mut CasePlayer<'_>,
+        late: &mut BTreeMap<usize, Box<Case>>,
+        sender: &Sender<News>,
+    ) -> Result<(), String> {
+        let mut again = Again::default();
+        player.begins_again();
+        for turn in self.turns {
+            let is_due =
+                |nth: &usize| late.get(nth).is_some_and(|case| again.is_worth(&kind_of(case)));
+            let Some(last) = turn.iter().rposition(is_due) else { continue };
+            if turn.len() > 1 {
+                player.subject.end_shared();
+            }
+            for nth in turn.iter().take(last.saturating_add(1)) {
+                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options))
+                else {
+                    return Ok(());
+                };
+                let result =
+                    player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+                if player.options.is_cancelled() {
+                    return Ok(());
+                }
+                let Some(first) = late.remove(nth) else { continue };
+                let passes = !matches!(&result, Played::Case(case) | Played::Late(case) if case.grade == Grade::Fail);
+                again.was_played(&kind_of(&first), passes);
+                let note = passes.then(|| at_the_second_try(*first)).map(News::Note);
+                let _ = sender.send(News::Played(*nth, result));
+                let _ = note.map(|note| sender.send(note));
+                if !passes && player.options.fail_fast {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No target is left, or it no longer answers.
+    fn is_lost(&self, options: &Options, reason: String, sender: &Sender<News>) {
+        self.over.store(true, Ordering::Relaxed);
+        if !options.is_cancelled() {
+            let _ = sender.send(News::Lost(reason));
+        }
     }
 
     /// Whether no more cases may be started.

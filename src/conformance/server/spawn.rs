@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 use super::address::{self, Address, TargetNetwork};
 use super::place::RunsIn;
 use super::{Death, SpawnCommand};
 use crate::conformance::captured::{Captured, Keep, on_standard_error};
+use crate::conformance::pace::Limit;
 use crate::conformance::player::Network as _;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::io::Canceller;
@@ -152,7 +152,7 @@ impl Spawned {
         patience: Duration,
         canceller: Option<&Canceller>,
     ) -> Result<Address, String> {
-        let began = Instant::now();
+        let limit = Limit::new(patience);
         loop {
             match lookout.find() {
                 Ok(Some(address)) => return Ok(address),
@@ -172,7 +172,7 @@ impl Spawned {
             if canceller.is_some_and(Canceller::is_cancelled) {
                 return Err(INTERRUPTED.to_owned());
             }
-            if began.elapsed() >= patience {
+            if limit.is_over() {
                 return Err(format!(
                     "the target {} after {} s{}",
                     address::NO_ENDPOINT,

@@ -1,0 +1,152 @@
+//! Time limits that a busy machine cannot decide: they are those of an idle machine, and end later
+//! on a busy one.
+
+use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// How many times longer a limit is at most: after that, even a target that hangs on the busiest
+/// machine is given up.
+const MOST: u32 = 30;
+/// A longer time between two looks at the clock was given to other programs.
+const GAP: Duration = Duration::from_micros(200);
+/// How much time of its own a measurement takes: several slices of a scheduler.
+const OWN: Duration = Duration::from_millis(20);
+/// How long a measurement takes at most.
+const LONGEST: Duration = Duration::from_millis(600);
+/// How long a measurement counts.
+const FRESH: Duration = Duration::from_millis(250);
+/// A machine that gives this part of its time to others is idle: in percent of [`OWN`].
+const IDLE: u32 = 150;
+/// A shorter wait only looks whether something is there.
+const LOOK: Duration = Duration::from_millis(50);
+/// How many cases of a kind are played again in a row without passing: the others do not pass
+/// either.
+const ENOUGH: u8 = 3;
+
+/// The last measurement, in percent of an idle machine's time, and when it ended.
+static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
+
+/// How long `whole` of an idle machine takes here and now: measured when a limit is about to
+/// decide, not before.
+pub(super) fn here(whole: Duration) -> Duration {
+    if whole <= LOOK {
+        return whole;
+    }
+    whole.saturating_mul(slower()).checked_div(100).unwrap_or(whole)
+}
+
+/// How long something that took `here` would take on an idle machine.
+pub(super) fn idle(here: Duration) -> Duration {
+    here.saturating_mul(100).checked_div(slower()).unwrap_or(here)
+}
+
+/// How much longer everything takes here and now than on an idle machine, in percent.
+fn slower() -> u32 {
+    let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+    let percent = match *measured {
+        Some((at, percent)) if at.elapsed() < FRESH => percent,
+        _ => measure(),
+    };
+    *measured = Some((Instant::now(), percent));
+    percent
+}
+
+/// How much longer than on an idle machine a program takes that wants a whole processor.
+fn measure() -> u32 {
+    let began = Instant::now();
+    let (mut last, mut own) = (began, Duration::ZERO);
+    while own < OWN && last.duration_since(began) < LONGEST {
+        let now = Instant::now();
+        let since = now.duration_since(last);
+        own = own.saturating_add(if since < GAP { since } else { Duration::ZERO });
+        last = now;
+    }
+    percent(last.duration_since(began), own)
+}
+
+fn percent(whole: Duration, own: Duration) -> u32 {
+    let most = MOST.saturating_mul(100);
+    let percent = whole.as_micros().saturating_mul(100).checked_div(own.as_micros());
+    match percent.and_then(|percent| u32::try_from(percent).ok()).unwrap_or(most) {
+        percent if percent < IDLE => 100,
+        percent => percent.min(most),
+    }
+}
+
+/// A time limit that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    began: Instant,
+    whole: Duration,
+}
+
+impl Limit {
+    /// It begins now.
+    pub(super) fn new(whole: Duration) -> Self {
+        Self { began: Instant::now(), whole }
+    }
+
+    /// So long on an idle machine.
+    pub(super) const fn whole(&self) -> Duration {
+        self.whole
+    }
+
+    /// Whether it is over.
+    pub(super) fn is_over(&self) -> bool {
+        let elapsed = self.began.elapsed();
+        elapsed >= self.whole && elapsed >= here(self.whole)
+    }
+}
+
+/// Which cases that failed by time alone are played again, by themselves: not all of those that
+/// fail again and again.
+#[derive(Debug, Default)]
+pub(super) struct Again(alloc::collections::BTreeMap<alloc::string::String, u8>);
+
+impl Again {
+    /// Whether one of this kind is worth another try.
+    pub(super) fn is_worth(&self, kind: &str) -> bool {
+        self.0.get(kind).is_none_or(|failed| *failed < ENOUGH)
+    }
+
+    /// One of this kind was played again.
+    pub(super) fn was_played(&mut self, kind: &str, passes: bool) {
+        let failed = self.0.entry(kind.into()).or_default();
+        *failed = if passes { 0 } else { failed.saturating_add(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_others_makes_limit_longer_up_to_a_bound() {
+        let ms = Duration::from_millis;
+        for (whole, own, expected) in [
+            (ms(20), ms(20), 100),
+            (ms(29), ms(20), 100),
+            (ms(140), ms(20), 700),
+            (ms(600), ms(1), 3000),
+            (ms(600), ms(0), 3000),
+        ] {
+            assert_eq!(percent(whole, own), expected, "{whole:?} {own:?}");
+        }
+        assert_eq!(here(LOOK), LOOK);
+        let here = here(ms(1000));
+        assert!(here >= ms(1000) && here <= ms(30_000), "{here:?}");
+    }
+
+    #[test]
+    fn kind_that_never_passes_is_not_played_again_forever() {
+        let mut again = Again::default();
+        for _ in 0..ENOUGH {
+            assert!(again.is_worth("a"));
+            again.was_played("a", false);
+        }
+        assert!(!again.is_worth("a") && again.is_worth("b"));
+        again.was_played("a", true);
+        assert!(again.is_worth("a"));
+    }
+}
