@@ -10,6 +10,7 @@ mod explain;
 mod interrupted;
 #[cfg(unix)]
 mod manual;
+mod output_files;
 mod process;
 mod replay;
 mod runtime;

@@ -34,7 +34,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::info::Info;
 use crate::printable::{printable, printable_lines};
-use crate::{Outcome, dump, interrupt};
+use crate::{Outcome, dump, interrupt, output_file};
 
 /// Sends one request to a runtime.
 #[derive(Args)]
@@ -430,8 +430,7 @@ impl Trace {
         client: &Client<C>,
         mut trace: dotnet_diagnostics_ipc::io::Trace<C::Transport>,
     ) -> anyhow::Result<()> {
-        let mut file =
-            File::create(&self.output).with_context(|| self.output.display().to_string())?;
+        let mut file = output_file::create(&self.output)?;
         let stopper = trace.stopper(client);
         let duration = Duration::from_millis(self.duration);
         let stopping = thread::spawn(move || {

@@ -15,6 +15,8 @@ use pcap_parser::pcapng::{
 };
 use pcap_parser::{Linktype, ToVec};
 
+use crate::output_file;
+
 /// `LINKTYPE_USER0`: no other packets have our pseudo-header.
 const LINK_TYPE: Linktype = Linktype(147);
 const MAGIC: &[u8] = b"DIPC";
@@ -41,12 +43,10 @@ struct State {
 impl Capture {
     /// Begins a file with one interface, which is an endpoint; `opens` opens connections to it.
     pub(crate) fn create(path: &Path, endpoint: &str, opens: Side) -> anyhow::Result<Self> {
-        let begin = || -> io::Result<File> {
-            let mut file = File::create(path)?;
-            file.write_all(&front(endpoint)?)?;
-            Ok(file)
-        };
-        let file = begin().with_context(|| path.display().to_string())?;
+        let mut file = output_file::create(path)?;
+        front(endpoint)
+            .and_then(|front| file.write_all(&front))
+            .with_context(|| path.display().to_string())?;
         Ok(Self { path: path.to_owned(), opens, state: Mutex::new(State { file, trouble: None }) })
     }
 

@@ -1,6 +1,5 @@
 //! `diagipc encode`.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::items::{self, Kind};
-use crate::{Outcome, input};
+use crate::{Outcome, input, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///
@@ -50,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         encoded.concat()
     };
     match &arguments.output {
-        Some(path) => fs::write(path, bytes).with_context(|| path.display().to_string())?,
+        Some(path) => output_file::write(path, &bytes)?,
         None => out.write_all(&bytes)?,
     }
     Ok(Outcome::Well)

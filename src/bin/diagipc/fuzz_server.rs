@@ -1,6 +1,6 @@
 //! `diagipc fuzz-server`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use crate::items::{Side, Splitter};
 use crate::place::PlaceArguments;
 use crate::printable::plain;
-use crate::{Outcome, annotated, interrupt};
+use crate::{Outcome, annotated, interrupt, output_file};
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
 /// survive.
@@ -188,9 +188,9 @@ fn found(
 
 fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Result<()> {
     let json = directory.join(format!("{}.json", finding.name()));
-    let mut file = File::create(&json).with_context(|| json.display().to_string())?;
-    serde_json::to_writer_pretty(&mut file, &finding.script_file(within))?;
-    writeln!(file)?;
+    let mut script = serde_json::to_vec_pretty(&finding.script_file(within))?;
+    script.push(b'\n');
+    output_file::write(&json, &script)?;
     let text = directory.join(format!("{}.txt", finding.name()));
     let mut words = Vec::new();
     writeln!(words, "{finding}\n\nThe message, {}:\n", finding.minimised.delivery.name())?;
@@ -199,7 +199,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
         writeln!(words, "As found, {}:\n", finding.case.delivery.name())?;
         message(&finding.case.message, &mut words)?;
     }
-    fs::write(&text, words).with_context(|| text.display().to_string())
+    output_file::write(&text, &words)
 }
 
 /// A message in words.

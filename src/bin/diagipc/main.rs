@@ -215,7 +215,8 @@ fn main() -> ExitCode {
         Ok(Outcome::Faulty) => ExitCode::from(1),
         Ok(Outcome::Lost) => ExitCode::from(3),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(interrupt::status(signal)),
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        // The reader of our output closed it, as `head` does.
+        Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed too.
             let _ = writeln!(
@@ -223,17 +224,20 @@ fn main() -> ExitCode {
                 "diagipc: {}",
                 printable::printable_lines(&format!("{error:#}"))
             );
-            ExitCode::from(2)
+            // By a signal, while an output's reader was awaited.
+            let signal =
+                interrupt::signal().filter(|_| has_kind(&error, io::ErrorKind::Interrupted));
+            ExitCode::from(signal.map_or(2, interrupt::status))
         }
     }
 }
 
-/// Whether the reader of our output closed it, as `head` does.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+/// Whether it is or wraps an error of this kind.
+fn has_kind(error: &anyhow::Error, wanted: io::ErrorKind) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_json =
             cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         of_json.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind))
     };
-    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
+    error.chain().any(|cause| kind(cause) == Some(wanted))
 }

@@ -2,12 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::AnsiColor;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use dotnet_diagnostics_ipc::conformance::report::{Made, html, junit};
 use dotnet_diagnostics_ipc::conformance::{
@@ -17,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::colours::Colours;
 use crate::printable::plain;
-use crate::{Outcome, causes, interrupt};
+use crate::{Outcome, causes, interrupt, output_file};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -118,7 +117,7 @@ impl Output {
         let write = |file: &Option<PathBuf>, make: &dyn Fn() -> Result<String, String>| match file {
             Some(file) => {
                 let text = make().map_err(anyhow::Error::msg)?;
-                fs::write(file, text).with_context(|| file.display().to_string())
+                output_file::write(file, text.as_bytes())
             }
             None => Ok(()),
         };

@@ -1,11 +1,14 @@
-//! Files that a command writes for its user: nothing is overwritten or followed unasked, and others
-//! cannot read them.
+//! Files that a command writes for its user: others cannot read a new one, and no link to a file is
+//! followed.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
+use anyhow::Context as _;
 use dotnet_diagnostics_ipc::io::Canceller;
+
+use crate::interrupt;
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,36 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// A new file as [`create_new`] makes it, or what is there: an existing file is emptied, and keeps its
+/// mode. A signal ends the wait for the reader of a FIFO.
+pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
+    let create = || match named(path)? {
+        Named::Nothing => create_new(path),
+        Named::File => empty(path),
+        Named::Stream => open_stream(path, &interrupt::canceller()?),
+    };
+    create().with_context(|| path.display().to_string())
+}
+
+/// Writes a whole file: [`create`].
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    create(path)?.write_all(bytes).with_context(|| path.display().to_string())
+}
+
+/// Nor is a symbolic link followed that has just taken the place of the file.
+#[cfg(unix)]
+fn empty(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(not(unix))]
+fn empty(path: &Path) -> io::Result<File> {
+    File::options().write(true).truncate(true).open(path)
 }
 
 /// Opens what is there for writing at its end: nothing is created or truncated. A FIFO waits for a

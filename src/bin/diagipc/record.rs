@@ -11,6 +11,7 @@ use dotnet_diagnostics_ipc::conformance::record::{
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::items::{self, Splitter};
+use crate::output_file::create_new;
 use crate::{Outcome, annotated};
 
 /// Records the messages between a client and a runtime, as exchange scripts and as a capture for
@@ -127,12 +128,12 @@ pub(crate) fn write(
     let mut words = Vec::new();
     describe(recording, &mut words)?;
     for (json, text) in paths {
-        let mut written = match std::fs::File::create_new(&json) {
+        let mut written = match create_new(&json) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             created => created.with_context(|| json.display().to_string())?,
         };
         // Newly created too: existing files and targets of symbolic links are not changed.
-        let mut described = match std::fs::File::create_new(&text) {
+        let mut described = match create_new(&text) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 drop(written);
                 std::fs::remove_file(&json).with_context(|| json.display().to_string())?;

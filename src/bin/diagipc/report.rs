@@ -1,14 +1,12 @@
 //! `diagipc report`.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use dotnet_diagnostics_ipc::conformance::report::html;
 use dotnet_diagnostics_ipc::conformance::{Citations, Report};
 
-use crate::{Outcome, input, output, printable};
+use crate::{Outcome, input, output, output_file, printable};
 
 /// Compares the reports of several runs.
 #[derive(clap::Args)]
@@ -49,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
     if let Some(file) = &arguments.html {
         let page = html(&reports, &Citations::embedded()).map_err(anyhow::Error::msg)?;
-        fs::write(file, page).with_context(|| file.display().to_string())?;
+        output_file::write(file, page.as_bytes())?;
     }
     let title = |report: &Report| {
         format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target))

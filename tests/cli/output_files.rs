@@ -1,0 +1,101 @@
+//! Files that commands write: for their owner only, in no other file's place.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::runtime::Runtime;
+
+/// A command under the umask of most systems.
+#[track_caller]
+fn run(arguments: &[&str], status: i32) -> String {
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 022; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_diagipc")]);
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+    errors
+}
+
+#[test]
+fn new_files_are_for_their_owner_only() {
+    let runtime = Runtime::start(&["--profile", "coreclr-8", "--misbehave", "echo-payload"]);
+    let pid = runtime.pid();
+    let names = ["item", "a.html", "a.xml", "b.html", "a.pcapng", "a.nettrace", "said", "found"];
+    let [item, html, junit, matrix, capture, trace, said, found] =
+        names.map(|name| runtime.path(name));
+    let report = runtime.path("a.json");
+    let item_json = runtime.path("item.json");
+    let value = r#"{"kind": "request", "command": "Process/ProcessInfo", "value": {}}"#;
+    fs::write(&item_json, value).unwrap();
+    run(&["encode", &item_json, "-o", &item], 0);
+    let suite = ["codec", "--self", "--only", "eventpipe/*", "--html", &html, "--junit", &junit];
+    run(&suite, 0);
+    let json = crate::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
+    fs::write(&report, json).unwrap();
+    run(&["report", "--html", &matrix, &report], 0);
+    let record = ["record", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
+    run(&[&record[..], &[env!("CARGO_BIN_EXE_diagipc"), "env", "{pid}"]].concat(), 0);
+    let traced = "--provider P --keywords 1 --level 4 --buffer 4 --rundown 0 --stacks true --mode 0 \
+                  --command CollectTracing2 --duration 100 --output";
+    let traced: Vec<_> = traced.split(' ').collect();
+    let call = ["call", "--patience", "30000", "--pid", &pid, "trace"];
+    run(&[&call[..], &traced, &[&trace]].concat(), 0);
+    let fuzz = ["fuzz-server", "--allow-harmful", "--cases", "20", "--out", &found, &pid];
+    run(&fuzz, 1);
+
+    let mut files = vec![item, html, junit, matrix, capture, trace];
+    for directory in [said, found] {
+        let entries = fs::read_dir(directory).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned());
+        let before = files.len();
+        files.extend(paths);
+        assert!(files.len() >= before + 2);
+    }
+    for file in files {
+        let at = fs::metadata(&file).unwrap();
+        assert_eq!(at.mode() & 0o777, 0o600, "{file}");
+        assert!(at.len() > 0, "{file}");
+    }
+}
+
+#[test]
+fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
+    let runtime = Runtime::start(&[]);
+    let [victim, link, pipe, page] =
+        ["victim", "link", "pipe", "page"].map(|name| runtime.path(name));
+    fs::write(&victim, "mine").unwrap();
+    symlink(&victim, &link).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = runtime.path("at");
+    let proxy = |file: &str, status| {
+        let to = &runtime.socket;
+        run(&["proxy", "--listen", &said, "--to", to, "--until-eof", "--pcapng", file], status)
+    };
+    let codec = |file: &str, status| {
+        run(&["codec", "--self", "--only", "eventpipe/*", "--html", file], status)
+    };
+    for error in [proxy(&link, 2), codec(&link, 2)] {
+        assert!(error.contains("link: it is a symbolic link, which is not followed"), "{error}");
+    }
+    assert_eq!(fs::read(&victim).unwrap(), b"mine");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+
+    // Longer than the new text, and readable by others as before.
+    fs::write(&page, "x".repeat(1 << 20)).unwrap();
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).unwrap();
+    proxy(&page, 0);
+    let at = fs::metadata(&page).unwrap();
+    assert!(at.len() < 1000 && at.mode() & 0o777 == 0o644, "{at:?}");
+
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    proxy(&pipe, 0);
+    assert_eq!(reader.join().unwrap(), fs::read(&page).unwrap());
+    proxy("/dev/null", 0);
+    codec("/dev/stdout", 0);
+}
