@@ -17,6 +17,7 @@ use std::thread;
 use super::adapter_program::Program;
 use super::captured::{Captured, Keep, on_standard_error};
 use super::pace::Limit;
+use super::shown_command::shown;
 use crate::io::Canceller;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
@@ -48,10 +49,10 @@ pub struct AdapterCommand {
     pub deadline: Duration,
 }
 
+/// The program, and the first argument that is a file: others may be secrets.
 impl fmt::Display for AdapterCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.program.to_string_lossy().fmt(f)?;
-        self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument.to_string_lossy()))
+        f.write_str(&shown(core::iter::once(&self.program).chain(&self.arguments)))
     }
 }
 

@@ -53,6 +53,7 @@ pub mod report;
 pub mod runtime;
 #[cfg(any(unix, windows))]
 pub mod server;
+mod shown_command;
 #[cfg(any(unix, windows))]
 mod started;
 pub mod vectors;

@@ -99,3 +99,42 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     proxy("/dev/null", 0);
     codec("/dev/stdout", 0);
 }
+
+#[test]
+fn reports_have_no_argument_of_a_command() {
+    const TOOL: &str = env!("CARGO_BIN_EXE_diagipc");
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let [html, junit, operations] = ["html", "junit", "operations.toml"].map(path);
+    let client = "[operations.trace]\ncommand = ['sh', '-c', 'exit 1', 'API_KEY=sk-12345', '{pid}', '{output}']\n";
+    fs::write(&operations, client).unwrap();
+    let server = &["server", "--spawn", "--profile", "strict", "--only", "scripts/framing/*"][..];
+    let client = &["client", "--only", "request/plain/trace*"][..];
+    let codec = &["codec", "--only", "eventpipe/*"][..];
+    let shell = |script| vec!["--", "sh", "-c", script, TOOL, "--env", "API_KEY=sk-12345"];
+    let missing = vec!["--", "/nonexistent/target", "API_KEY=sk-12345"];
+    let tracer = vec!["--", "sh", "-c", "exit 1", "API_KEY=sk-12345", "{pid}", "{output}"];
+    for (suite, command, target, status) in [
+        (server, shell("exec \"$0\" runtime --until-eof"), format!("sh … {TOOL} …"), 0),
+        (server, shell("exit 3"), format!("sh … {TOOL} …"), 3),
+        (server, missing.clone(), "/nonexistent/target …".to_owned(), 3),
+        (codec, shell("exec \"$0\" adapter"), format!("sh … {TOOL} …"), 0),
+        (codec, missing, "/nonexistent/target …".to_owned(), 3),
+        (client, tracer, "sh …".to_owned(), 1),
+        (client, vec!["--operations", &operations], operations.clone(), 1),
+    ] {
+        let files = ["--json", "--html", &html, "--junit", &junit];
+        let output = crate::run(&[suite, &files, &command].concat(), b"", status);
+        let json = String::from_utf8(output.stdout).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for text in [json, fs::read_to_string(&html).unwrap(), fs::read_to_string(&junit).unwrap()]
+        {
+            assert!(!text.contains("sk-12345"), "{command:?}: {text}");
+        }
+        let made = report["made"]["command"].as_array().unwrap();
+        if command[0] == "--" {
+            assert_eq!(report["target"], target);
+            assert!(made.ends_with(&["--".into(), command[1].into(), "…".into()]), "{made:?}");
+        }
+    }
+}

@@ -106,7 +106,7 @@ fn client_text_report_separates_failure_from_explanation() {
         at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
         at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
         at("  FAILED    it reports success, expected failure"),
-        at("  about     command line: python3 -IS "),
+        at("  about     command line: python3 … /"),
         at("  about     exit status: 0"),
         at("a client (strict): 1 case, 0 passed, "),
     ];

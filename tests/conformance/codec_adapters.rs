@@ -752,7 +752,7 @@ fn adapter_not_reading_is_lost() {
 fn adapter_missing_program_is_lost() {
     let report = report(&["--", "/nonexistent/adapter", "--option"], 3);
     assert_eq!((report.counts, report.cases.len()), (Counts::default(), 0));
-    assert_eq!(report.target, "/nonexistent/adapter --option");
+    assert_eq!(report.target, "/nonexistent/adapter …");
     assert!(report.lost.expect("it is lost").reason.starts_with("cannot be started: "));
 }
 

@@ -83,9 +83,7 @@ impl Output {
 
     /// Prints `report`, writes the requested files, and returns the exit status.
     pub(crate) fn write(&self, mut report: Report, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        let arguments =
-            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-        report.made = Some(Made::now(["diagipc".to_owned()].into_iter().chain(arguments)));
+        report.made = Some(Made::now(own_command()));
         #[cfg(unix)]
         report.notes.extend(dotnet_diagnostics_ipc::conformance::ended_orphans());
         causes::annotate(&mut report)?;
@@ -125,6 +123,20 @@ impl Output {
         write(&self.html, &|| html(std::slice::from_ref(report), citations))?;
         xml
     }
+}
+
+/// This command line, without the arguments of the command after `--`: they may be secrets.
+fn own_command() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1);
+    let mut words = vec!["diagipc".to_owned()];
+    words.extend(arguments.map(|argument| argument.to_string_lossy().into_owned()));
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        let shown = at.saturating_add(2);
+        if words.len() > shown {
+            words.splice(shown.., ["…".to_owned()]);
+        }
+    }
+    words
 }
 
 /// A progress bar on standard error if it is a terminal. None otherwise, or with JSON.

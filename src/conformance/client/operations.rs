@@ -14,6 +14,7 @@ use std::{env, fs};
 use serde::{Deserialize, Deserializer, de};
 
 use super::operation::{Argument, Operation, OutputKind};
+use crate::conformance::shown_command::shown;
 
 /// The default time that a client waits for the next byte.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -181,7 +182,7 @@ impl Operations {
             deadline: None,
             output: None,
         };
-        Ok(Self { name: command.join(" "), lines: BTreeMap::from([(Operation::Trace, line)]) })
+        Ok(Self { name: shown(command), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
     /// The same client, with the file `program` as the program `name`.

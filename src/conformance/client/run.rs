@@ -25,6 +25,7 @@ use super::verdict::{Verdict, how};
 use super::{Argument, Operations, naming};
 use crate::conformance::pace::{Again, Limit};
 use crate::conformance::player::Player;
+use crate::conformance::shown_command::shown;
 use crate::conformance::{Glob, Grade, Interrupted, Report};
 use crate::io::Canceller;
 
@@ -218,7 +219,7 @@ fn converse(
         network = network.with_canceller(canceller.clone());
     }
     let mut client = Running::start(&mut command)
-        .map_err(|error| format!("{} cannot be started: {error}", words.join(" ")))?;
+        .map_err(|error| format!("{} cannot be started: {error}", shown(&words)))?;
 
     let began = Instant::now();
     let gives_up = line.gives_up().saturating_add(MARGIN);
@@ -250,8 +251,7 @@ fn converse(
         Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    verdict.about =
-        [format!("command line: {}", shortened(&words.join(" "), 300)), how(&ended)].to_vec();
+    verdict.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
     Ok(verdict)
 }
 
@@ -303,13 +303,4 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
         all.push((Argument::ArgumentsKv, text.clone()));
     }
     all
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((cut, _)) => {
-            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
-        }
-        None => text.to_owned(),
-    }
 }

@@ -20,7 +20,7 @@ pub struct Made {
     pub by: String,
     /// The time, in UTC: `2026-11-22T21:04:05Z`.
     pub at: String,
-    /// The command line.
+    /// The command line. After `--` only the program, and `…` for its arguments.
     pub command: Vec<String>,
 }
 

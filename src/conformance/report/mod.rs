@@ -326,7 +326,7 @@ pub struct Report {
     pub format: u32,
     /// The suite: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
     pub suite: String,
-    /// The target: a command line, an endpoint.
+    /// The target: an endpoint, or a command without its arguments, except a script.
     pub target: String,
     /// The target's information about itself: `.NET 10.0.9`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

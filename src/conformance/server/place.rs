@@ -3,8 +3,9 @@
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 use core::{fmt, str::FromStr, time::Duration};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::conformance::shown_command::shown;
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 
 /// The location of the target. All forms are parsed on every system; a run reports unsupported
@@ -110,12 +111,10 @@ impl fmt::Display for Place {
     }
 }
 
+/// The program, and the first argument that is a file: others may be secrets.
 impl fmt::Display for SpawnCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Path::new(&self.program).display().fmt(f)?;
-        self.arguments
-            .iter()
-            .try_for_each(|argument| write!(f, " {}", Path::new(argument).display()))
+        f.write_str(&shown(core::iter::once(&self.program).chain(&self.arguments)))
     }
 }
 
