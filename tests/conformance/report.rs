@@ -136,7 +136,8 @@ fn reports_match_schema_and_parse_back() {
     };
     let reports = [
         codec(&["--self"], 0),
-        codec(&["--only", "grammar", "--", "python3", "-c", NOTHING], 0),
+        codec(&["--only", "grammar", "--", "python3", "-c", NOTHING], 1),
+        codec(&["--only", "grammar", "--min-judged", "0", "--", "python3", "-c", NOTHING], 0),
         codec(&["--only", "grammar", "--require", "uint", "--", "python3", "-c", NOTHING], 1),
         codec(&["--only", "grammar", "--", "cat"], 3),
         codec(&["--", "/nonexistent/adapter"], 3),

@@ -1,6 +1,6 @@
 //! `diagipc call`: a client of all commands, for trying `diagipc client`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -316,7 +316,7 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
 #[cfg(unix)]
 impl UserEvents {
     fn run(&self, client: &Client, canceller: &Canceller) -> anyhow::Result<()> {
-        let data = File::options()
+        let data = fs::File::options()
             .read(true)
             .write(true)
             .open(&self.data)

@@ -97,7 +97,7 @@ mod tests {
         pace.was_silent(info);
         assert!(pace.within(dump, WHOLE) > LEAST && pace.within(info, WHOLE) == LEAST);
         // Never longer than the given time.
-        assert_eq!(pace.within(info, Duration::from_secs(1)), Duration::from_secs(1));
+        assert_eq!(pace.within(dump, Duration::from_secs(1)), Duration::from_secs(1));
         pace.forget_silence();
         assert_eq!(pace.within(info, WHOLE), WHOLE);
     }
