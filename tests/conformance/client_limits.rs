@@ -54,21 +54,25 @@ fn deadline_ms_limits_whole_reply() {
 fn deadline_ms_alone_limits_silence() {
     // How long the kit waits for a client without limits in its file.
     const DEFAULT_MS: u32 = 10_000;
-    let case = played("deadline_ms = 300", "silence/at-once/process-info");
-    let found = &case.detail.as_ref().unwrap().found;
-    assert_eq!(
-        (case.grade, case.faults[0].name.as_str()),
-        (Grade::Fail, "no-read-timeout"),
-        "{found:?}"
-    );
-    let after = found.iter().find_map(|line| {
-        line.strip_prefix("it still keeps the connection open after ")?
-            .split(' ')
-            .next()?
-            .parse::<u32>()
-            .ok()
+    // A busy machine makes each limit longer: never all of them by so much.
+    let is_sooner = (0..5).any(|_| {
+        let case = played("deadline_ms = 300", "silence/at-once/process-info");
+        let found = &case.detail.as_ref().unwrap().found;
+        assert_eq!(
+            (case.grade, case.faults[0].name.as_str()),
+            (Grade::Fail, "no-read-timeout"),
+            "{found:?}"
+        );
+        let after = found.iter().find_map(|line| {
+            line.strip_prefix("it still keeps the connection open after ")?
+                .split(' ')
+                .next()?
+                .parse::<u32>()
+                .ok()
+        });
+        after.unwrap() < DEFAULT_MS
     });
-    assert!(after.is_some_and(|after| after < DEFAULT_MS), "{found:?}");
+    assert!(is_sooner);
 }
 
 /// The JSON of a passing case has the conversation.

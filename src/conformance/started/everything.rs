@@ -106,7 +106,7 @@ impl Everything {
         false
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, unix))]
     pub(super) fn has(&self, number: u32, directory: &Path) -> bool {
         self.processes.contains_key(&number) || self.directories.contains(directory)
     }
