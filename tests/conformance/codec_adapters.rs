@@ -270,10 +270,10 @@ for line in sys.stdin:
         elif fault == "dies well":
             sys.exit(0)
         elif fault == "hangs":
-            time.sleep(60)
+            time.sleep(3600)
         elif fault == "closes its output":
             os.close(1)
-            time.sleep(60)
+            time.sleep(3600)
         elif fault == "garbage":
             text = "Hello, world"
         elif fault == "a list":
@@ -283,7 +283,7 @@ for line in sys.stdin:
         elif fault == "half a line":
             sys.stdout.write(text[:-3])
             sys.stdout.flush()
-            time.sleep(60)
+            time.sleep(3600)
         elif fault == "a last word":
             sys.stdout.write("out of words")
             sys.stdout.flush()
