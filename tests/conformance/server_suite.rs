@@ -480,7 +480,7 @@ fn server_slow_passes() {
         &["--profile", "strict", "--misbehave", "trickle=1"],
         0,
     );
-    assert_eq!((report.counts.pass, report.counts.fail), (8, 0));
+    assert_eq!((report.counts.pass, report.counts.fail), (7, 0));
 }
 
 /// The suite against a reference runtime, however it ends.
