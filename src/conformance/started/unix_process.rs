@@ -11,7 +11,8 @@ use crate::conformance::server::Death;
 /// A process that was not waited for yet: its id is not reused, and neither is that of its group.
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// Its directory, if it has one of its own.
+    /// Its directory, if it has one of its own: orphans are known by it.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no orphans are known"))]
     pub(super) tmpdir: Option<PathBuf>,
     /// Whether it was killed: it may have been waited for since.
     is_killed: bool,
