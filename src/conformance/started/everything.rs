@@ -94,16 +94,20 @@ impl Everything {
     }
 
     /// Ends the orphans that this process or, without one, any process has left. Whether some are
-    /// still running.
-    #[cfg_attr(windows, allow(clippy::unused_self, reason = "a job has no orphans"))]
+    /// still running. On Windows they were killed with it, as they are in its job.
     fn end_orphans(&mut self, of: Option<u32>) -> bool {
         #[cfg(unix)]
-        if let Some(owner) = &mut self.owner {
+        {
+            let Some(owner) = &mut self.owner else { return false };
             let of = of.and_then(|number| self.processes.get(&number));
-            return owner.end_orphans(of, &|number| self.processes.contains_key(&number));
+            owner.end_orphans(of, &|number| self.processes.contains_key(&number))
         }
-        let _ = of;
-        false
+        #[cfg(windows)]
+        {
+            let mut processes = self.processes.iter();
+            processes
+                .any(|(number, process)| of.is_none_or(|of| of == *number) && process.is_running())
+        }
     }
 
     #[cfg(all(test, unix))]
@@ -172,7 +176,7 @@ pub fn ended_orphans() -> Option<String> {
 }
 
 /// Kills all running processes that the suites have started, on Unix each with its process group,
-/// and removes their directories.
+/// on Windows with all that it has started, and removes their directories.
 ///
 /// For a program that ends immediately, without waiting for its runs: these cannot start anything
 /// more.

@@ -1,27 +1,38 @@
-//! A process on Windows.
+//! A process on Windows, with all that it starts.
 
 use alloc::sync::Arc;
-use std::process::Child;
+use std::io;
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::conformance::server::Death;
+use crate::io::windows::Job;
 
 /// A process. Its id is not reused while this value exists.
 #[derive(Clone, Debug)]
-pub(super) struct Process(Arc<Mutex<Child>>);
+pub(super) struct Process {
+    child: Arc<Mutex<Child>>,
+    job: Arc<Job>,
+}
 
 impl Process {
-    pub(super) fn new(child: Child) -> Self {
-        Self(Arc::new(Mutex::new(child)))
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let (child, job) = Job::start(command)?;
+        Ok(Self { child: Arc::new(Mutex::new(child)), job: Arc::new(job) })
     }
 
     pub(super) fn child(&self) -> MutexGuard<'_, Child> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// With all that it has started. It may have ended by itself.
     pub(super) fn kill(&self) {
-        // It may have ended by itself.
-        let _ = self.child().kill();
+        self.job.end();
+    }
+
+    /// Whether it, or something that it has started, is still running.
+    pub(super) fn is_running(&self) -> bool {
+        self.job.is_running()
     }
 
     /// How it ended, if it has.

@@ -39,6 +39,8 @@
 
 mod event;
 mod handle;
+#[cfg(feature = "conformance")]
+mod job;
 mod listener;
 mod path;
 mod pipe;
@@ -48,6 +50,8 @@ mod watched;
 
 pub(super) use event::Event;
 pub(super) use handle::{server_process_id, wait_for_either};
+#[cfg(feature = "conformance")]
+pub(crate) use job::Job;
 pub use listener::PipeListener;
 pub(super) use listener::PipeMaker;
 pub use pipe::PipeTransport;

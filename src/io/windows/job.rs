@@ -1,0 +1,145 @@
+//! A process and all its descendants. Why it is safe: handles are open while used, and structures
+//! have the size reported to the system.
+//!
+//! The process is created suspended and runs only once it is in its job: whatever it starts is in
+//! it too, from its first instruction. `std` starts it, and keeps no handle of its first thread, so
+//! that is looked up. If this process is killed between the two, one that never ran stays.
+//!
+//! Not a crate: `process-wrap` (8.2, for this Rust) does the same, but with std's `Command` it does
+//! not end the job with this process; `win32job` does not suspend. Both need the crate `windows`.
+#![allow(unsafe_code, reason = "calls into Windows")]
+#![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::windows::io::{AsRawHandle as _, OwnedHandle};
+use std::os::windows::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
+use windows_sys::Win32::System::Diagnostics::ToolHelp::{
+    CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
+};
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectBasicAccountingInformation, JobObjectExtendedLimitInformation,
+    QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
+};
+use windows_sys::Win32::System::Threading::{
+    CREATE_SUSPENDED, OpenThread, ResumeThread, THREAD_SUSPEND_RESUME,
+};
+
+use super::user::owned;
+
+/// A job object. Dropping it ends its processes; so does the end of this process, for any reason,
+/// as no other one has a handle of it.
+#[derive(Debug)]
+pub(crate) struct Job(OwnedHandle);
+
+impl Job {
+    /// Starts a process in a job of its own.
+    ///
+    /// # Errors
+    /// It cannot be started, or not be put into a job; then it does not run.
+    pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+        let job = Self::new()?;
+        let child = command.creation_flags(CREATE_SUSPENDED).spawn();
+        command.creation_flags(0);
+        let mut child = child?;
+        match job.add(&child).and_then(|()| resume(child.id())) {
+            Ok(()) => Ok((child, job)),
+            Err(error) => {
+                // It has done nothing yet.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    fn new() -> io::Result<Self> {
+        // SAFETY: No attributes and no name are allowed; nothing else is read.
+        let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+        // SAFETY: The job is open; `limits` is of this class, and read within the call.
+        let is_set = unsafe {
+            SetInformationJobObject(
+                job.as_raw_handle(),
+                JobObjectExtendedLimitInformation,
+                (&raw const limits).cast(),
+                size(&limits),
+            )
+        };
+        done(is_set)?;
+        Ok(Self(job))
+    }
+
+    fn add(&self, child: &Child) -> io::Result<()> {
+        // SAFETY: Both handles are open, being borrowed.
+        done(unsafe { AssignProcessToJobObject(self.0.as_raw_handle(), child.as_raw_handle()) })
+    }
+
+    /// Ends its processes. This may take time.
+    pub(crate) fn end(&self) {
+        // SAFETY: The job is open. A failure leaves nothing to do: the handle has all rights.
+        unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) };
+    }
+
+    /// Whether some of its processes are still running. False if the system does not say.
+    pub(crate) fn is_running(&self) -> bool {
+        let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        // SAFETY: The job is open; `counts` is of this class, and written within the call.
+        let is_known = unsafe {
+            QueryInformationJobObject(
+                self.0.as_raw_handle(),
+                JobObjectBasicAccountingInformation,
+                (&raw mut counts).cast(),
+                size(&counts),
+                null_mut(),
+            )
+        };
+        is_known != 0 && counts.ActiveProcesses > 0
+    }
+}
+
+/// Lets a process run that was created suspended: it has one thread.
+fn resume(process_id: u32) -> io::Result<()> {
+    // SAFETY: The arguments are only numbers.
+    let threads = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) };
+    if threads == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
+    }
+    let threads = owned(threads)?;
+    let mut entry = THREADENTRY32::default();
+    entry.dwSize = size(&entry);
+    // SAFETY: The snapshot is open; `entry` says its size, and is written within the call.
+    let mut found = unsafe { Thread32First(threads.as_raw_handle(), &raw mut entry) };
+    // The last call fails: there are no more.
+    while done(found).is_ok() {
+        if entry.th32OwnerProcessID == process_id {
+            // SAFETY: The arguments are only numbers.
+            let thread =
+                owned(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, entry.th32ThreadID) })?;
+            // SAFETY: The thread is open.
+            let count = unsafe { ResumeThread(thread.as_raw_handle()) };
+            return if count == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) };
+        }
+        entry.dwSize = size(&entry);
+        // SAFETY: As above.
+        found = unsafe { Thread32Next(threads.as_raw_handle(), &raw mut entry) };
+    }
+    Err(io::Error::other("the started process has no thread"))
+}
+
+/// The result of a call that returns 0 on failure.
+fn done(result: i32) -> io::Result<()> {
+    if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The size of a structure of the system.
+fn size<T>(_: &T) -> u32 {
+    u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
+}
