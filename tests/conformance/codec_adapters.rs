@@ -760,7 +760,7 @@ fn adapter_missing_program_is_lost() {
 fn adapter_bad_exit_is_noted() {
     for (fault, timeout, words) in [
         ("ends badly", "120000", "at the end of its input: exit status: 3"),
-        ("does not end", "2000", "it did not end within 2 s"),
+        ("does not end", "6000", "it did not end within 6 s"),
     ] {
         let report =
             Faulty::new(fault, "none").report(&["--only", "guid", "--timeout", timeout], 0);

@@ -65,7 +65,6 @@ use alloc::{
 };
 use core::{fmt, time::Duration};
 
-use crate::conformance::pace::{self, Limit};
 use crate::exchange::End;
 use crate::vectors::script::{
     Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind,
@@ -146,8 +145,6 @@ pub struct Player<'n> {
     transcript: Transcript,
     /// When the present time limit began, and when it ends on an idle machine.
     limit: (Duration, Duration),
-    /// How long a time of an idle machine takes here and now.
-    here: fn(Duration) -> Duration,
     /// The connections on which no more arrived.
     quiet: BTreeMap<String, Quiet>,
     /// The connections that were closed or reset by the player.
@@ -176,7 +173,6 @@ impl<'n> Player<'n> {
             connections,
             transcript: Transcript::default(),
             limit: (Duration::ZERO, Duration::ZERO),
-            here: pace::here,
             quiet,
             closed: BTreeSet::new(),
         }
@@ -299,7 +295,7 @@ impl<'n> Player<'n> {
             if is_decided(&result) || self.network.now() < end {
                 return result;
             }
-            let later = began.saturating_add((self.here)(until.saturating_sub(began)));
+            let later = began.saturating_add(self.network.here(until.saturating_sub(began)));
             if later <= end {
                 return result;
             }
@@ -508,11 +504,13 @@ impl<'n> Player<'n> {
 
     /// Waits until the file exists and begins like this.
     fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
-        let limit = Limit::new(until.saturating_sub(self.network.now()));
+        let began = self.network.now();
+        let whole = until.saturating_sub(began);
         loop {
             let trouble = self.compare_file(step)?;
             let Some(trouble) = trouble else { return Ok(()) };
-            if limit.is_over() {
+            let elapsed = self.network.now().saturating_sub(began);
+            if elapsed >= whole && elapsed >= self.network.here(whole) {
                 return Err(trouble.into());
             }
             let later = self.in_a(AFTER_A_PIECE);
@@ -733,11 +731,17 @@ mod tests {
     struct Slow {
         now: Duration,
         sends: Duration,
+        /// How many times longer than on an idle machine everything takes.
+        times: u32,
     }
 
     impl Network for Slow {
         fn now(&self) -> Duration {
             self.now
+        }
+
+        fn here(&self, idle: Duration) -> Duration {
+            idle.saturating_mul(self.times)
         }
 
         fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
@@ -812,12 +816,9 @@ mod tests {
     /// What a step that takes 2 s on an idle machine does with a byte that comes after so many
     /// seconds, on one that is `times` slower; and when it is over.
     fn plays(step: &str, sends: u64, times: u32) -> (Result<(), PlayerError>, u64) {
-        let mut network = Slow { now: Duration::from_secs(7), sends: Duration::from_secs(sends) };
+        let (now, sends) = (Duration::from_secs(7), Duration::from_secs(sends));
+        let mut network = Slow { now, sends, times };
         let mut player = Player::new(&mut network, Duration::from_secs(2));
-        player.here = match times {
-            1 => |whole| whole,
-            _ => |whole| whole.saturating_mul(5),
-        };
         player.open("a", Duration::from_secs(8)).unwrap();
         let result = player.step(&serde_json::from_str(step).unwrap());
         (result, network.now.as_secs())

@@ -107,6 +107,12 @@ pub trait Network {
         None
     }
 
+    /// How long a wait of this time on an idle machine may take here and now: longer on a busy one,
+    /// up to 30 times. A network with a clock of its own is never busy.
+    fn here(&self, idle: Duration) -> Duration {
+        idle
+    }
+
     /// The memory of the target's process, in KiB; `None` if unknown.
     fn memory(&self) -> Option<u64> {
         None

@@ -15,6 +15,7 @@ use super::files::FilesOfTarget;
 use super::listening_pipes::{Listening, Ports};
 use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::conformance::pace;
 use crate::exchange::End;
 use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
@@ -332,6 +333,10 @@ fn is_gone(error: &io::Error) -> bool {
 impl Network for PipeNetwork {
     fn now(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn here(&self, idle: Duration) -> Duration {
+        pace::here(idle)
     }
 
     fn lacks(&self, step: &Step) -> Option<&'static str> {

@@ -28,6 +28,7 @@ use super::process;
 use super::started::StartedTarget;
 use super::{Drained, Link, Network, Peer, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
+use crate::conformance::pace;
 use crate::exchange::End;
 use crate::io::trust::peer_of;
 use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
@@ -383,6 +384,10 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
 impl Network for SocketNetwork {
     fn now(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn here(&self, idle: Duration) -> Duration {
+        pace::here(idle)
     }
 
     fn memory(&self) -> Option<u64> {
