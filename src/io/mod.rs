@@ -61,6 +61,8 @@ mod endpoint;
 mod environment;
 mod error;
 #[cfg(unix)]
+pub(crate) mod fd;
+#[cfg(unix)]
 mod found_socket;
 #[cfg(unix)]
 mod listening_path;
@@ -75,8 +77,6 @@ mod transport;
 pub(crate) mod unix;
 #[cfg(unix)]
 mod unix_address;
-#[cfg(unix)]
-pub(crate) mod unix_fd;
 #[cfg(unix)]
 mod user_events;
 

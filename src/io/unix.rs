@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, send};
 
 use super::unix_address::UnixAddress;
-use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, unix_fd};
+use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, fd};
 
 /// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
 ///
@@ -45,7 +45,7 @@ pub struct UnixTransport {
 impl UnixTransport {
     /// Takes over a connected stream.
     pub fn new(stream: UnixStream) -> Self {
-        let mute = unix_fd::without_signal(stream.as_fd()).is_err();
+        let mute = fd::without_signal(stream.as_fd()).is_err();
         Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
@@ -102,9 +102,7 @@ impl Transport for UnixTransport {
         until.check()?;
         self.awaited = true;
         self.check_can_send()?;
-        self.retried(until, PollFlags::OUT, |stream| {
-            Ok(send(stream, bytes, unix_fd::send_flags())?)
-        })
+        self.retried(until, PollFlags::OUT, |stream| Ok(send(stream, bytes, fd::send_flags())?))
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
@@ -127,7 +125,7 @@ impl Transport for UnixTransport {
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         until.check()?;
         self.check_can_send()?;
-        self.retried(until, PollFlags::OUT, |stream| unix_fd::send_fd(stream, fd))
+        self.retried(until, PollFlags::OUT, |stream| fd::send_fd(stream, fd))
     }
 }
 
@@ -247,7 +245,7 @@ fn unconnected() -> io::Result<UnixStream> {
     let stream =
         UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
-    unix_fd::without_signal(stream.as_fd())?;
+    fd::without_signal(stream.as_fd())?;
     stream.set_nonblocking(true)?;
     Ok(stream)
 }

@@ -31,7 +31,7 @@ use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::conformance::pace;
 use crate::exchange::End;
 use crate::io::trust::peer_of;
-use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, unix, unix_fd};
+use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, fd, unix};
 use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind};
 
 /// The interval of polling.
@@ -377,7 +377,7 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
     }
     let (stream, _) = listener.accept().map_err(failed("accepting"))?;
     // If the peer has closed already, its bytes are still readable.
-    let _ = unix_fd::without_signal(stream.as_fd());
+    let _ = fd::without_signal(stream.as_fd());
     Ok(Some(stream))
 }
 
@@ -468,10 +468,8 @@ impl Network for SocketNetwork {
         let mut rest = bytes;
         while !rest.is_empty() {
             let sent = match &fd {
-                Some(fd) => unix_fd::send_with_fd(stream.as_fd(), rest, fd.as_fd()),
-                None => {
-                    rustix::net::send(stream, rest, unix_fd::send_flags()).map_err(io::Error::from)
-                }
+                Some(fd) => fd::send_with_fd(stream.as_fd(), rest, fd.as_fd()),
+                None => rustix::net::send(stream, rest, fd::send_flags()).map_err(io::Error::from),
             };
             match sent {
                 Ok(n) => {
@@ -513,7 +511,7 @@ impl Network for SocketNetwork {
         let stream = &self.connection(link)?.stream;
         let mut buffer = vec![0; most.min(PIECE)];
         loop {
-            match unix_fd::receive_counting_fds(stream.as_fd(), &mut buffer) {
+            match fd::receive_counting_fds(stream.as_fd(), &mut buffer) {
                 Ok((0, _)) => return Ok(Received::End(End::Closed)),
                 Ok((n, fds)) => {
                     buffer.truncate(n);

@@ -13,7 +13,7 @@ use rustix::net::{
     SendAncillaryMessage, recvmsg, sendmsg,
 };
 
-use crate::io::unix_fd::{closed_on_exec, receive_flags, send_flags};
+use crate::io::fd::{closed_on_exec, receive_flags, send_flags};
 use crate::vectors::script::FdKind;
 
 /// The most read at once.

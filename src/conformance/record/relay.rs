@@ -12,7 +12,7 @@ use super::log::{Log, Side};
 use super::pieces::{self, Piece};
 use crate::header::HEADER_LEN;
 use crate::io::Canceller;
-use crate::io::unix_fd::without_signal;
+use crate::io::fd::without_signal;
 use crate::vectors::script::Ending;
 
 /// How often a socket is polled that has a byte left in it.

@@ -13,7 +13,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::readiness::Readiness;
 use super::system::{LISTENER, Room, System};
-use crate::io::unix_fd::without_signal;
+use crate::io::fd::without_signal;
 use crate::io::{Error, UnixTransport, listening_path};
 
 /// The number of the channel that wakes the thread: no connection has it.

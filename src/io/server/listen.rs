@@ -111,7 +111,7 @@ mod unix {
     use super::{Listen, ServerTransport};
     use crate::continuation::FdByte;
     use crate::io::unix::wait;
-    use crate::io::{Error, Phase, Stopped, UnixTransport, Until, unix_fd};
+    use crate::io::{Error, Phase, Stopped, UnixTransport, Until, fd};
 
     impl ServerTransport for UnixTransport {
         fn receive_fd(
@@ -120,7 +120,7 @@ mod unix {
         ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
             loop {
                 until.check()?;
-                match unix_fd::receive_fd(self.as_fd()) {
+                match fd::receive_fd(self.as_fd()) {
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                         wait(self.as_fd(), PollFlags::IN, until)?;
                     }

@@ -23,7 +23,7 @@ use crate::conformance::client::scenario::{Decoy, Scenario};
 use crate::conformance::player::SocketNetwork;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
-use crate::io::{Until, unix, unix_fd};
+use crate::io::{Until, fd, unix};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
     unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER)
         .map_err(|_| io::ErrorKind::BrokenPipe)?;
-    if let Some((_, Some(listener))) = unix_fd::receive_fd(stdin.as_fd())? {
+    if let Some((_, Some(listener))) = fd::receive_fd(stdin.as_fd())? {
         rustix::net::listen(&listener, BACKLOG)?;
         drop(listener);
         rustix::io::write(stdin.as_fd(), b"!")?;
@@ -116,7 +116,7 @@ impl Target {
             .map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
-            unix_fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
+            fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
             (&self.ours).read_exact(&mut [0])
         };
         hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
