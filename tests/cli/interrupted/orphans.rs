@@ -12,12 +12,13 @@ use crate::diagipc;
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 /// Starts two processes outside the group, one of them with an empty environment, and runs a
-/// program.
+/// program once one is there.
 fn leaves(directory: &Path, runs: &str) -> Vec<String> {
     let file = directory.join("left");
+    let file = file.display();
     let script = format!(
-        "(setsid sleep 1001 &); (setsid env -i sh -c 'echo $$ >>{}; exec sleep 1002' &); {runs}",
-        file.display()
+        "(setsid sleep 1001 &); (setsid env -i sh -c 'echo $$ >>{file}; exec sleep 1002' &); \
+         until [ -s {file} ]; do sleep 0.01; done; {runs}",
     );
     ["sh", "-c", &script].map(String::from).to_vec()
 }
