@@ -1,9 +1,15 @@
-//! One byte with a descriptor, on a Unix socket.
+//! Descriptors on a Unix socket: `user_events` sessions need one, and `io` passes no other.
+//!
+//! [`Client::user_events`](super::Client::user_events) and a
+//! [`Handler`](super::server::Handler) do this already. These are for a transport of your own, or a
+//! proxy. Nothing here waits.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::vec::Vec;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -15,58 +21,109 @@ use crate::continuation::FdByte;
 /// truncated, which would leave it open on some systems.
 const MOST: usize = 253;
 
+/// Sends some of `bytes`, and `fds` with the first of them; returns how many bytes were sent. A
+/// closed peer is an error, not a signal; on Apple's systems after [`without_signal`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::FdByte;
+/// use dotnet_diagnostics_ipc::io::fd;
+/// use std::os::fd::AsFd;
+/// use std::os::unix::net::UnixStream;
+///
+/// let (ours, theirs) = UnixStream::pair()?;
+/// let file = tempfile::tempfile()?;
+/// assert_eq!(fd::send(&ours, &FdByte::BYTES, &[file.as_fd()])?, 1);
+///
+/// let mut byte = [0];
+/// let (n, fds) = fd::receive(&theirs, &mut byte)?;
+/// assert_eq!((n, byte, fds.len()), (1, FdByte::BYTES, 1));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of `sendmsg`; `WouldBlock` if the socket is full; `InvalidInput` for more descriptors than
+/// 253, the most that Linux takes.
+pub fn send(stream: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "more than 253 descriptors"));
+    }
+    Ok(retry_on_intr(|| sendmsg(&stream, &[IoSlice::new(bytes)], &mut control, send_flags()))?)
+}
+
+/// Receives bytes, and the descriptors that came with them, which are closed on `exec`. 0 bytes are
+/// the end of the input.
+///
+/// Which byte they came with shows a buffer of one byte alone.
+///
+/// # Errors
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but
+/// the process has no room for it. The bytes are lost then.
+pub fn receive(stream: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    received(stream.as_fd(), into, RecvFlags::empty())
+}
+
+/// The same without taking anything: the descriptors are copies.
+///
+/// # Errors
+/// As [`receive`].
+pub fn peek(stream: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    received(stream.as_fd(), into, RecvFlags::PEEK)
+}
+
+fn received(
+    stream: BorrowedFd<'_>,
+    into: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | receive_flags();
+    let received =
+        retry_on_intr(|| recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags))?;
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    if fds.is_empty() && received.flags.contains(ReturnFlags::CTRUNC) {
+        // Linux reports this if the descriptor table is full.
+        return Err(io::Error::other(
+            "a descriptor arrived but could not be received: too many are open",
+        ));
+    }
+    fds.iter().try_for_each(closed_on_exec)?;
+    Ok((received.bytes, fds))
+}
+
 /// Sends the byte of [`FdByte`] with `fd` attached, in one `sendmsg` (F-20).
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` if the socket is full.
-pub(crate) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
-    match send_with_fd(stream, &FdByte::BYTES, fd)? {
+/// Those of [`send`].
+pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
+    match send(stream, &FdByte::BYTES, &[fd])? {
         // It is sent completely or not at all.
         0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
         _ => Ok(()),
     }
 }
 
-/// Sends some of `bytes`, and `fd` with the first of them; returns how many were sent.
+/// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None`
+/// at the end of the input.
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` if the socket is full.
-pub(crate) fn send_with_fd(
-    stream: BorrowedFd<'_>,
-    bytes: &[u8],
-    fd: BorrowedFd<'_>,
-) -> io::Result<usize> {
-    let fds = [fd];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
-    }
-    Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
-}
-
-/// Receives bytes, and counts and closes the descriptors attached to them. 0 bytes are the end of
-/// the input.
-///
-/// # Errors
-/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
-#[cfg(feature = "conformance")]
-pub(crate) fn receive_counting_fds(
-    stream: BorrowedFd<'_>,
-    into: &mut [u8],
-) -> io::Result<(usize, usize)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, receive_flags())?;
-    let rights = control.drain().map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => fds.count(),
-        _ => 0,
-    });
-    Ok((received.bytes, rights.sum()))
+/// Those of [`receive`].
+pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
+    let mut byte = [0];
+    let (n, fds) = receive(stream, &mut byte)?;
+    let [byte] = byte;
+    Ok((n > 0).then(|| (FdByte(byte), fds.into_iter().next())))
 }
 
 /// Never waits; and a closed peer is an error, not a signal.
-pub(crate) fn send_flags() -> SendFlags {
+pub(super) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     #[cfg(target_vendor = "apple")]
@@ -74,68 +131,28 @@ pub(crate) fn send_flags() -> SendFlags {
 }
 
 /// Makes a send to a closed peer an error instead of a signal, on systems where that is set per
-/// socket, not per send. std sets it for sockets that it creates, but not for accepted ones or
-/// pairs.
+/// socket (Apple's), not per send. std sets it for sockets that it creates, but not for accepted
+/// ones or pairs. Elsewhere it does nothing.
 ///
 /// # Errors
-/// Once the peer has closed.
-#[cfg(target_vendor = "apple")]
-pub(crate) fn without_signal(socket: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(rustix::net::sockopt::set_socket_nosigpipe(socket, true)?)
-}
-
-#[cfg(not(target_vendor = "apple"))]
-#[allow(clippy::unnecessary_wraps)]
-pub(crate) fn without_signal(_: BorrowedFd<'_>) -> io::Result<()> {
+/// On such a system, once the peer has closed.
+pub fn without_signal(socket: impl AsFd) -> io::Result<()> {
+    #[cfg(target_vendor = "apple")]
+    rustix::net::sockopt::set_socket_nosigpipe(socket, true)?;
+    #[cfg(not(target_vendor = "apple"))]
+    let _ = socket;
     Ok(())
-}
-
-/// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None`
-/// at the end of the input.
-///
-/// # Errors
-/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but
-/// the process has no room for it. The byte is lost then.
-pub(crate) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
-    let (mut byte, mut space) =
-        ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))]);
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received =
-        recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, receive_flags())?;
-    let mut first = None;
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(fds) = message {
-            // Iterates over all: those not kept are closed.
-            for fd in fds {
-                first.get_or_insert(fd);
-            }
-        }
-    }
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    if first.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
-        // Linux reports this if the descriptor table is full.
-        return Err(io::Error::other(
-            "a descriptor arrived but could not be received: too many are open",
-        ));
-    }
-    if let Some(fd) = &first {
-        closed_on_exec(fd)?;
-    }
-    let [byte] = byte;
-    Ok(Some((FdByte(byte), first)))
 }
 
 /// Never waits. Received descriptors are closed on `exec` if the system has a flag for it;
 /// `closed_on_exec` does the others.
 #[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
-pub(crate) fn receive_flags() -> RecvFlags {
+fn receive_flags() -> RecvFlags {
     RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT
 }
 
 #[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
-pub(crate) fn receive_flags() -> RecvFlags {
+fn receive_flags() -> RecvFlags {
     RecvFlags::DONTWAIT
 }
 
@@ -145,13 +162,13 @@ pub(crate) fn receive_flags() -> RecvFlags {
 /// Those of `fcntl`.
 #[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
 #[allow(clippy::unnecessary_wraps)]
-pub(crate) fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
+fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
 /// There is no flag for it: a program started between the two calls inherits the descriptor too.
 #[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
-pub(crate) fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
+fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?)
 }
 
@@ -160,9 +177,7 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::io::{Read as _, Seek as _, Write as _};
-    use std::os::fd::AsFd as _;
     use std::os::unix::net::UnixStream;
-    use std::vec::Vec;
 
     fn file(text: &str) -> File {
         let mut file = tempfile::tempfile().unwrap();
@@ -175,17 +190,6 @@ mod tests {
         let (mut file, mut text) = (File::from(fd), std::string::String::new());
         file.read_to_string(&mut text).unwrap();
         text
-    }
-
-    /// Sends `byte` with several descriptors in one message.
-    fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
-        assert_eq!(
-            sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap(),
-            bytes.len()
-        );
     }
 
     #[test]
@@ -202,7 +206,7 @@ mod tests {
     #[test]
     fn exactly_one_byte_is_read() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        send(&ours, b"xyz", &[file("data").as_fd()]);
+        assert_eq!(send(&ours, b"xyz", &[file("data").as_fd()]).unwrap(), 3);
         let (byte, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
         assert_eq!((byte, read(fd.unwrap()).as_str()), (FdByte(b'x'), "data"));
         let mut rest = [0; 8];
@@ -240,7 +244,7 @@ mod tests {
         for count in [2, 253] {
             let mut fds = std::vec![write_end.as_fd(); count];
             fds[0] = first.as_fd();
-            send(&ours, b"x", &fds);
+            assert_eq!(send(&ours, b"x", &fds).unwrap(), 1);
             let (_, fd) = receive_fd(theirs.as_fd()).unwrap().unwrap();
             let mut file = File::from(fd.unwrap());
             file.rewind().unwrap();

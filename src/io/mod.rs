@@ -43,6 +43,8 @@
 //! ```
 
 pub mod discovery;
+#[cfg(unix)]
+pub mod fd;
 pub mod port_listener;
 pub mod server;
 pub mod trust;
@@ -60,8 +62,6 @@ mod drive;
 mod endpoint;
 mod environment;
 mod error;
-#[cfg(unix)]
-pub(crate) mod fd;
 #[cfg(unix)]
 mod found_socket;
 #[cfg(unix)]

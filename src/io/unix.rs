@@ -45,7 +45,7 @@ pub struct UnixTransport {
 impl UnixTransport {
     /// Takes over a connected stream.
     pub fn new(stream: UnixStream) -> Self {
-        let mute = fd::without_signal(stream.as_fd()).is_err();
+        let mute = fd::without_signal(&stream).is_err();
         Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
@@ -245,7 +245,7 @@ fn unconnected() -> io::Result<UnixStream> {
     let stream =
         UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
-    fd::without_signal(stream.as_fd())?;
+    fd::without_signal(&stream)?;
     stream.set_nonblocking(true)?;
     Ok(stream)
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::Shutdown;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -377,7 +377,7 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
     }
     let (stream, _) = listener.accept().map_err(failed("accepting"))?;
     // If the peer has closed already, its bytes are still readable.
-    let _ = fd::without_signal(stream.as_fd());
+    let _ = fd::without_signal(&stream);
     Ok(Some(stream))
 }
 
@@ -467,16 +467,11 @@ impl Network for SocketNetwork {
         let stream = &self.connection(link)?.stream;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let sent = match &fd {
-                Some(fd) => fd::send_with_fd(stream.as_fd(), rest, fd.as_fd()),
-                None => rustix::net::send(stream, rest, fd::send_flags()).map_err(io::Error::from),
-            };
-            match sent {
+            match fd::send(stream, rest, fd.as_ref().map(AsFd::as_fd).as_slice()) {
                 Ok(n) => {
                     fd = None;
                     rest = rest.get(n..).unwrap_or_default();
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match unix::wait(stream.as_fd(), PollFlags::OUT, &until) {
                         Ok(()) => {}
@@ -511,13 +506,12 @@ impl Network for SocketNetwork {
         let stream = &self.connection(link)?.stream;
         let mut buffer = vec![0; most.min(PIECE)];
         loop {
-            match fd::receive_counting_fds(stream.as_fd(), &mut buffer) {
+            match fd::receive(stream, &mut buffer) {
                 Ok((0, _)) => return Ok(Received::End(End::Closed)),
                 Ok((n, fds)) => {
                     buffer.truncate(n);
-                    return Ok(Received::Bytes(buffer, fds));
+                    return Ok(Received::Bytes(buffer, fds.len()));
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match unix::wait(stream.as_fd(), PollFlags::IN, &until) {
                         Ok(()) => {}

@@ -1,25 +1,18 @@
 //! Bytes on a Unix socket, with their descriptors on the right bytes.
 
 use alloc::{vec, vec::Vec};
-use core::mem::MaybeUninit;
 use std::fs;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, recvmsg, sendmsg,
-};
 
-use crate::io::fd::{closed_on_exec, receive_flags, send_flags};
+use crate::io::fd;
 use crate::vectors::script::FdKind;
 
 /// The most read at once.
 pub(super) const MOST: usize = 65_536;
-/// The most descriptors in one message (`SCM_MAX_FD` of Linux).
-const MOST_FDS: usize = 253;
 
 /// Bytes, and the descriptors on the first of them.
 #[derive(Default)]
@@ -42,7 +35,7 @@ pub(super) fn take(
     keeps_last: impl FnOnce(&[u8]) -> bool,
 ) -> io::Result<Vec<Piece>> {
     let mut buffer = vec![0; MOST];
-    let (n, fds) = receive(stream, &mut buffer, RecvFlags::PEEK)?;
+    let (n, fds) = fd::peek(stream, &mut buffer)?;
     if n == 0 {
         return Ok(Vec::new());
     }
@@ -52,8 +45,10 @@ pub(super) fn take(
     if fds.is_empty() {
         let kept = usize::from(keeps_last(buffer.get(*lag..n).unwrap_or_default()));
         let taken = n.saturating_sub(kept);
-        let (read, _) =
-            receive(stream, buffer.get_mut(..taken).unwrap_or_default(), RecvFlags::empty())?;
+        let (read, _) = match buffer.get_mut(..taken) {
+            Some(into) if !into.is_empty() => fd::receive(stream, into)?,
+            _ => (0, Vec::new()),
+        };
         buffer.truncate(if read == taken { n } else { read });
         let bytes = buffer.get(*lag..).unwrap_or_default().to_vec();
         *lag = kept;
@@ -64,7 +59,7 @@ pub(super) fn take(
     let (mut before, mut with) = (Piece::default(), Piece::default());
     for nth in 0..n {
         let mut byte = [0];
-        let (read, fds) = receive(stream, &mut byte, RecvFlags::empty())?;
+        let (read, fds) = fd::receive(stream, &mut byte)?;
         if read == 0 {
             break;
         }
@@ -83,47 +78,7 @@ pub(super) fn take(
 /// Reads and discards the available bytes.
 pub(super) fn discard(stream: BorrowedFd<'_>) {
     let mut buffer = vec![0; MOST];
-    while matches!(receive(stream, &mut buffer, RecvFlags::empty()), Ok((1.., _))) {}
-}
-
-fn receive(
-    stream: BorrowedFd<'_>,
-    into: &mut [u8],
-    flags: RecvFlags,
-) -> io::Result<(usize, Vec<OwnedFd>)> {
-    if into.is_empty() {
-        return Ok((0, Vec::new()));
-    }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = loop {
-        match recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags | receive_flags()) {
-            Err(rustix::io::Errno::INTR) => {}
-            done => break done?,
-        }
-    };
-    let mut fds = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            fds.extend(rights);
-        }
-    }
-    fds.iter().try_for_each(closed_on_exec)?;
-    Ok((received.bytes, fds))
-}
-
-/// Sends some of a piece, the descriptors with its first byte; returns how many bytes were sent.
-///
-/// # Errors
-/// Those of `sendmsg`; `WouldBlock` if the socket is full.
-pub(super) fn send(stream: BorrowedFd<'_>, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
-    let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-        return Err(io::Error::from(io::ErrorKind::OutOfMemory));
-    }
-    Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, send_flags())?)
+    while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
 }
 
 /// The file of a descriptor, by its name in scripts. Anything else is `null`.

@@ -3,7 +3,7 @@
 use alloc::{collections::VecDeque, vec::Vec};
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +12,7 @@ use super::log::{Log, Side};
 use super::pieces::{self, Piece};
 use crate::header::HEADER_LEN;
 use crate::io::Canceller;
-use crate::io::fd::without_signal;
+use crate::io::fd::{self, without_signal};
 use crate::vectors::script::Ending;
 
 /// How often a socket is polled that has a byte left in it.
@@ -67,7 +67,7 @@ pub(super) fn relay(
     for stream in [client, runtime] {
         stream.set_nonblocking(true)?;
         // If the peer has closed already, only its bytes matter.
-        let _ = without_signal(stream.as_fd());
+        let _ = without_signal(stream);
     }
     let (mut there, mut back) = (Way::new(Side::Client), Way::new(Side::Runtime));
     let mut first = None;
@@ -248,13 +248,15 @@ impl Way {
         let mut progress = false;
         while let Some(piece) = self.pieces.front_mut() {
             let rest = piece.bytes.get(self.sent..).unwrap_or_default();
-            let fds: &[OwnedFd] = if self.sent == 0 { &piece.fds } else { &[] };
-            match pieces::send(to.as_fd(), rest, fds) {
+            let fds: Vec<_> = match self.sent {
+                0 => piece.fds.iter().map(AsFd::as_fd).collect(),
+                _ => Vec::new(),
+            };
+            match fd::send(to, rest, &fds) {
                 Ok(n) => {
                     self.sent = self.sent.saturating_add(n);
                     progress = true;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error)
                     if matches!(

@@ -48,7 +48,7 @@ pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
     ours.set_nonblocking(true)?;
     theirs.set_nonblocking(true)?;
     // The thread may have ended by then.
-    without_signal(ours.as_fd())?;
+    without_signal(&ours)?;
     Ok((Waker(ours), Woken(theirs)))
 }
 

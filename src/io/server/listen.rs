@@ -124,7 +124,6 @@ mod unix {
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                         wait(self.as_fd(), PollFlags::IN, until)?;
                     }
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     received => return Ok(received?),
                 }
             }

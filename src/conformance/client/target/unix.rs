@@ -42,9 +42,10 @@ pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
     unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER)
         .map_err(|_| io::ErrorKind::BrokenPipe)?;
-    if let Some((_, Some(listener))) = fd::receive_fd(stdin.as_fd())? {
-        rustix::net::listen(&listener, BACKLOG)?;
-        drop(listener);
+    let (_, fds) = fd::receive(&stdin, &mut [0])?;
+    if let Some(listener) = fds.first() {
+        rustix::net::listen(listener, BACKLOG)?;
+        drop(fds);
         rustix::io::write(stdin.as_fd(), b"!")?;
         // Until the other side ends, which sends nothing more.
         stdin.lock().read_to_end(&mut Vec::new())?;
@@ -116,7 +117,7 @@ impl Target {
             .map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
-            fd::send_fd(self.ours.as_fd(), listener.as_fd())?;
+            fd::send(&self.ours, &[0], &[listener.as_fd()])?;
             (&self.ours).read_exact(&mut [0])
         };
         hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
