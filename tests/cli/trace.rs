@@ -119,7 +119,7 @@ fn trace_writes_to_fifo_device_and_standard_output() {
     let redirected = runtime.path("redirected");
     fs::write(&redirected, "before").unwrap();
     let command =
-        format!("exec \"$0\" trace {} -d 1 -o /dev/stdout >> {redirected}", runtime.pid());
+        format!("exec \"$0\" trace {} -d 1 -o /dev/stdout >> '{redirected}'", runtime.pid());
     let mut shell = Command::new("sh");
     shell.args(["-c", &command, env!("CARGO_BIN_EXE_diagipc")]);
     assert!(shell.status().unwrap().success());

@@ -241,8 +241,8 @@ fn beside(directory: &TempDir, patience: u32, before: &str, behind: &str) -> Str
     let client = fixture("client.py");
     let file = directory.path().join("one.toml");
     let text = format!(
-        "timeout_ms = 300\n[operations.resume]\ncommand = ['sh', '-c', '''cd {}; {before}; \
-         python3 -IS {} --patience {patience} --pid {{pid}} resume; status=$?; {behind}; exit $status''']\n",
+        "timeout_ms = 300\n[operations.resume]\ncommand = ['sh', '-c', '''cd \"{}\"; {before}; \
+         python3 -IS \"{}\" --patience {patience} --pid {{pid}} resume; status=$?; {behind}; exit $status''']\n",
         directory.path().display(),
         client.display()
     );

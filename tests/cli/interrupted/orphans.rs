@@ -17,8 +17,8 @@ fn leaves(directory: &Path, runs: &str) -> Vec<String> {
     let file = directory.join("left");
     let file = file.display();
     let script = format!(
-        "(setsid sleep 1001 &); (setsid env -i sh -c 'echo $$ >>{file}; exec sleep 1002' &); \
-         until [ -s {file} ]; do sleep 0.01; done; {runs}",
+        "(setsid sleep 1001 &); (setsid env -i sh -c 'echo $$ >>\"{file}\"; exec sleep 1002' &); \
+         until [ -s \"{file}\" ]; do sleep 0.01; done; {runs}",
     );
     ["sh", "-c", &script].map(String::from).to_vec()
 }
@@ -62,7 +62,7 @@ fn names_what_was_ended(report: &Value) {
 fn server_that_leaves_processes_is_reported() {
     let options = ["server", "--spawn", "--json", "--profile", "strict"];
     let only = ["--only", "scripts/process/*", "--only", "requests/process/*", "--jobs", "2"];
-    let runs = format!("exec {DIAGIPC} runtime --profile strict --until-eof");
+    let runs = format!("exec '{DIAGIPC}' runtime --profile strict --until-eof");
     let report = report(&[&options[..], &only].concat(), &runs);
     assert_eq!(report["counts"]["fail"], 0, "{report}");
     assert_ne!(report["counts"]["pass"], 0);
@@ -72,7 +72,7 @@ fn server_that_leaves_processes_is_reported() {
 #[test]
 fn adapter_that_leaves_processes_is_reported() {
     let report =
-        report(&["codec", "--json", "--only", "process/*"], &format!("exec {DIAGIPC} adapter"));
+        report(&["codec", "--json", "--only", "process/*"], &format!("exec '{DIAGIPC}' adapter"));
     assert_eq!(report["counts"]["fail"], 0, "{report}");
     names_what_was_ended(&report);
 }
@@ -86,7 +86,7 @@ fn client_that_leaves_processes_is_reported() {
 #[test]
 fn fuzzed_server_that_leaves_processes_is_reported() {
     let options = ["fuzz-server", "--spawn", "--allow-harmful", "--json", "--cases", "5"];
-    let runs = format!("exec {DIAGIPC} runtime --profile strict --until-eof");
+    let runs = format!("exec '{DIAGIPC}' runtime --profile strict --until-eof");
     report(&options, &runs);
 }
 
@@ -96,7 +96,7 @@ fn children_from_before_the_run_are_left_alone() {
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("before");
     let script = format!(
-        "sleep 1003 >/dev/null 2>&1 & echo $! >{}; exec {DIAGIPC} codec --self --only 'process/*' --json",
+        "sleep 1003 >/dev/null 2>&1 & echo $! >'{}'; exec '{DIAGIPC}' codec --self --only 'process/*' --json",
         file.display()
     );
     let output = std::process::Command::new("sh")

@@ -348,7 +348,7 @@ fn record_interrupted_terminates_its_client() {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
     let client = format!(
-        "trap 'echo so > {}; exit 7' TERM; echo > {}; while :; do sleep 0.01; done",
+        "trap 'echo so > \"{}\"; exit 7' TERM; echo > \"{}\"; while :; do sleep 0.01; done",
         ended.display(),
         began.display()
     );

@@ -110,7 +110,7 @@ fn record_client_finds_runtime_by_process() {
             "--",
             "sh",
             "-c",
-            "test -S {socket} && exit 7",
+            "test -S '{socket}' && exit 7",
         ]);
         assert_eq!(status, Some(1), "{said}");
         assert!(said.contains("exit status: 7"), "{said}");
