@@ -67,7 +67,8 @@ fn trace_replaces_file_only_when_complete() {
     };
     let error = String::from_utf8(replacing(&runtime.pid(), 1).stderr).unwrap();
     assert_eq!(fs::read(&good).unwrap(), b"mine");
-    let part = error.split(' ').find(|word| word.contains(".part")).expect(&error);
+    let (_, part) = error.rsplit_once("cut short; ").expect(&error);
+    let (part, _) = part.split_once(" has the first").expect(&error);
     assert!(part.starts_with(&good) && fs::read(part).unwrap().starts_with(b"Nettrace"), "{error}");
     assert!(error.contains(&format!(" {good} is unchanged")), "{error}");
 

@@ -84,7 +84,7 @@ fn client_asking_other_process_fails_in_each_directory() {
 #[test]
 fn client_with_fixed_paths_finds_the_socket_in_a_mount_namespace() {
     let readme = include_str!("../../vectors/clients/README.md");
-    let script = r#"'mkdir "$0/${{0##*/}}" && mount --bind "$0" "$0/${{0##*/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
+    let script = r#"'mkdir -p "$0/${{0#/tmp/}}" && mount --bind "$0" "$0/${{0#/tmp/}}" && mount --rbind "$0" /tmp && exec "$@"'"#;
     assert!(readme.contains(script));
     // The client may be below `/tmp` itself.
     let wrapper = format!(

@@ -569,7 +569,7 @@ fn client_missing_ability_is_unimplemented() {
     fs::write(directory.path().join("once.py"), once).unwrap();
     let text = format!(
         "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 60000\n\
-         command = ['sh', '-c', 'printf %s $0 > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
+         command = ['sh', '-c', 'printf %s \"$0\" > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
         directory.path().display()
     );
     fs::write(&file, text).unwrap();
