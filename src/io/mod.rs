@@ -77,6 +77,7 @@ mod transport;
 pub(crate) mod unix;
 #[cfg(unix)]
 mod unix_address;
+mod until;
 #[cfg(unix)]
 mod user_events;
 
@@ -95,8 +96,9 @@ pub use error::{Error, ErrorKind, Phase};
 pub use listening_path::{UnlinkOnDrop, bind_private};
 pub use stopper::Stopper;
 pub use trace::Trace;
-pub use transport::{Stopped, Stream, Transport, Until};
+pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;
+pub use until::{Stopped, Until};
 #[cfg(unix)]
 pub use user_events::UserEvents;
