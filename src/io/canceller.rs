@@ -82,15 +82,17 @@ impl Canceller {
         self.0.cancelled.load(Ordering::SeqCst)
     }
 
-    /// The descriptor that becomes readable.
-    #[cfg(unix)]
-    pub(crate) fn wake(&self) -> std::os::fd::BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.0.wake.1)
-    }
-
     #[cfg(windows)]
     pub(super) fn wake(&self) -> &super::windows::Event {
         &self.0.wake
+    }
+}
+
+/// It becomes readable on cancellation, for a `poll` of your own. Nothing is read from it.
+#[cfg(unix)]
+impl std::os::fd::AsFd for Canceller {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.wake.1.as_fd()
     }
 }
 

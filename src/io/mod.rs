@@ -15,7 +15,8 @@
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
 //! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio` |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
-
+//! | `fd`, [`Until`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
+//!
 //! # Example
 //!
 //! Ask a process, and trace it for a while:
@@ -74,7 +75,7 @@ mod tokio;
 mod trace;
 mod transport;
 #[cfg(unix)]
-pub(crate) mod unix;
+mod unix;
 #[cfg(unix)]
 mod unix_address;
 mod until;

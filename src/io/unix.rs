@@ -9,7 +9,7 @@ use std::string::ToString as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, send};
 
@@ -49,6 +49,18 @@ impl UnixTransport {
         Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
+    /// Connects to the socket at `path`. Waits while its backlog is full.
+    ///
+    /// Whoever listens there is not checked: see [`trust`](super::trust).
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound), [`NotAnEndpoint`](ErrorKind::NotAnEndpoint) if nobody
+    /// listens, and other system errors; [`TimedOut`](ErrorKind::TimedOut) and
+    /// [`Cancelled`](ErrorKind::Cancelled) while the backlog is full.
+    pub fn connect(path: impl AsRef<Path>, until: &Until<'_>) -> Result<Self, Error> {
+        connect(path.as_ref(), until).map(Self::new)
+    }
+
     /// The socket. It blocks; operations that must not wait request that per call.
     pub fn stream(&self) -> &UnixStream {
         self.make_blocking();
@@ -77,7 +89,7 @@ impl UnixTransport {
         loop {
             match io(self.stream.as_fd()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    wait(self.stream.as_fd(), for_what, until)?;
+                    until.ready(self.stream.as_fd(), for_what)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
                 done => return Ok(done?),
@@ -87,6 +99,14 @@ impl UnixTransport {
 
     fn check_can_send(&self) -> Result<(), Stopped> {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
+    }
+}
+
+/// The socket, which blocks.
+impl From<UnixTransport> for UnixStream {
+    fn from(transport: UnixTransport) -> Self {
+        transport.make_blocking();
+        transport.stream
     }
 }
 
@@ -113,7 +133,7 @@ impl Transport for UnixTransport {
         {
             RecvFlags::empty()
         } else if awaited {
-            wait(self.stream.as_fd(), PollFlags::IN, until)?;
+            until.readable(&self.stream)?;
             RecvFlags::DONTWAIT
         } else {
             until.check()?;
@@ -129,47 +149,13 @@ impl Transport for UnixTransport {
     }
 }
 
-/// Waits until `fd` is ready, or has ended.
-///
-/// # Errors
-/// [`Stopped`].
-pub(crate) fn wait(
-    fd: BorrowedFd<'_>,
-    for_what: PollFlags,
-    until: &Until<'_>,
-) -> Result<(), Stopped> {
-    loop {
-        let left = until.look()?;
-        let timeout = left.map(|left| Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        });
-        let ready = PollFd::from_borrowed_fd(fd, for_what);
-        let polled = match until.canceller {
-            None => poll(&mut [ready], timeout.as_ref()),
-            Some(canceller) => poll(
-                &mut [ready, PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)],
-                timeout.as_ref(),
-            ),
-        };
-        match polled {
-            // The deadline passed, as the next check shows. Or a signal arrived.
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) if until.canceller.is_some_and(super::Canceller::is_cancelled) => {
-                return Err(Stopped::Cancelled);
-            }
-            Ok(_) => return Ok(()),
-            Err(errno) => return Err(Stopped::Io(errno.into())),
-        }
-    }
-}
-
 /// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report
 /// when there is room.
-pub(crate) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
+pub(super) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// Connects to the socket at `path`, once there is a listener with room. The stream does not block.
-pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixStream, Error> {
+/// Connects to the socket at `path`, once there is a listener with room. The stream does not block,
+/// and cannot be waited for before: until it is connected, `poll` reports a hang-up.
+pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixStream, Error> {
     loop {
         until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
         if let Some(stream) = try_connect(path)? {
@@ -177,15 +163,13 @@ pub(crate) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixStream, Erro
         }
         let pause = Instant::now().checked_add(BACKLOG_PAUSE);
         let deadline = until.deadline.into_iter().chain(pause).min();
-        match pause_until(&Until { deadline, ..*until }) {
-            Ok(()) | Err(Stopped::TimedOut) => {}
-            Err(stopped) => return Err(stopped.during(Phase::Connect)),
-        }
+        let pause = Until { deadline, ..*until };
+        pause.pause().map_err(|stopped| stopped.during(Phase::Connect))?;
     }
 }
 
 /// Connects without waiting: `None` if the backlog is full. The stream does not block.
-pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
+pub(super) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
     let address = UnixAddress::of(path).map_err(|kind| match kind {
         ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
             Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
@@ -214,16 +198,6 @@ pub(crate) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
             Err(errno) => return Err(Error::connecting(errno.into())),
         }
     }
-}
-
-/// Waits until the deadline or cancellation. The socket itself cannot be waited for: until it is
-/// connected, `poll` reports a hang-up.
-pub(crate) fn pause_until(until: &Until<'_>) -> Result<(), Stopped> {
-    if let Some(canceller) = until.canceller {
-        return wait(canceller.wake(), PollFlags::IN, until);
-    }
-    std::thread::sleep(until.left().unwrap_or(BACKLOG_PAUSE));
-    Ok(())
 }
 
 /// A non-blocking socket that no other program inherits.

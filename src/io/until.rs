@@ -1,9 +1,18 @@
 //! How long a wait lasts, and why it ended.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(unix)]
+use rustix::io::Errno;
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Canceller;
+#[cfg(windows)]
+use super::windows::Event;
 
 /// How long to wait, and what may end the wait early.
 ///
@@ -28,7 +37,7 @@ impl Until<'_> {
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
 
     /// The time left; `None` for no limit.
-    pub fn left(&self) -> Option<std::time::Duration> {
+    pub fn left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
@@ -40,8 +49,59 @@ impl Until<'_> {
         self.look().map(drop)
     }
 
-    /// The same, and the time left.
-    pub(crate) fn look(&self) -> Result<Option<std::time::Duration>, Stopped> {
+    /// Waits until the deadline; without one, until it is cancelled, or for ever.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+    ///
+    /// let canceller = Canceller::new()?;
+    /// let until = Until { canceller: Some(&canceller), ..Until::FOREVER };
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| canceller.cancel());
+    ///     assert!(matches!(until.pause(), Err(Stopped::Cancelled)));
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Stopped::Cancelled`]; [`Stopped::Io`] if the system cannot wait.
+    pub fn pause(&self) -> Result<(), Stopped> {
+        let Some(canceller) = self.canceller else {
+            std::thread::sleep(self.left().unwrap_or(Duration::MAX));
+            return Ok(());
+        };
+        let until = Until { canceller: None, ..*self };
+        #[cfg(unix)]
+        let woken = until.readable(canceller);
+        #[cfg(windows)]
+        let woken = until.event(canceller.wake());
+        match woken {
+            Err(Stopped::TimedOut) if !canceller.is_cancelled() => Ok(()),
+            Ok(()) | Err(Stopped::TimedOut) => Err(Stopped::Cancelled),
+            Err(stopped) => Err(stopped),
+        }
+    }
+
+    /// Waits until a descriptor has something to read, or a connection to accept, or has ended.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    #[cfg(unix)]
+    pub fn readable(&self, fd: impl AsFd) -> Result<(), Stopped> {
+        self.ready(fd.as_fd(), PollFlags::IN)
+    }
+
+    /// Waits until a descriptor has room for something to write, or has ended.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    #[cfg(unix)]
+    pub fn writable(&self, fd: impl AsFd) -> Result<(), Stopped> {
+        self.ready(fd.as_fd(), PollFlags::OUT)
+    }
+
+    /// As [`check`](Self::check), and the time left.
+    fn look(&self) -> Result<Option<Duration>, Stopped> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
             return Err(Stopped::Cancelled);
         }
@@ -50,6 +110,50 @@ impl Until<'_> {
             return Err(Stopped::TimedOut);
         }
         Ok(left)
+    }
+
+    /// Waits until a descriptor is ready, or has ended.
+    #[cfg(unix)]
+    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), Stopped> {
+        loop {
+            let left = self.look()?;
+            let timeout = left.map(|left| Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            });
+            let ready = PollFd::from_borrowed_fd(fd, for_what);
+            let polled = match self.canceller {
+                None => poll(&mut [ready], timeout.as_ref()),
+                Some(canceller) => {
+                    poll(&mut [ready, PollFd::new(canceller, PollFlags::IN)], timeout.as_ref())
+                }
+            };
+            match polled {
+                // The deadline passed, as the next look shows. Or a signal arrived.
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) if self.canceller.is_some_and(Canceller::is_cancelled) => {
+                    return Err(Stopped::Cancelled);
+                }
+                Ok(_) => return Ok(()),
+                Err(errno) => return Err(Stopped::Io(errno.into())),
+            }
+        }
+    }
+
+    /// Waits until an event is set. If it was set in time, that counts.
+    #[cfg(windows)]
+    pub(super) fn event(&self, event: &Event) -> Result<(), Stopped> {
+        loop {
+            let set = match self.canceller {
+                Some(canceller) => Event::wait([event, canceller.wake()], self.left()),
+                None => Event::wait([event], self.left()),
+            };
+            match set? {
+                Some(0) => return Ok(()),
+                Some(_) => return Err(Stopped::Cancelled),
+                None => self.check()?,
+            }
+        }
     }
 }
 

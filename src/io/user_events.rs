@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
@@ -62,7 +61,7 @@ impl<T: AsFd> UserEvents<T> {
         let fd = self.transport.as_fd();
         let at_end = || -> Result<(), Stopped> {
             loop {
-                super::unix::wait(fd, PollFlags::IN, until)?;
+                until.readable(fd)?;
                 match recv(fd, &mut [0; 64], RecvFlags::DONTWAIT) {
                     Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
                     Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}

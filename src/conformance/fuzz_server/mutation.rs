@@ -232,7 +232,7 @@ fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usiz
 
 /// Any bytes.
 fn bytes(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
-    (0..len).map(|_| rng.random()).collect()
+    (0..len).map(|_| rng.random::<u8>()).collect()
 }
 
 /// One to four bytes of the payload are changed.

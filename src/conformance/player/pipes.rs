@@ -26,8 +26,6 @@ use crate::vectors::script::{
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often a wait checks for cancellation.
-const LOOK: Duration = Duration::from_millis(50);
 /// How long there may be no pipe between two clients of a live server.
 const BETWEEN: Duration = Duration::from_millis(500);
 /// The time between two connections. .NET creates a pipe for the next client when one has
@@ -463,12 +461,11 @@ impl Network for PipeNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        let mut left = until.saturating_sub(self.now());
-        while !left.is_zero() && !self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
-            thread::sleep(left.min(LOOK));
-            left = until.saturating_sub(self.now());
+        match self.until(until, self.canceller.as_ref()).pause() {
+            Ok(()) => Ok(()),
+            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+            Err(_) => Err(PlayerError::differs("the player was interrupted")),
         }
-        Ok(())
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {

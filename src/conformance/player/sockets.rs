@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
-use rustix::event::PollFlags;
-
 use super::background::Background;
 use super::files::FilesOfTarget;
 use super::process;
@@ -31,7 +29,9 @@ use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::conformance::pace;
 use crate::exchange::End;
 use crate::io::trust::peer_of;
-use crate::io::{Canceller, ErrorKind, Stopped, UnlinkOnDrop, Until, bind_private, fd, unix};
+use crate::io::{
+    Canceller, ErrorKind, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, fd,
+};
 use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind};
 
 /// The interval of polling.
@@ -362,7 +362,7 @@ fn cancelled() -> PlayerError {
 
 /// Whether a connection waits in time.
 fn is_called(listener: &UnixListener, until: &Until<'_>) -> Result<bool, PlayerError> {
-    match unix::wait(listener.as_fd(), PollFlags::IN, until) {
+    match until.readable(listener) {
         Ok(()) => Ok(true),
         Err(Stopped::TimedOut) => Ok(false),
         Err(Stopped::Cancelled) => Err(cancelled()),
@@ -414,11 +414,8 @@ impl Network for SocketNetwork {
         let mut missing = None;
         loop {
             // The file of a socket exists a moment before its listener: a refusal is not final.
-            match unix::connect(&path, &until_then) {
-                Ok(stream) => {
-                    stream.set_nonblocking(false).map_err(failed("waiting for it"))?;
-                    return Ok(self.keep(stream));
-                }
+            match UnixTransport::connect(&path, &until_then) {
+                Ok(transport) => return Ok(self.keep(transport.into())),
                 Err(error) if is_missing(error.kind()) && self.began.elapsed() < until => {
                     missing = Some(error);
                     thread::sleep(PAUSE);
@@ -473,7 +470,7 @@ impl Network for SocketNetwork {
                     rest = rest.get(n..).unwrap_or_default();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    match unix::wait(stream.as_fd(), PollFlags::OUT, &until) {
+                    match until.writable(stream) {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
                         Err(Stopped::Cancelled) => return Err(cancelled()),
@@ -513,7 +510,7 @@ impl Network for SocketNetwork {
                     return Ok(Received::Bytes(buffer, fds.len()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    match unix::wait(stream.as_fd(), PollFlags::IN, &until) {
+                    match until.readable(stream) {
                         Ok(()) => {}
                         Err(Stopped::Io(error)) => return Err(failed("receiving")(error)),
                         Err(Stopped::Cancelled) => return Err(cancelled()),
@@ -569,13 +566,11 @@ impl Network for SocketNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        match unix::pause_until(&Until {
-            deadline: self.instant(until),
-            canceller: self.canceller.as_ref(),
-        }) {
-            Ok(()) | Err(Stopped::TimedOut) => Ok(()),
-            Err(Stopped::Cancelled) => Err(cancelled()),
+        let until = Until { deadline: self.instant(until), canceller: self.canceller.as_ref() };
+        match until.pause() {
+            Ok(()) => Ok(()),
             Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+            Err(_) => Err(cancelled()),
         }
     }
 

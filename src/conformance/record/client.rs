@@ -9,17 +9,15 @@ use alloc::{
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _, Read as _};
-use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use rustix::event::PollFlags;
 use rustix::process::Signal;
 
 use crate::conformance::started::{OwnDirectory, Started};
-use crate::io::{Canceller, Stopped, Until, unix};
+use crate::io::{Canceller, Stopped, Until};
 
 /// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: u64 = 64 * 1024;
@@ -131,7 +129,7 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let is_one =
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
     let until = Until { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
-    is_one && matches!(unix::pause_until(&until), Err(Stopped::Cancelled))
+    is_one && matches!(until.pause(), Err(Stopped::Cancelled))
 }
 
 /// An error with the name of the program.
@@ -151,7 +149,7 @@ fn first_line(stdout: ChildStdout, canceller: &Canceller) -> io::Result<Option<S
     let until = Until { deadline: None, canceller: Some(canceller) };
     let (mut line, mut stdout) = (Vec::new(), stdout.take(LONGEST_LINE));
     while line.last() != Some(&b'\n') {
-        match unix::wait(stdout.get_ref().as_fd(), PollFlags::IN, &until) {
+        match until.readable(stdout.get_ref()) {
             Ok(()) => {}
             Err(Stopped::Io(error)) => return Err(error),
             Err(_) => return Ok(None),

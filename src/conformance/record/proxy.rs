@@ -9,13 +9,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 use std::time::Instant;
 
-use rustix::event::PollFlags;
-
 use super::log::{Log, Recording, Side, Witness};
 use super::pieces;
 use super::relay::{Relayed, relay};
 use crate::command::Command;
-use crate::io::{Canceller, Connect as _, Endpoint, Stopped, Until, unix};
+use crate::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
 use crate::vectors::script::Ending;
 
 /// How long a connection to the other side may take.
@@ -134,7 +132,7 @@ impl Proxy {
                     Ok((stream, _)) => stream,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        match unix::wait(self.listener.as_fd(), PollFlags::IN, &until) {
+                        match until.readable(&self.listener) {
                             Ok(()) => continue,
                             Err(Stopped::Io(error)) => return Err(error),
                             // Clients that connected before that are accepted.

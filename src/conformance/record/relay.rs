@@ -101,7 +101,7 @@ fn wait(
     back: &Way,
     canceller: &Canceller,
 ) -> io::Result<()> {
-    let mut fds = Vec::from([PollFd::from_borrowed_fd(canceller.wake(), PollFlags::IN)]);
+    let mut fds = Vec::from([PollFd::new(canceller, PollFlags::IN)]);
     for (stream, incoming, outgoing) in [(client, there, back), (runtime, back, there)] {
         let mut flags = PollFlags::empty();
         if incoming.wants_more() {

@@ -13,7 +13,6 @@ use super::misbehaviour::MisbehaviourKind;
 use super::ready::Ready;
 use crate::io::{
     Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
-    unix,
 };
 
 /// The pause after a failed accept.
@@ -65,10 +64,8 @@ impl Listening {
     ) -> Ready {
         let waiting: Vec<_> = ports.collect();
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = std::vec![
-            PollFd::from_borrowed_fd(stop.wake(), PollFlags::IN),
-            PollFd::new(&self.listener, events)
-        ];
+        let mut fds =
+            std::vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
         fds.extend(waiting.iter().map(|(_, link)| PollFd::new(&**link, PollFlags::IN)));
         // Not before the delay has passed.
         let most = most.saturating_add(Duration::from_micros(50));
@@ -105,9 +102,7 @@ impl Guard {
 
 /// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    unix::connect(path, &Until { deadline: None, canceller: Some(stop) })
-        .ok()
-        .map(UnixTransport::new)
+    UnixTransport::connect(path, &Until { deadline: None, canceller: Some(stop) }).ok()
 }
 
 fn has_byte(link: &Link) -> bool {

@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 use super::system::{LISTENER, Room, System};
 use crate::advertise::ADVERTISE_LEN;
-use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched, wait_for_either};
+use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
 use crate::io::{Error, Phase};
 
 /// How many runtimes can connect before any of them is accepted. A runtime that finds none free
@@ -162,7 +162,7 @@ impl System for Pipes {
         };
         look(ready);
         if ready.is_empty() {
-            wait_for_either(&self.woken.0, &self.ended, timeout)?;
+            Event::wait([&self.woken.0, &self.ended], timeout)?;
             look(ready);
         }
         Ok(())

@@ -43,10 +43,8 @@ pub trait ServerTransport: Transport {
             while !matches!(self.receive(&mut thrown_away, until)?, 0) {}
             return Ok(());
         }
-        loop {
-            until.check()?;
-            std::thread::sleep(until.left().map_or(LOOK, |left| left.min(LOOK)));
-        }
+        until.pause()?;
+        Err(Stopped::TimedOut)
     }
 }
 
@@ -77,10 +75,8 @@ impl<L: Listen + ?Sized> Listen for &mut L {
 
 /// Waits a moment, to avoid a busy loop when the system has no descriptor left.
 pub(super) fn pause(canceller: &crate::io::Canceller) {
-    let until = Until { deadline: Instant::now().checked_add(LOOK), canceller: Some(canceller) };
-    while until.check().is_ok() {
-        std::thread::sleep(LOOK.checked_div(4).unwrap_or(LOOK));
-    }
+    let deadline = Instant::now().checked_add(LOOK);
+    let _ = Until { deadline, canceller: Some(canceller) }.pause();
 }
 
 #[cfg(windows)]
@@ -110,7 +106,6 @@ mod unix {
 
     use super::{Listen, ServerTransport};
     use crate::continuation::FdByte;
-    use crate::io::unix::wait;
     use crate::io::{Error, Phase, Stopped, UnixTransport, Until, fd};
 
     impl ServerTransport for UnixTransport {
@@ -122,7 +117,7 @@ mod unix {
                 until.check()?;
                 match fd::receive_fd(self.as_fd()) {
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                        wait(self.as_fd(), PollFlags::IN, until)?;
+                        until.readable(&*self)?;
                     }
                     received => return Ok(received?),
                 }
@@ -131,7 +126,7 @@ mod unix {
 
         fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
             // A hang-up is always reported; readability does not matter.
-            wait(self.as_fd(), PollFlags::empty(), until)
+            until.ready(self.as_fd(), PollFlags::empty())
         }
     }
 
@@ -161,7 +156,7 @@ mod unix {
             match listener.accept() {
                 Ok((stream, _)) => return Ok(UnixTransport::new(stream)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait(listener.as_fd(), PollFlags::IN, until)?;
+                    until.readable(listener)?;
                 }
                 Err(error)
                     if matches!(

@@ -10,8 +10,12 @@ use std::os::windows::io::{
     AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
 };
 use std::ptr::null;
+use std::time::Duration;
 
-use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};
+use windows_sys::Win32::Foundation::{WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT};
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects,
+};
 
 /// An event, for one wait or for all.
 #[derive(Debug)]
@@ -51,6 +55,35 @@ impl Event {
         // with all rights.
         unsafe { SetEvent(self.0.as_raw_handle()) };
     }
+
+    /// Waits for one of these, which differ, and returns its index; `None` if the time is over.
+    ///
+    /// # Errors
+    /// If the system cannot wait for them.
+    pub(in crate::io) fn wait<const N: usize>(
+        events: [&Self; N],
+        timeout: Option<Duration>,
+    ) -> io::Result<Option<usize>> {
+        let handles = events.map(|event| event.0.as_raw_handle());
+        let count = u32::try_from(N).map_err(io::Error::other)?;
+        let (all_of_them, most) = (0, milliseconds(timeout));
+        // SAFETY: There are `count` handles, which are open: their events are borrowed.
+        match unsafe { WaitForMultipleObjects(count, handles.as_ptr(), all_of_them, most) } {
+            WAIT_TIMEOUT => Ok(None),
+            WAIT_FAILED => Err(io::Error::last_os_error()),
+            // An event is never abandoned.
+            set => Ok(usize::try_from(set.wrapping_sub(WAIT_OBJECT_0)).ok()),
+        }
+    }
+}
+
+/// The time to wait, rounded up: a wait that ends early would be repeated.
+fn milliseconds(left: Option<Duration>) -> u32 {
+    left.map_or(INFINITE, |left| {
+        u32::try_from(left.as_nanos().div_ceil(1_000_000))
+            .unwrap_or(INFINITE)
+            .min(INFINITE.saturating_sub(1))
+    })
 }
 
 impl AsHandle for Event {

@@ -26,12 +26,10 @@ use std::os::windows::io::{
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED,
-    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING, WAIT_FAILED,
-    WAIT_OBJECT_0, WAIT_TIMEOUT,
+    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
@@ -43,7 +41,6 @@ use windows_sys::Win32::System::Pipes::{
     PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES,
     PIPE_WAIT, WaitNamedPipeW,
 };
-use windows_sys::Win32::System::Threading::{INFINITE, WaitForMultipleObjects};
 
 use super::event::Event;
 use super::path::PipePath;
@@ -199,7 +196,7 @@ pub(super) fn run(
         return Ran::Failed(error);
     }
     let running = Running(Started { pipe, overlapped });
-    let stopped = wait(done, until);
+    let stopped = until.event(done);
     if stopped.is_err() {
         running.0.cancel();
     }
@@ -425,52 +422,6 @@ impl<const N: usize> Drop for InFlight<N> {
         // SAFETY: It comes from a `Box`, has no other owner, and the system has released it.
         drop(unsafe { Box::from_raw(self.memory.as_ptr()) });
     }
-}
-
-/// Waits for an event, until `until` at most. If it was set in time, that counts.
-fn wait(done: &Event, until: &Until<'_>) -> Result<(), Stopped> {
-    let done = done.as_handle().as_raw_handle();
-    // Passing the same event twice is an error: without a canceller there is one.
-    let (both, count) = match until.canceller {
-        Some(canceller) => ([done, canceller.wake().as_handle().as_raw_handle()], 2),
-        None => ([done, null_mut()], 1),
-    };
-    let all_of_them = 0;
-    loop {
-        // SAFETY: `both` has at least `count` handles, which are open: their events are borrowed.
-        match unsafe {
-            WaitForMultipleObjects(count, both.as_ptr(), all_of_them, milliseconds(until.left()))
-        } {
-            WAIT_OBJECT_0 => return Ok(()),
-            WAIT_TIMEOUT => until.check()?,
-            WAIT_FAILED => return Err(io::Error::last_os_error().into()),
-            // The second of `both`; an event is never abandoned.
-            _ => return Err(Stopped::Cancelled),
-        }
-    }
-}
-
-/// Waits for one of two events, for at most this long.
-pub(in crate::io) fn wait_for_either(
-    one: &Event,
-    other: &Event,
-    timeout: Option<Duration>,
-) -> io::Result<()> {
-    let (both, all_of_them) = ([one, other].map(|event| event.as_handle().as_raw_handle()), 0);
-    // SAFETY: Both handles are open: their events are borrowed.
-    match unsafe { WaitForMultipleObjects(2, both.as_ptr(), all_of_them, milliseconds(timeout)) } {
-        WAIT_FAILED => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-/// The time to wait, rounded up: a wait that ends early would be repeated.
-fn milliseconds(left: Option<Duration>) -> u32 {
-    left.map_or(INFINITE, |left| {
-        u32::try_from(left.as_nanos().div_ceil(1_000_000))
-            .unwrap_or(INFINITE)
-            .min(INFINITE.saturating_sub(1))
-    })
 }
 
 /// Whether an error is this one.

@@ -49,7 +49,7 @@ mod user;
 mod watched;
 
 pub(super) use event::Event;
-pub(super) use handle::{server_process_id, wait_for_either};
+pub(super) use handle::server_process_id;
 #[cfg(feature = "conformance")]
 pub(crate) use job::Job;
 pub use listener::PipeListener;

@@ -14,8 +14,6 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::event::PollFlags;
-
 use super::StandIn;
 use super::decoys::Decoys;
 use crate::conformance::client::finding::Findings;
@@ -23,7 +21,7 @@ use crate::conformance::client::scenario::{Decoy, Scenario};
 use crate::conformance::player::SocketNetwork;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
-use crate::io::{Until, fd, unix};
+use crate::io::{Until, fd};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);
@@ -40,8 +38,7 @@ const BACKLOG: i32 = 16;
 /// If standard input is not such a socket.
 pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
-    unix::wait(stdin.as_fd(), PollFlags::IN, &Until::FOREVER)
-        .map_err(|_| io::ErrorKind::BrokenPipe)?;
+    Until::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
     let (_, fds) = fd::receive(&stdin, &mut [0])?;
     if let Some(listener) = fds.first() {
         rustix::net::listen(listener, BACKLOG)?;
