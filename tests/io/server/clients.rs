@@ -60,7 +60,7 @@ fn client_descriptor_missing_or_early_is_refused() {
         let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
         socket.write_all(&message[..len]).unwrap();
         assert_eq!(reply(&mut socket), b"");
-        assert!((250..3000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
     });
     assert_eq!(runtime.served(3)[2].outcome, ServerOutcome::Gone { end: End::TimedOut });
     assert!(runtime.asked.lock().unwrap().is_empty());
@@ -76,7 +76,7 @@ fn client_not_reading_blocks_handler_only() {
         ask(&mut socket, &COLLECT3, None);
         let served = runtime.served(1)[0];
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
-        assert!((300..5000).contains(&begun.elapsed().as_millis()));
+        assert!(begun.elapsed() >= Duration::from_millis(300));
         // The system's own buffers.
         assert!((1..4 << 20).contains(&served.streamed), "{}", served.streamed);
     });
@@ -143,16 +143,16 @@ fn server_one_at_a_time_waits_until_deadline() {
         ..ServeOptions::DEFAULT
     };
     with_server(&runtime, options, |path, _| {
+        let begun = Instant::now();
         let silent = UnixStream::connect(path).unwrap();
         thread::sleep(Duration::from_millis(50));
-        let begun = Instant::now();
         let (outcome, _) = ask(
             &mut UnixStream::connect(path).unwrap(),
             &AnyRequest::ProcessInfo(ProcessInfo {}),
             None,
         );
         assert!(matches!(outcome, Outcome::Ok { .. }));
-        assert!((200..30_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
         drop(silent);
         // A session does not count as waiting: its stop is served, and its tail is not lost.
         let mut session = UnixStream::connect(path).unwrap();
