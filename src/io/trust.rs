@@ -89,11 +89,7 @@ pub use path::check_path;
 #[cfg(unix)]
 pub(super) use path::{check_directory, judge_path, kind_of};
 #[cfg(unix)]
-pub(super) use peer::Peer;
-#[cfg(unix)]
-pub use peer::check_peer;
-#[cfg(unix)]
-pub(crate) use peer::peer_of;
+pub use peer::{Peer, check_peer, peer_of};
 #[cfg(windows)]
 pub(super) use pipe::check_pipe;
 

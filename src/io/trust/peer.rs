@@ -1,18 +1,21 @@
 //! Checks who listens, after connecting.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::user_ids::{is_anybody, our_user_id};
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, Phase};
 
-/// The process that called `listen`, as recorded by the kernel.
+/// The process at the other end of a Unix socket, as recorded by the kernel when it called `listen`
+/// or `connect`; see [`peer_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
-    pub(crate) user_id: u32,
-    /// `None` for a process in a pid namespace that we cannot see.
-    pub(crate) process_id: Option<u32>,
+#[non_exhaustive]
+pub struct Peer {
+    /// Its effective user id then, in our user namespace.
+    pub user_id: u32,
+    /// Its process id, in our pid namespace; `None` if that cannot see it.
+    pub process_id: Option<u32>,
 }
 
 /// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the
@@ -59,30 +62,43 @@ pub fn check_peer(
     }
 }
 
+/// Who is at the other end of `stream`: whom [`check_peer`] judges, and a runtime's client to its
+/// server.
+///
+/// # Errors
+/// If the system does not report it; [`Unsupported`](io::ErrorKind::Unsupported) but on Linux,
+/// Android and Apple's systems.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+///
+/// let (ours, _theirs) = UnixStream::pair()?;
+/// assert_eq!(peer_of(&ours)?.process_id, Some(std::process::id()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
+    let (user_id, process_id) = recorded(stream.as_fd())?;
+    Ok(Peer { user_id, process_id: u32::try_from(process_id).ok().filter(|id| *id != 0) })
+}
+
 // `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a
 // process that we cannot see: seen as `Err(code 0)`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
-    let peer =
-        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)?;
-    Ok(Peer {
-        user_id: peer.uid(),
-        process_id: u32::try_from(peer.pid()).ok().filter(|id| *id != 0),
-    })
+fn recorded(stream: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+    use nix::sys::socket::{getsockopt, sockopt};
+    let peer = getsockopt(&stream, sockopt::PeerCredentials)?;
+    Ok((peer.uid(), peer.pid()))
 }
 
 #[cfg(target_vendor = "apple")]
-pub(crate) fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
+fn recorded(stream: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
     use nix::sys::socket::{getsockopt, sockopt};
-    let peer = getsockopt(&stream.as_fd(), sockopt::LocalPeerCred)?;
-    let process_id = getsockopt(&stream.as_fd(), sockopt::LocalPeerPid)?;
-    Ok(Peer {
-        user_id: peer.uid(),
-        process_id: u32::try_from(process_id).ok().filter(|id| *id != 0),
-    })
+    let peer = getsockopt(&stream, sockopt::LocalPeerCred)?;
+    Ok((peer.uid(), getsockopt(&stream, sockopt::LocalPeerPid)?))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-pub(crate) fn peer_of(_: &impl AsFd) -> io::Result<Peer> {
+fn recorded(_: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not report who listens"))
 }
