@@ -13,7 +13,7 @@ use super::ports::Port;
 use super::ready::Ready;
 use super::system::{Kept, Listening};
 use crate::exchange::MisuseError;
-use crate::io::server::{Listen, ServeOptions, serve_each};
+use crate::io::server::{Listen, ServeOptions, serve_with};
 use crate::io::{Error, Phase, Until};
 use crate::port::PortId;
 
@@ -42,7 +42,7 @@ impl Server {
             // lasts.
             most_sessions: usize::MAX,
         };
-        let done = serve_each(self, OverReading::answers, &options, &application.stop);
+        let done = serve_with(self, OverReading::answers, &options, &application.stop);
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 

@@ -73,8 +73,6 @@ pub use connection::serve_connection;
 pub use handler::Handler;
 pub use listen::{Listen, ServerTransport};
 pub use options::{ServeOptions, Served};
-pub use serve::serve;
-#[cfg(feature = "conformance")]
-pub(crate) use serve::serve_each;
+pub use serve::{serve, serve_with};
 pub use session::{Entries, HeldSession, Refusal, StreamSession};
 pub use writer::{HeldConnection, StreamWriter};

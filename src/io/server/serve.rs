@@ -51,11 +51,45 @@ where
     L: Listen<Transport: Send>,
     H: Handler + Sync + ?Sized,
 {
-    serve_each(listener, |_| handler, options, shutdown)
+    serve_with(listener, |_| handler, options, shutdown)
 }
 
-/// Like `serve`, with a handler for each connection.
-pub(crate) fn serve_each<L, H>(
+/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
+/// byte is read: by who connects, or by what was already read of it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use dotnet_diagnostics_ipc::io::Canceller;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_with};
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+/// use std::os::unix::net::UnixListener;
+///
+/// struct Client(Option<u32>);
+/// impl Handler for Client {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let handler_of = |client: &_| {
+///             Box::new(Client(peer_of(client).ok().and_then(|peer| peer.process_id)))
+///         };
+///         serve_with(&listener, handler_of, &ServeOptions::DEFAULT, &shutdown)
+///     });
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`serve`].
+///
+/// # Panics
+/// As [`serve`]; and if `handler_of` panics.
+pub fn serve_with<L, H>(
     mut listener: L,
     handler_of: impl Fn(&L::Transport) -> H,
     options: &ServeOptions,
