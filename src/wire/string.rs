@@ -104,8 +104,15 @@ impl<'a> IpcString<'a> {
 
     /// Whether the string is empty to a runtime: absent, empty, or beginning with a NUL, which ends
     /// it (P-43).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::wire::IpcString;
+    ///
+    /// let string = IpcString::new("\0arguments");
+    /// assert!(!string.is_empty() && string.is_empty_to_runtimes());
+    /// ```
     #[inline]
-    pub(crate) fn is_empty_to_runtimes(self) -> bool {
+    pub fn is_empty_to_runtimes(self) -> bool {
         match self.0 {
             Repr::Absent => true,
             Repr::Wire(bytes) => matches!(bytes, [] | [_] | [0, 0, ..]),
