@@ -95,12 +95,6 @@ impl Path {
         Some(u32::from_le_bytes([low, middle, high, 0]) as usize)
     }
 
-    /// Whether it goes through `field` or ends there.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn contains(&self, field: Field) -> bool {
-        self.fields.contains(&Some(field))
-    }
-
     fn depth(&self) -> usize {
         self.fields.iter().take_while(|f| f.is_some()).count()
     }

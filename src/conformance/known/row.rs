@@ -11,7 +11,7 @@ use crate::hresult::HResult;
 use crate::message::dump::{DumpFlags, DumpType};
 use crate::message::process::SetEnvironmentVariable;
 use crate::message::{AnyRequest, Message};
-use crate::wire::{DecodeErrorKind, Encode as _, Field, LimitKind, Path};
+use crate::wire::{DecodeErrorKind, Encode as _, LimitKind, Path};
 
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
@@ -129,13 +129,13 @@ pub(in crate::conformance) enum Shape {
     /// A string or an array has a count too large for the rest of the payload, and at least this.
     Count(u32),
     /// The same for a count in this field.
-    CountIn(Field, u32),
+    CountIn(&'static str, u32),
     /// The payload ends in or before this field, or a count in it is too large.
-    CutIn(Field),
+    CutIn(&'static str),
     /// The payload ends in a provider's event filter, or before it.
     FilterCut,
     /// The payload ends before this field.
-    Without(Field),
+    Without(&'static str),
     /// It exceeds one of these limits, whatever the number.
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
@@ -452,7 +452,8 @@ impl Shape {
             Some(Reason::Malformed { kind, .. }) => Some(kind),
             _ => None,
         };
-        let in_field = |field| request.path.is_some_and(|path| path.contains(field));
+        let in_field =
+            |field| request.path.is_some_and(|path| path.segments().any(|(name, _)| name == field));
         let is_cut = matches!(
             malformed,
             Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. })
@@ -493,9 +494,9 @@ impl Shape {
             Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
             Self::CutIn(field) => is_cut && in_field(field),
             Self::FilterCut => malformed.is_some_and(|kind| match kind {
-                DecodeErrorKind::UnexpectedEnd { .. } => in_field(Field::Filter),
+                DecodeErrorKind::UnexpectedEnd { .. } => in_field("filter"),
                 // Not possible in a message, except in this one.
-                DecodeErrorKind::CountTooLarge { count, .. } if in_field(Field::Filter) => {
+                DecodeErrorKind::CountTooLarge { count, .. } if in_field("filter") => {
                     count <= MOST_IDS
                 }
                 _ => fits_without_filters(kind),

@@ -8,7 +8,7 @@ use super::builds::{
 use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::wire::{Field, LimitKind};
+use crate::wire::LimitKind;
 
 const ALL: &[Commands] = &[Commands::AllBut(&[])];
 const ALL_BUT_ATTACH: &[Commands] = &[Commands::AllBut(&[Command::ATTACH_PROFILER])];
@@ -362,14 +362,14 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "F-72",
         NET10,
-        when(TRACING, Shape::CountIn(Field::EventIds, TOO_MANY_IDS)),
+        when(TRACING, Shape::CountIn("event_ids", TOO_MANY_IDS)),
         Does::Dies,
         DIES,
     ),
     server(
         "F-72",
         NET10,
-        when(TRACING, Shape::Without(Field::DefaultTracepointName)),
+        when(TRACING, Shape::Without("default_tracepoint_name")),
         Does::Dies,
         DIES,
     ),
@@ -459,7 +459,7 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "F-83",
         NET3_TO_10,
-        harmful(&[Commands::One(Command::COLLECT_TRACING2)], Shape::Without(Field::Arguments)),
+        harmful(&[Commands::One(Command::COLLECT_TRACING2)], Shape::Without("arguments")),
         Does::Takes,
         "missing arguments are read from the memory after the payload",
     ),
@@ -473,20 +473,14 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "F-54",
         NET3_TO_10,
-        when(ATTACH, Shape::CountIn(Field::ClientData, 0)),
+        when(ATTACH, Shape::CountIn("clientData", 0)),
         Does::Takes,
         "client data longer than the sent bytes is accepted",
     ),
     server("F-8", NET6_TO_10, harmful(ALL, Shape::Count(0)), Does::Takes, DOUBLED),
     server("F-7", NET6_TO_10, harmful(ALL_BUT_ATTACH, Shape::OverRead), Does::Takes, READS_ON),
-    server(
-        "F-8",
-        NET3,
-        harmful(SESSIONS, Shape::CountIn(Field::Arguments, 0)),
-        Does::Takes,
-        DOUBLED,
-    ),
-    server("F-7", NET3, harmful(SESSIONS, Shape::CutIn(Field::Arguments)), Does::Takes, READS_ON),
+    server("F-8", NET3, harmful(SESSIONS, Shape::CountIn("arguments", 0)), Does::Takes, DOUBLED),
+    server("F-7", NET3, harmful(SESSIONS, Shape::CutIn("arguments")), Does::Takes, READS_ON),
     server("F-7", NET3, harmful(STOP, Shape::OverRead), Does::Takes, READS_ON),
     server("F-8", NET10, harmful(SESSIONS, Shape::Count(0)), Does::Waits, WAITS),
     server("F-7", NET10, harmful(SESSIONS, Shape::OverRead), Does::Waits, WAITS),

@@ -7,6 +7,7 @@ use super::table::TABLE;
 use super::*;
 use crate::command::Command;
 use crate::exchange::RefusalReason;
+use crate::grammar::{Format, Grammar};
 use crate::header::MAGIC;
 use crate::hresult::HResult;
 use crate::vectors::script::Plays;
@@ -88,6 +89,18 @@ fn script_deviation_follows_table_of_build() {
         let found =
             (fact(name, "port-with-a-path-too-long"), fact(name, "default-port-suspend-false"));
         assert_eq!(found, (path_too_long, suspends), "{name}");
+    }
+}
+
+#[test]
+fn row_names_field_of_the_grammar() {
+    let grammar = Grammar::of_this_crate().print(Format::Json).unwrap();
+    let named = TABLE.iter().filter_map(|row| match row.when.shape {
+        Shape::CountIn(name, _) | Shape::CutIn(name) | Shape::Without(name) => Some(name),
+        _ => None,
+    });
+    for name in named.chain(["filter"]) {
+        assert!(grammar.contains(&format!(r#""name": "{name}""#)), "no {name}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::header::HEADER_LEN;
 use crate::io::server::ServerTransport;
 use crate::io::{Stopped, Transport, Until};
 use crate::message::Message;
-use crate::wire::{DecodeError, DecodeErrorKind, Field};
+use crate::wire::{DecodeError, DecodeErrorKind};
 
 /// The offset of the size in a header.
 const SIZE: core::ops::Range<usize> = 14..16;
@@ -29,17 +29,20 @@ const MOST_UNITS: u32 = 0x7fff_ffff;
 /// A message that needs more is refused.
 const MOST_CHANGES: usize = 64;
 
-const STRINGS: [Field; 10] = [
-    Field::Arguments,
-    Field::DefaultTracepointName,
-    Field::DumpName,
-    Field::Name,
-    Field::ProfilerPath,
-    Field::ProviderName,
-    Field::StartupHookPath,
-    Field::TracepointName,
-    Field::Value,
-    Field::OutputPath,
+const CLIENT_DATA: &str = "clientData";
+const EVENT_IDS: &str = "event_ids";
+const TRACEPOINTS: &str = "tracepoints";
+const STRINGS: [&str; 10] = [
+    "arguments",
+    "default_tracepoint_name",
+    "dumpName",
+    "name",
+    "profilerPath",
+    "provider_name",
+    "startupHookPath",
+    "tracepoint_name",
+    "value",
+    "outputPath",
 ];
 
 /// The connection to one client, whose messages are read as the profile's runtime reads them.
@@ -190,9 +193,10 @@ enum Found {
 impl Found {
     /// `None` if that is left to the table.
     fn of(error: &DecodeError) -> Option<Self> {
-        let is_in = |field| error.path().contains(field);
+        let path = error.path();
+        let is_in = |field| path.segments().any(|(name, _)| name == field);
         // Its length is not checked (F-54).
-        if is_in(Field::ClientData) {
+        if is_in(CLIENT_DATA) {
             return None;
         }
         match error.kind() {
@@ -211,9 +215,9 @@ impl Found {
                     } else {
                         Self::Wrong
                     }
-                } else if is_in(Field::EventIds) {
+                } else if is_in(EVENT_IDS) {
                     missing(4)
-                } else if is_in(Field::Tracepoints) {
+                } else if is_in(TRACEPOINTS) {
                     missing(8)
                 } else if count >= TOO_MANY_PROVIDERS {
                     Self::TooManyProviders
@@ -222,6 +226,20 @@ impl Found {
                 })
             }
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLIENT_DATA, EVENT_IDS, STRINGS, TRACEPOINTS};
+    use crate::grammar::{Format, Grammar};
+
+    #[test]
+    fn over_read_fields_are_of_the_grammar() {
+        let grammar = Grammar::of_this_crate().print(Format::Json).unwrap();
+        for name in STRINGS.into_iter().chain([CLIENT_DATA, EVENT_IDS, TRACEPOINTS]) {
+            assert!(grammar.contains(&alloc::format!(r#""name": "{name}""#)), "no {name}");
         }
     }
 }
