@@ -14,6 +14,8 @@ mod watcher;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
+mod windows_job;
+#[cfg(windows)]
 mod windows_process;
 
 pub(super) use self::everything::OwnDirectory;

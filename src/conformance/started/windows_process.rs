@@ -5,8 +5,8 @@ use std::io;
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::windows_job::Job;
 use crate::conformance::server::Death;
-use crate::io::windows::Job;
 
 /// A process. Its id is not reused while this value exists.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! An event object that can be waited for. Why it is safe: its handle is open while it exists.
 #![allow(
     unsafe_code,
-    reason = "calls into Windows; all other modules of src/io except handle, job and user forbid it"
+    reason = "calls into Windows; all other modules of src/io except handle and user forbid it"
 )]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 

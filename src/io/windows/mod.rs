@@ -39,8 +39,6 @@
 
 mod event;
 mod handle;
-#[cfg(feature = "conformance")]
-mod job;
 mod listener;
 mod path;
 mod pipe;
@@ -50,8 +48,6 @@ mod watched;
 
 pub(super) use event::Event;
 pub(super) use handle::server_process_id;
-#[cfg(feature = "conformance")]
-pub(crate) use job::Job;
 pub use listener::PipeListener;
 pub(super) use listener::PipeMaker;
 pub use pipe::PipeTransport;

@@ -167,7 +167,7 @@ fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
 }
 
 /// The result of a call that returns a null pointer on failure.
-pub(super) fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
+fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::last_os_error());
     }

@@ -12,12 +12,12 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::windows::io::{AsRawHandle as _, OwnedHandle};
+use std::os::windows::io::{AsRawHandle as _, HandleOrNull, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::ptr::{null, null_mut};
 
-use windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE;
+use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
 };
@@ -31,19 +31,17 @@ use windows_sys::Win32::System::Threading::{
     CREATE_SUSPENDED, OpenThread, ResumeThread, THREAD_SUSPEND_RESUME,
 };
 
-use super::user::owned;
-
 /// A job object. Dropping it ends its processes; so does the end of this process, for any reason,
 /// as no other one has a handle of it.
 #[derive(Debug)]
-pub(crate) struct Job(OwnedHandle);
+pub(super) struct Job(OwnedHandle);
 
 impl Job {
     /// Starts a process in a job of its own.
     ///
     /// # Errors
     /// It cannot be started, or not be put into a job; then it does not run.
-    pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+    pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let job = Self::new()?;
         let child = command.creation_flags(CREATE_SUSPENDED).spawn();
         command.creation_flags(0);
@@ -83,13 +81,13 @@ impl Job {
     }
 
     /// Ends its processes. This may take time.
-    pub(crate) fn end(&self) {
+    pub(super) fn end(&self) {
         // SAFETY: The job is open. A failure leaves nothing to do: the handle has all rights.
         unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) };
     }
 
     /// Whether some of its processes are still running. False if the system does not say.
-    pub(crate) fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         // SAFETY: The job is open; `counts` is of this class, and written within the call.
         let is_known = unsafe {
@@ -142,4 +140,11 @@ fn done(result: i32) -> io::Result<()> {
 /// The size of a structure of the system.
 fn size<T>(_: &T) -> u32 {
     u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
+}
+
+/// The result of a call that returns a null pointer on failure.
+fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
+    // SAFETY: It is new, or null, and has no other owner.
+    let handle = unsafe { HandleOrNull::from_raw_handle(handle) };
+    OwnedHandle::try_from(handle).map_err(|_| io::Error::last_os_error())
 }
