@@ -11,7 +11,7 @@ use super::File;
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
         /// Name and text of each file.
-        pub const EMBEDDED: &[(&str, &str)] =
+        pub static EMBEDDED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/", $name)))),*];
     };
 }

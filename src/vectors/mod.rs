@@ -2,7 +2,7 @@
 //!
 //! `vectors/README.md` defines the files and the value form. The files are embedded in the crate:
 //! see [`files`]. `vectors/exchanges/README.md` defines the exchange scripts, which are whole
-//! conversations: see [`script_files`].
+//! conversations: see [`script_files`]. These texts are in [`documents`].
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::vectors;
@@ -20,6 +20,7 @@ mod annotate;
 mod check;
 mod codec;
 mod continuation;
+pub mod documents;
 mod embedded;
 mod endpoints;
 mod fault;

@@ -123,7 +123,7 @@ pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
         /// Name and text of each file of exchange scripts.
-        pub const EMBEDDED_SCRIPTS: &[(&str, &str)] =
+        pub static EMBEDDED_SCRIPTS: &[(&str, &str)] =
             &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/exchanges/", $name)))),*];
     };
 }

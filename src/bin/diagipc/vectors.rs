@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use dotnet_diagnostics_ipc::conformance::corpus::{TARGETS, dictionary, seeds};
-use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict};
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
 
 pub(crate) use crate::annotated::name;
 use crate::printable::shortened;
@@ -49,14 +49,14 @@ enum Command {
 }
 
 /// Documentation of the vectors.
-const COMPANIONS: &[(&str, &str)] = &[
-    ("README.md", include_str!("../../../vectors/README.md")),
-    ("schema/vectors.schema.json", include_str!("../../../vectors/schema/vectors.schema.json")),
-    ("schema/exchanges.schema.json", include_str!("../../../vectors/schema/exchanges.schema.json")),
+static COMPANIONS: &[(&str, &str)] = &[
+    ("README.md", documents::VECTORS),
+    ("schema/vectors.schema.json", documents::VECTORS_SCHEMA),
+    ("schema/exchanges.schema.json", documents::EXCHANGES_SCHEMA),
     ("adapters/README.md", include_str!("../../../vectors/adapters/README.md")),
     ("adapters/python/adapter.py", include_str!("../../../vectors/adapters/python/adapter.py")),
     ("adapters/c/adapter.c", include_str!("../../../vectors/adapters/c/adapter.c")),
-    ("exchanges/README.md", include_str!("../../../vectors/exchanges/README.md")),
+    ("exchanges/README.md", documents::EXCHANGES),
     ("schema/report.schema.json", include_str!("../../../vectors/schema/report.schema.json")),
     ("schema/REPORTS.md", include_str!("../../../vectors/schema/REPORTS.md")),
     ("clients/README.md", include_str!("../../../vectors/clients/README.md")),

@@ -3,8 +3,7 @@
 use alloc::{collections::BTreeMap, format, string::String};
 
 use super::Requirement;
-
-const ERRATA: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/ERRATA.md"));
+use crate::vectors::documents;
 
 /// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
 ///
@@ -21,7 +20,7 @@ pub struct Citations(BTreeMap<String, String>);
 impl Citations {
     /// From the files as of the build.
     pub fn embedded() -> Self {
-        let facts = ERRATA.lines().filter_map(fact);
+        let facts = documents::ERRATA.lines().filter_map(fact);
         Self(
             facts
                 .chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement)))

@@ -2,7 +2,7 @@
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
-const VECTORS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/README.md"));
+use crate::vectors::documents;
 
 /// The sections "Flags" and "Words" of `vectors/README.md`.
 ///
@@ -44,7 +44,7 @@ impl Glossary {
 
 /// The rows of the table below a heading.
 fn section(heading: &str) -> Vec<(String, String)> {
-    let rows = VECTORS
+    let rows = documents::VECTORS
         .lines()
         .skip_while(|line| *line != heading)
         .skip(1)

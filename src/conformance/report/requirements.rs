@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Deserialize;
 
-const FILE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/spec/requirements.toml"));
+use crate::vectors::documents;
 
 /// One sentence of the document, paraphrased.
 ///
@@ -45,6 +45,7 @@ impl Requirement {
     pub fn embedded() -> Vec<Self> {
         // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
         // is missing.
-        toml::from_str::<File>(FILE).map_or_else(|_| Vec::new(), |file| file.requirement)
+        toml::from_str::<File>(documents::REQUIREMENTS)
+            .map_or_else(|_| Vec::new(), |file| file.requirement)
     }
 }
