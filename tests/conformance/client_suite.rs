@@ -281,6 +281,18 @@ fn client_late_once_is_played_again_by_itself() {
     assert!(report.notes.iter().any(|text| text.starts_with(note)), "{:?}", report.notes);
 }
 
+/// As `diagipc ps` and others do that look for processes.
+#[test]
+fn client_beside_probe_of_its_socket_is_judged_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
+    fs::write(directory.path().join("probe.py"), probe).unwrap();
+    let file = beside(&directory, 60_000, "python3 -IS probe.py {socket}", "true");
+    let report = report(&file, &["request/*/resume", "reply/*/resume", "end/*/resume"]);
+    all_pass(&report);
+    assert!(report.counts.pass > 10, "{:?}", report.counts);
+}
+
 #[test]
 fn client_command_without_file_is_trace() {
     let client = fixture("client.py");

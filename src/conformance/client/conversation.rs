@@ -352,13 +352,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
             self.behind(&request.on, if has_descriptor { REST } else { Duration::ZERO })?
         };
         if bytes.is_empty() {
-            let is_large = self.scenario.name.starts_with("size/largest/");
-            let fault = if is_large {
-                ClientFault::LargestMessageRefused
-            } else {
-                ClientFault::NothingSent
-            };
-            return Err(Stop::fault(fault, "it connects, and sends no request"));
+            return Err(self.sends_nothing());
         }
         self.requests = self.requests.saturating_add(1);
         let seen = Seen { bytes: &bytes, behind: &behind, fds, is_whole };

@@ -30,21 +30,59 @@ const KNOWN_BY: usize = 18;
 
 impl Conversation<'_, '_> {
     /// Accepts the connection that the script waits for, and before it all others that carry a
-    /// request in passing.
+    /// request in passing, or nothing: whoever looks for processes may connect for that.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
+        let mut had_nothing = false;
         loop {
-            if !self.is_called()? {
-                return Ok(());
+            match self.is_called() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                // Nobody came who had something to say: it was the client.
+                Err(Stop::Lacks(_) | Stop::Differs(..)) if had_nothing => {
+                    return Err(self.sends_nothing());
+                }
+                Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
-            let waits = matches!(
-                self.moves.front(),
-                Some(Move::Request(_) | Move::Stop { .. } | Move::NothingWhole { .. })
-            );
-            if !waits || !self.answers_in_passing(&accept.accept)? {
-                return Ok(());
+            match self.moves.front() {
+                Some(Move::NothingWhole { .. }) => {
+                    if !self.answers_in_passing(&accept.accept)? {
+                        return Ok(());
+                    }
+                }
+                Some(Move::Request(_) | Move::Stop { .. }) => {
+                    if !self.answers_in_passing(&accept.accept)? {
+                        if !self.had_nothing(&accept.accept)? {
+                            return Ok(());
+                        }
+                        had_nothing = true;
+                    }
+                }
+                _ => return Ok(()),
             }
         }
+    }
+
+    /// Whether the connection has ended without a byte.
+    fn had_nothing(&mut self, on: &str) -> Result<bool, Stop> {
+        if !matches!(&self.peeked, Some((_, bytes, _)) if bytes.is_empty()) {
+            return Ok(false);
+        }
+        let until = self.in_a(SLICE);
+        let has_ended = matches!(self.player.receive(on, 1, until)?, Received::End(_));
+        if has_ended {
+            self.peeked = None;
+            self.player.end(on, Ending::Close)?;
+        }
+        Ok(has_ended)
+    }
+
+    /// The client connects, and that is all.
+    pub(super) fn sends_nothing(&self) -> Stop {
+        let is_large = self.scenario.name.starts_with("size/largest/");
+        let fault =
+            if is_large { ClientFault::LargestMessageRefused } else { ClientFault::NothingSent };
+        Stop::fault(fault, "it connects, and sends no request")
     }
 
     /// Reads enough to identify the request. `true`: it was one in passing, and is answered.
