@@ -94,15 +94,11 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 )]
 #![cfg_attr(
     feature = "vectors",
-    doc = "| [`vectors`] | the golden vectors, and this crate's codec by type name |"
+    doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, and the grammar as data |"
 )]
 #![cfg_attr(
     feature = "conformance",
     doc = "| [`conformance`] | test suites for implementations in any language |"
-)]
-#![cfg_attr(
-    feature = "conformance",
-    doc = "| [`grammar`] | the grammar of every message as data, for other languages |"
 )]
 #![cfg_attr(
     feature = "arbitrary",
@@ -140,8 +136,6 @@ pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;
-#[cfg(feature = "conformance")]
-pub mod grammar;
 pub mod header;
 pub mod hresult;
 #[cfg(feature = "io-adapters")]

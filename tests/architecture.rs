@@ -21,7 +21,6 @@ const FLOORS: &[&[&str]] = &[
     &["exchange"],
     &["io"],
     &["vectors"],
-    &["grammar"],
     &["conformance"],
     &["testing"],
     &["bin"],

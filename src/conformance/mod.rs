@@ -10,6 +10,7 @@
 //! | `runtime` | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
 //! | [`record`], [`player`] | records conversations as exchange scripts, and plays them |
+//! | [`print`] | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
@@ -47,6 +48,7 @@ pub mod known;
 mod named_fault;
 mod pace;
 pub mod player;
+pub mod print;
 pub mod record;
 pub mod report;
 #[cfg(any(unix, windows))]

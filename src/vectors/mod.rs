@@ -26,6 +26,7 @@ mod endpoints;
 mod fault;
 mod file;
 mod from_json;
+pub mod grammar;
 mod legacy;
 mod ports;
 pub mod script;

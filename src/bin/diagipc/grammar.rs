@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use dotnet_diagnostics_ipc::grammar::{Format, Grammar};
+use dotnet_diagnostics_ipc::conformance::print::Format;
+use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
 
 use crate::Outcome;
 
@@ -45,6 +46,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         As::Ksy => Format::Ksy,
         As::Lua => Format::Lua,
     };
-    out.write_all(grammar.print(format)?.as_bytes())?;
+    out.write_all(format.print(&grammar)?.as_bytes())?;
     Ok(Outcome::Well)
 }

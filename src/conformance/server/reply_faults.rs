@@ -6,15 +6,14 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
-use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
+use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
 use super::stream_faults::begins_stream;
 use crate::command::{Command, ReplyType};
 use crate::conformance::byte_count::ByteCount;
 use crate::header::{HEADER_LEN, MAGIC};
 use crate::hresult::HResult;
-use crate::message::AnyReply;
 use crate::message::server::ErrorReply;
-use crate::wire::fields::Source as _;
+use crate::vectors::grammar::Field;
 
 /// The faults on the connections of a case.
 pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
@@ -39,9 +38,9 @@ enum Layout {
 impl Layout {
     fn read(self, spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
         match self {
-            Self::Ok(reply_type) => AnyReply::build(reply_type, spelled).map(drop),
+            Self::Ok(reply_type) => spelled.fields(fields_of(reply_type).ok_or(NoSuch)?),
             Self::Error { message } => {
-                spelled.hresult()?;
+                spelled.part("hresult", None)?;
                 if message && !spelled.rest().is_empty() { spelled.text() } else { Ok(()) }
             }
         }
@@ -53,6 +52,12 @@ impl Layout {
         self.read(&mut spelled).ok()?;
         Some(spelled.read())
     }
+}
+
+/// The fields of a reply.
+fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
+    let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
+    Some(&GRAMMAR.reply_to(command)?.fields)
 }
 
 fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {

@@ -3,11 +3,13 @@
 
 use alloc::{format, string::String, vec::Vec};
 use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
+use std::sync::LazyLock;
 
 use super::faults::{FaultSeen, ServerFault};
-use crate::hresult::HResult;
-use crate::wire::fields::{Fields, Names, Source};
-use crate::wire::{Array, Field, Guid, IpcString};
+use crate::vectors::grammar::{Field, Grammar};
+
+/// The layouts of the replies.
+pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
 
 /// An encoding of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +159,35 @@ impl<'b> Spelled<'b> {
         self.take(N)?.try_into().map_err(|_| NoSuch)
     }
 
+    /// Fields by the grammar; those with a condition are left out.
+    pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), NoSuch> {
+        fields.iter().filter(|field| field.when.is_none()).try_for_each(|field| {
+            self.call(field.name.clone());
+            self.part(&field.type_name, field.items.as_deref())
+        })
+    }
+
+    /// A value of a kind or a struct of the grammar. `items`: of an array, the type of its items.
+    pub(super) fn part(&mut self, name: &str, items: Option<&str>) -> Result<(), NoSuch> {
+        let size = GRAMMAR.kind(name).and_then(|kind| kind.bytes);
+        match (name, size) {
+            (_, Some(size)) => self.take(size).map(drop),
+            ("string", _) => self.text(),
+            ("array", _) => {
+                let items = items.ok_or(NoSuch)?;
+                (0..self.count()?).try_for_each(|_| self.part(items, None))
+            }
+            ("bytes", _) => {
+                let count = self.count()?;
+                self.take(usize::try_from(count).map_err(|_| NoSuch)?).map(drop)
+            }
+            // Fields appended by a later version are not explained by a wrong encoding.
+            ("rest", _) if self.spelling != Spelling::Right => Ok(()),
+            ("rest", _) => self.take(self.rest().len()).map(drop),
+            (name, _) => self.fields(&GRAMMAR.structure(name).ok_or(NoSuch)?.fields),
+        }
+    }
+
     /// A count of strings, or of anything except units.
     pub(super) fn count(&mut self) -> Result<u32, NoSuch> {
         let bytes = self.fixed()?;
@@ -242,68 +273,4 @@ impl<'b> Spelled<'b> {
 fn plausible(text: String) -> Result<String, NoSuch> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
     if text.chars().any(is_odd) { Err(NoSuch) } else { Ok(text) }
-}
-
-impl<'b> Source<'b> for Spelled<'b> {
-    type Error = NoSuch;
-
-    fn byte(&mut self) -> Result<u8, NoSuch> {
-        self.fixed::<1>().map(u8::from_le_bytes)
-    }
-
-    fn ushort(&mut self) -> Result<u16, NoSuch> {
-        self.fixed().map(u16::from_le_bytes)
-    }
-
-    fn uint(&mut self) -> Result<u32, NoSuch> {
-        self.fixed().map(u32::from_le_bytes)
-    }
-
-    fn ulong(&mut self) -> Result<u64, NoSuch> {
-        self.fixed().map(u64::from_le_bytes)
-    }
-
-    fn bool(&mut self) -> Result<bool, NoSuch> {
-        self.byte().map(|byte| byte != 0)
-    }
-
-    fn hresult(&mut self) -> Result<HResult, NoSuch> {
-        self.uint().map(HResult)
-    }
-
-    fn guid(&mut self) -> Result<Guid, NoSuch> {
-        self.fixed().map(Guid::from_bytes)
-    }
-
-    fn string(&mut self) -> Result<IpcString<'b>, NoSuch> {
-        self.text().map(|()| IpcString::ABSENT)
-    }
-
-    fn bytes(&mut self) -> Result<&'b [u8], NoSuch> {
-        let count = self.uint()?;
-        self.take(usize::try_from(count).map_err(|_| NoSuch)?)
-    }
-
-    fn array<T: Fields<'b>>(&mut self) -> Result<Array<'b, T>, NoSuch> {
-        (0..self.count()?).try_for_each(|_| T::build(self).map(drop))?;
-        Ok(Array::EMPTY)
-    }
-
-    fn number(&mut self, _: Option<Names>) -> Result<u32, NoSuch> {
-        self.uint()
-    }
-
-    fn tail(&mut self) -> Result<&'b [u8], NoSuch> {
-        // Fields appended by a later version are not explained by a wrong encoding.
-        if self.spelling == Spelling::Right { self.take(self.rest().len()) } else { Ok(&[]) }
-    }
-
-    fn is_user_events(&mut self) -> Result<bool, NoSuch> {
-        self.uint().map(|number| number == 1)
-    }
-
-    fn field<T: Fields<'b>>(&mut self, field: Field) -> Result<T, NoSuch> {
-        self.call(field.name().into());
-        T::build(self)
-    }
 }

@@ -12,7 +12,7 @@ use super::describe::{
     Part, by_session_type, described, fields_by_hand, fields_of, parts_of, when,
 };
 use super::facts;
-use super::model::{self, Field, Frame, Kind, Model, Struct};
+use super::model::{self, Field, Frame, Grammar, Kind, Struct};
 use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use crate::command::{Command, Continuation, ReplyType};
 use crate::continuation::{Entry, FdByte, StreamStart};
@@ -30,11 +30,11 @@ use crate::wire::{
     Decode, DecodeErrorKind, Encode as _, Field as Name, Guid, IpcString, LimitKind, WireErrorKind,
 };
 
-pub(super) fn model() -> Model {
+pub(super) fn grammar() -> Grammar {
     let named = structs();
     let shapes: Vec<(&'static str, Part)> =
         named.iter().map(|(name, part, _)| (*name, part.clone())).collect();
-    Model {
+    Grammar {
         schema: "grammar.schema.json".into(),
         format: 1,
         protocol: "DOTNET_IPC_V1".into(),

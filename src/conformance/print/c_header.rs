@@ -10,10 +10,10 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::model::{Command, Continuation, Field, Measure, Model};
 use super::names::{macro_of, own_name};
 use super::template::filled;
-use super::{GrammarError, bytes_of, error};
+use super::{PrintError, bytes_of, error};
+use crate::vectors::grammar::{Command, Continuation, Field, Grammar, Measure};
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.h.jinja");
 
@@ -23,14 +23,14 @@ const CONTINUATIONS: [&str; 4] = ["close", "nettrace", "environment", "user_even
 const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
 
 /// The text of `c/dotnet_ipc.h`.
-pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
-    let mut programs = Programs { model, list: Vec::new() };
+pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
+    let mut programs = Programs { grammar, list: Vec::new() };
     programs.add("nothing", &[], &[])?;
-    for of in model.structs.iter().filter(|of| of.name != "draft_provider_config") {
+    for of in grammar.structs.iter().filter(|of| of.name != "draft_provider_config") {
         programs.add(&of.name, &of.fields, &[])?;
     }
     let structs = programs.list.len();
-    let commands = model
+    let commands = grammar
         .commands
         .iter()
         .map(|command| command_row(command, &mut programs))
@@ -38,14 +38,14 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
     let plain = |field: &&Field| field.when.as_ref().is_none_or(|when| when.answers.is_none());
     let error_program = programs.add(
         "/Error",
-        &model.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(),
+        &grammar.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(),
         &[],
     )?;
     let names = programs.field_names();
     let fields: Vec<Named> =
         names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
     let least = |program: &Program| {
-        model.structs.iter().find(|of| of.name == program.name).map_or(0, |of| of.least)
+        grammar.structs.iter().find(|of| of.name == program.name).map_or(0, |of| of.least)
     };
     let leasts: Vec<usize> = programs.list.iter().take(structs).map(least).collect();
     let mut at = 0usize;
@@ -67,39 +67,42 @@ pub(super) fn header(model: &Model) -> Result<String, GrammarError> {
             row
         })
         .collect();
-    let starts = model.continuations.nettrace.starts.iter().map(|start| {
+    let starts = grammar.continuations.nettrace.starts.iter().map(|start| {
         let bytes = bytes_of(&start.bytes)?;
-        let known = bytes
-            .len()
-            .saturating_add(start.fields.iter().map(|field| width(model, &field.type_name)).sum());
+        let known = bytes.len().saturating_add(
+            start.fields.iter().map(|field| width(grammar, &field.type_name)).sum(),
+        );
         Ok(Start { spelled: macro_of(&start.name), known, bytes })
     });
-    let environment = &model.continuations.environment;
-    let ok = model.replies.first().map(|reply| reply.code.clone()).unwrap_or_default();
+    let environment = &grammar.continuations.environment;
+    let ok = grammar.replies.first().map(|reply| reply.code.clone()).unwrap_or_default();
     let page = Page {
         commands,
         fields,
-        values: values(model),
-        faults: faults(model),
-        largest: model.largest_message,
+        values: values(grammar),
+        faults: faults(grammar),
+        largest: grammar.largest_message,
         depth: programs.depth(),
         programs: rows,
         leasts,
-        limits: limits(model)?,
-        together: together(model)?,
-        distinct: distinct(model)?,
-        header: Fixed { bytes: model.header.bytes, magic: bytes_of(&model.header.magic)? },
-        advertise: Fixed { bytes: model.advertise.bytes, magic: bytes_of(&model.advertise.magic)? },
+        limits: limits(grammar)?,
+        together: together(grammar)?,
+        distinct: distinct(grammar)?,
+        header: Fixed { bytes: grammar.header.bytes, magic: bytes_of(&grammar.header.magic)? },
+        advertise: Fixed {
+            bytes: grammar.advertise.bytes,
+            magic: bytes_of(&grammar.advertise.magic)?,
+        },
         ok_code: ok,
         error_program,
-        error_code: model.error.code.clone(),
+        error_code: grammar.error.code.clone(),
         environment: Entries {
             least: environment.entry.least,
             unit: environment.entry.unit,
             last: environment.entry.last,
             split: environment.entry.split,
         },
-        starts: starts.collect::<Result<Vec<_>, GrammarError>>()?,
+        starts: starts.collect::<Result<Vec<_>, PrintError>>()?,
     };
     filled(TEMPLATE, page)
 }
@@ -176,7 +179,7 @@ struct Program {
 }
 
 struct Programs<'m> {
-    model: &'m Model,
+    grammar: &'m Grammar,
     list: Vec<Program>,
 }
 
@@ -188,7 +191,7 @@ impl Programs<'_> {
         name: &str,
         fields: &[Field],
         optional: &[&str],
-    ) -> Result<usize, GrammarError> {
+    ) -> Result<usize, PrintError> {
         let mut bytes = Vec::new();
         let mut only = None;
         for field in fields {
@@ -224,7 +227,7 @@ impl Programs<'_> {
         only: Option<&str>,
         optional: &[&str],
         bytes: &mut Vec<String>,
-    ) -> Result<(), GrammarError> {
+    ) -> Result<(), PrintError> {
         let of_struct = |name: &str| self.list.iter().position(|program| program.name == name);
         let (kind, argument) = match (field.type_name.as_str(), field.items.as_deref(), &field.only)
         {
@@ -318,20 +321,20 @@ struct CommandRow {
     continuation: String,
 }
 
-fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<CommandRow, GrammarError> {
+fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<CommandRow, PrintError> {
     let name = &command.name;
-    let model = programs.model;
+    let grammar = programs.grammar;
     let code =
         command.code.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
     let code = code.ok_or_else(|| error(format!("{name}: {} is not a code", command.code)))?;
-    let reply = model.replies.iter().find(|reply| reply.name == command.reply);
+    let reply = grammar.replies.iter().find(|reply| reply.name == command.reply);
     let reply = reply.ok_or_else(|| error(format!("{name}: unknown reply {}", command.reply)))?;
     // Only some commands have an error with text.
     let answers = |field: &&Field| {
         let answers = field.when.as_ref().and_then(|when| when.answers.as_ref());
         answers.is_none_or(|answers| answers.contains(name))
     };
-    let of_error: Vec<Field> = model.error.fields.iter().filter(answers).cloned().collect();
+    let of_error: Vec<Field> = grammar.error.fields.iter().filter(answers).cloned().collect();
     let optional: Vec<&str> = of_error
         .iter()
         .filter(|field| field.when.as_ref().is_some_and(|when| when.bytes_left))
@@ -352,7 +355,7 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Command
 }
 
 /// A digit for each session type, type 0 last.
-fn continuation(list: &[Continuation]) -> Result<String, GrammarError> {
+fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
     let of = |session_type| {
         let is = |one: &&Continuation| {
             one.when.as_ref().is_none_or(|when| when.is == Some(session_type))
@@ -367,8 +370,8 @@ fn continuation(list: &[Continuation]) -> Result<String, GrammarError> {
 }
 
 /// The number of bytes of a type of fixed size.
-fn width(model: &Model, name: &str) -> usize {
-    model
+fn width(grammar: &Grammar, name: &str) -> usize {
+    grammar
         .kinds
         .iter()
         .find(|kind| kind.name == name)
@@ -384,19 +387,19 @@ struct Number {
 }
 
 /// The fields of all messages, except those of the draft.
-fn fields_of(model: &Model) -> impl Iterator<Item = &Field> {
-    let structs = model
+fn fields_of(grammar: &Grammar) -> impl Iterator<Item = &Field> {
+    let structs = grammar
         .structs
         .iter()
         .filter(|of| of.name != "draft_provider_config")
         .flat_map(|of| &of.fields);
-    structs.chain(model.commands.iter().flat_map(|command| &command.fields))
+    structs.chain(grammar.commands.iter().flat_map(|command| &command.fields))
 }
 
 /// The names of numbers, after the name of their field.
-fn values(model: &Model) -> Vec<Number> {
+fn values(grammar: &Grammar) -> Vec<Number> {
     let mut values = Vec::<Number>::new();
-    for field in fields_of(model) {
+    for field in fields_of(grammar) {
         for (number, name) in &field.names {
             let spelled = format!("{}_{}", macro_of(&field.name), macro_of(name));
             if values.iter().all(|value| value.spelled != spelled) {
@@ -408,10 +411,10 @@ fn values(model: &Model) -> Vec<Number> {
 }
 
 /// The number of an error: its layer, and its index there.
-fn faults(model: &Model) -> Vec<Number> {
+fn faults(grammar: &Grammar) -> Vec<Number> {
     let mut faults = Vec::new();
     for (layer, number) in LAYERS.iter().zip(1u32..) {
-        let of_layer = model.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
+        let of_layer = grammar.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
         faults.extend(of_layer.map(|(fault, nth)| Number {
             spelled: macro_of(&fault.name),
             number: format!("0x{number:X}{nth:X}"),
@@ -430,9 +433,9 @@ struct LimitRow {
 }
 
 /// The limits of fields, by name: a name has the same limits everywhere.
-fn limits(model: &Model) -> Result<Vec<LimitRow>, GrammarError> {
+fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
     let mut fields = Vec::<(String, Vec<LimitRow>)>::new();
-    for field in fields_of(model) {
+    for field in fields_of(grammar) {
         let mut rows = Vec::new();
         for limit in &field.limits {
             let measure = match limit.of {
@@ -472,8 +475,8 @@ struct Together {
 }
 
 /// The only limit of combined counts.
-fn together(model: &Model) -> Result<Together, GrammarError> {
-    let mut found = model
+fn together(grammar: &Grammar) -> Result<Together, PrintError> {
+    let mut found = grammar
         .structs
         .iter()
         .flat_map(|of| &of.limits)
@@ -501,8 +504,8 @@ struct Distinct {
 }
 
 /// The only limit of distinct numbers.
-fn distinct(model: &Model) -> Result<Distinct, GrammarError> {
-    let mut found = model
+fn distinct(grammar: &Grammar) -> Result<Distinct, PrintError> {
+    let mut found = grammar
         .structs
         .iter()
         .flat_map(|of| &of.limits)

@@ -5,10 +5,10 @@ use alloc::string::{String, ToString as _};
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
-use super::{GrammarError, error};
+use super::{PrintError, error};
 
 /// The text of a template with the data of `page`.
-pub(super) fn filled(template: &str, page: impl Serialize) -> Result<String, GrammarError> {
+pub(super) fn filled(template: &str, page: impl Serialize) -> Result<String, PrintError> {
     render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
 }
 

@@ -4,16 +4,16 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::GrammarError;
+use super::PrintError;
 use super::layout;
-use super::model::Model;
 use super::template::filled;
+use crate::vectors::grammar::Grammar;
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.lua.jinja");
 
 /// The text of `spec/dotnet_ipc.lua`.
-pub(super) fn dissector(model: &Model) -> Result<String, GrammarError> {
-    filled(TEMPLATE, Page { grammar: layout::lua(model) })
+pub(super) fn dissector(grammar: &Grammar) -> Result<String, PrintError> {
+    filled(TEMPLATE, Page { grammar: layout::lua(grammar) })
 }
 
 /// The template's data.

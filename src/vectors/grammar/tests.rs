@@ -12,8 +12,8 @@ use alloc::{
 use serde_json::{Map, Value, json};
 
 use super::facts;
-use super::model::{Field, Limit, Measure, Model, Struct};
-use super::of_crate::model;
+use super::model::{Field, Grammar, Limit, Measure, Struct};
+use super::of_crate::grammar;
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
@@ -21,25 +21,26 @@ use crate::vectors::{Subject, Type};
 use crate::wire::Guid;
 
 /// Name and fields of everything with fields.
-fn owners(model: &Model) -> Vec<(String, &[Field])> {
-    let commands = model.commands.iter().map(|command| (command.name.clone(), &command.fields[..]));
-    let structs = model.structs.iter().map(|of| (of.name.clone(), &of.fields[..]));
-    let replies = model.replies.iter().map(|reply| (reply.name.clone(), &reply.fields[..]));
-    let draft = model
+fn owners(grammar: &Grammar) -> Vec<(String, &[Field])> {
+    let commands =
+        grammar.commands.iter().map(|command| (command.name.clone(), &command.fields[..]));
+    let structs = grammar.structs.iter().map(|of| (of.name.clone(), &of.fields[..]));
+    let replies = grammar.replies.iter().map(|reply| (reply.name.clone(), &reply.fields[..]));
+    let draft = grammar
         .legacy
         .commands
         .iter()
         .map(|command| ("draft/CollectTracing".to_owned(), &command.fields[..]));
-    let error = core::iter::once(("Error".to_owned(), &model.error.fields[..]));
+    let error = core::iter::once(("Error".to_owned(), &grammar.error.fields[..]));
     commands.chain(structs).chain(replies).chain(draft).chain(error).collect()
 }
 
 #[test]
 fn field_types_are_defined_and_least_sizes_add_up() {
-    let model = model();
-    let kind = |name: &str| model.kinds.iter().find(|kind| kind.name == name);
-    let of = |name: &str| model.structs.iter().find(|of| of.name == name);
-    for (owner, field) in owners(&model)
+    let grammar = grammar();
+    let kind = |name: &str| grammar.kinds.iter().find(|kind| kind.name == name);
+    let of = |name: &str| grammar.structs.iter().find(|of| of.name == name);
+    for (owner, field) in owners(&grammar)
         .into_iter()
         .flat_map(|(owner, fields)| fields.iter().map(move |field| (owner.clone(), field)))
     {
@@ -48,7 +49,7 @@ fn field_types_are_defined_and_least_sizes_add_up() {
         }
         assert_eq!(field.items.is_some(), field.type_name == "array", "{owner}.{}", field.name);
     }
-    for Struct { name, least, fields, .. } in &model.structs {
+    for Struct { name, least, fields, .. } in &grammar.structs {
         let least_of = |field: &Field| match (kind(&field.type_name), of(&field.type_name)) {
             (Some(kind), _) => kind.bytes.unwrap_or(4),
             (None, of) => of.map_or(0, |of| of.least),
@@ -59,8 +60,8 @@ fn field_types_are_defined_and_least_sizes_add_up() {
 
 #[test]
 fn fact_row_has_field_and_string_has_fact_row() {
-    let model = model();
-    let owners = owners(&model);
+    let grammar = grammar();
+    let owners = owners(&grammar);
     for row in facts::TABLE {
         for of in row.of {
             let (_, fields) = owners
@@ -94,26 +95,26 @@ fn fact_row_has_field_and_string_has_fact_row() {
 
 #[test]
 fn header_and_advertise_fields_are_at_encoded_offsets() {
-    let model = model();
+    let grammar = grammar();
     let header =
         Header { size: 0x1122, command: Command { set: 0x33, id: 0x44 }, reserved: 0x5566 };
-    let wanted = format!("{}2211{}{}6655", model.header.magic, "33", "44");
+    let wanted = format!("{}2211{}{}6655", grammar.header.magic, "33", "44");
     assert_eq!(hex::encode(header.to_bytes()), wanted);
     let advertise = Advertise {
         runtime_cookie: Guid::from_bytes([0x77; 16]),
         process_id: 0x0102_0304_0506_0708,
         future: 0x1122,
     };
-    let wanted = format!("{}{}08070605040302012211", model.advertise.magic, "77".repeat(16));
+    let wanted = format!("{}{}08070605040302012211", grammar.advertise.magic, "77".repeat(16));
     assert_eq!(hex::encode(advertise.to_bytes()), wanted);
     for (frame, bytes) in
-        [(&model.header, HEADER_LEN), (&model.advertise, advertise.to_bytes().len())]
+        [(&grammar.header, HEADER_LEN), (&grammar.advertise, advertise.to_bytes().len())]
     {
         let fields: usize = frame
             .fields
             .iter()
             .map(|field| {
-                model
+                grammar
                     .kinds
                     .iter()
                     .find(|kind| kind.name == field.type_name)
@@ -125,24 +126,24 @@ fn header_and_advertise_fields_are_at_encoded_offsets() {
     }
     let names =
         |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&model.header.fields), ["size", "command_set", "command_id", "reserved"]);
-    assert_eq!(names(&model.advertise.fields), ["runtimeCookie", "processId", "future"]);
+    assert_eq!(names(&grammar.header.fields), ["size", "command_set", "command_id", "reserved"]);
+    assert_eq!(names(&grammar.advertise.fields), ["runtimeCookie", "processId", "future"]);
 }
 
 #[test]
 fn every_check_and_limit_has_a_listed_fault() {
-    let model = model();
-    let listed: BTreeSet<&str> = model.faults.iter().map(|fault| fault.name.as_str()).collect();
-    assert_eq!(listed.len(), model.faults.len());
-    let owners = owners(&model);
+    let grammar = grammar();
+    let listed: BTreeSet<&str> = grammar.faults.iter().map(|fault| fault.name.as_str()).collect();
+    assert_eq!(listed.len(), grammar.faults.len());
+    let owners = owners(&grammar);
     let of_fields =
         owners.iter().flat_map(|(_, fields)| fields.iter()).flat_map(|field| &field.limits);
     let limits: BTreeSet<&str> = of_fields
-        .chain(model.structs.iter().flat_map(|of| &of.limits))
+        .chain(grammar.structs.iter().flat_map(|of| &of.limits))
         .map(|limit| limit.fault.as_str())
         .collect();
     let of_layer = |layer: &str| -> BTreeSet<&str> {
-        model
+        grammar
             .faults
             .iter()
             .filter(|fault| fault.layer == layer)
@@ -151,7 +152,7 @@ fn every_check_and_limit_has_a_listed_fault() {
     };
     assert_eq!(limits, of_layer("limits"));
     assert!(
-        model
+        grammar
             .checks
             .iter()
             .filter_map(|check| check.fault.as_deref())
@@ -163,16 +164,16 @@ fn every_check_and_limit_has_a_listed_fault() {
 /// refuses exactly what the grammar refuses, for the same reason and at the same field.
 #[test]
 fn every_field_limit_equals_crate_check() {
-    let model = model();
+    let grammar = grammar();
     let (mut asked, mut refused) = (0, BTreeSet::new());
-    for command in &model.commands {
+    for command in &grammar.commands {
         let known: Command = command.name.parse().unwrap();
         for session_type in [0, 1] {
             let is_there = |field: &&Field| {
                 field.when.as_ref().is_none_or(|when| when.is == Some(session_type))
             };
             let fields: Vec<Field> = command.fields.iter().filter(is_there).cloned().collect();
-            let base = Base { model: &model, session_type };
+            let base = Base { grammar: &grammar, session_type };
             let whole = base.object(&fields, true);
             for probed in base.probes(&fields, &whole) {
                 let subject =
@@ -187,11 +188,11 @@ fn every_field_limit_equals_crate_check() {
                     (crate::wire::WireErrorKind::name(limit.kind()), limit.path().to_string())
                 });
                 let root = known.name().unwrap();
-                let grammars = broken(&model, &fields, &probed, root);
-                let grammars =
-                    grammars.as_ref().map(|(fault, path)| (fault.as_str(), path.clone()));
+                let by_grammar = broken(&grammar, &fields, &probed, root);
+                let by_grammar =
+                    by_grammar.as_ref().map(|(fault, path)| (fault.as_str(), path.clone()));
                 assert_eq!(
-                    grammars,
+                    by_grammar,
                     ours,
                     "{} {}",
                     command.name,
@@ -202,19 +203,22 @@ fn every_field_limit_equals_crate_check() {
             }
         }
     }
-    assert_eq!(refused.len(), model.faults.iter().filter(|fault| fault.layer == "limits").count());
+    assert_eq!(
+        refused.len(),
+        grammar.faults.iter().filter(|fault| fault.layer == "limits").count()
+    );
     assert!(asked > 500, "{asked}");
 }
 
 /// Makes values by the grammar alone.
 struct Base<'m> {
-    model: &'m Model,
+    grammar: &'m Grammar,
     session_type: u32,
 }
 
 impl Base<'_> {
     fn structs(&self, name: &str) -> Option<&Struct> {
-        self.model.structs.iter().find(|of| of.name == name)
+        self.grammar.structs.iter().find(|of| of.name == name)
     }
 
     /// The smallest value within the limits; if `full`, with an item in each array.
@@ -328,14 +332,19 @@ impl Base<'_> {
 }
 
 /// The first limit that a value exceeds by the grammar, and the field.
-fn broken(model: &Model, fields: &[Field], value: &Value, path: &str) -> Option<(String, String)> {
+fn broken(
+    grammar: &Grammar,
+    fields: &[Field],
+    value: &Value,
+    path: &str,
+) -> Option<(String, String)> {
     for field in fields {
         let (value, path) = (&value[&field.name], format!("{path}.{}", field.name));
         if let Some(limit) = field.limits.iter().find(|limit| !is_within(limit, value)) {
             return Some((limit.fault.clone(), path));
         }
         let name = field.items.as_ref().unwrap_or(&field.type_name);
-        let Some(of) = model.structs.iter().find(|of| of.name == *name) else { continue };
+        let Some(of) = grammar.structs.iter().find(|of| of.name == *name) else { continue };
         let items: Vec<(String, &Value)> = match value.as_array() {
             Some(items) => items
                 .iter()
@@ -350,7 +359,7 @@ fn broken(model: &Model, fields: &[Field], value: &Value, path: &str) -> Option<
             if let Some(limit) = whole.iter().find(|limit| !is_within(limit, item)) {
                 return Some((limit.fault.clone(), path));
             }
-            if let Some(found) = broken(model, &of.fields, item, &path) {
+            if let Some(found) = broken(grammar, &of.fields, item, &path) {
                 return Some(found);
             }
             if let Some((limit, place)) =

@@ -8,7 +8,7 @@ use alloc::{
 
 use serde_json::Value;
 
-use super::model::Model;
+use crate::vectors::grammar::Grammar;
 
 const WIDTH: usize = 140;
 
@@ -25,20 +25,20 @@ const JSON: Language =
 const LUA: Language = Language { list: ['{', '}'], name: lua_name, text: quoted };
 
 /// The text of `spec/grammar.json`.
-pub(super) fn json(model: &Model) -> String {
-    let mut text = written(model, &JSON);
+pub(super) fn json(grammar: &Grammar) -> String {
+    let mut text = written(grammar, &JSON);
     text.push('\n');
     text
 }
 
 /// The same as a Lua table.
-pub(super) fn lua(model: &Model) -> String {
-    written(model, &LUA)
+pub(super) fn lua(grammar: &Grammar) -> String {
+    written(grammar, &LUA)
 }
 
-fn written(model: &Model, language: &Language) -> String {
+fn written(grammar: &Grammar, language: &Language) -> String {
     // Cannot fail: every key is text.
-    let value = serde_json::to_value(model).unwrap_or_default();
+    let value = serde_json::to_value(grammar).unwrap_or_default();
     let mut text = String::new();
     language.write(&value, 0, &mut text);
     text
@@ -108,7 +108,7 @@ pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Numbers are keys in brackets; all other keys of the model are valid names in Lua.
+/// Numbers are keys in brackets; all other keys of the grammar are valid names in Lua.
 fn lua_name(key: &str) -> String {
     if key.chars().all(|letter| letter.is_ascii_digit()) {
         return format!("[{key}] = ");

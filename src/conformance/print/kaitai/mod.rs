@@ -12,10 +12,10 @@ use alloc::{
 };
 
 use super::layout::quoted;
-use super::model::{Command, Field, Frame, Limit, Measure, Model};
 use super::names::{own_name, snake_of};
 use super::template::filled;
-use super::{GrammarError, bytes_of, error};
+use super::{PrintError, bytes_of, error};
+use crate::vectors::grammar::{Command, Field, Frame, Grammar, Limit, Measure};
 use page::{
     Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row,
 };
@@ -23,10 +23,10 @@ use page::{
 const TEMPLATE: &str = include_str!("../dotnet_ipc.ksy.jinja");
 
 /// The text of `spec/dotnet_ipc.ksy`.
-pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
-    let types = Types { model };
+pub(super) fn struct_of(grammar: &Grammar) -> Result<String, PrintError> {
+    let types = Types { grammar };
     let (mut payloads, mut requests) = (Vec::new(), Vec::new());
-    for command in &model.commands {
+    for command in &grammar.commands {
         let name = format!("{}_request", snake_of(own_name(&command.name)));
         requests.push(Case {
             is: command.code.clone(),
@@ -34,52 +34,52 @@ pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
         });
     }
     let mut drafts = Vec::new();
-    for draft in &model.legacy.commands {
+    for draft in &grammar.legacy.commands {
         let name = format!("draft_{}_request", snake_of(own_name(&draft.name)));
         payloads.push(types.object(&name, &draft.fields, &[])?);
         drafts.push(Case { is: draft.code.clone(), type_name: name });
     }
     let (mut reply_payloads, mut replies) = (Vec::new(), Vec::new());
-    for reply in &model.replies {
+    for reply in &grammar.replies {
         reply_payloads.push(types.object(&snake_of(&reply.name), &reply.fields, &[])?);
     }
-    for command in &model.commands {
+    for command in &grammar.commands {
         replies.push(Case { is: command.code.clone(), type_name: snake_of(&command.reply) });
     }
-    let mut reply_codes: Vec<&str> = model
+    let mut reply_codes: Vec<&str> = grammar
         .replies
         .iter()
         .map(|reply| reply.code.as_str())
-        .chain([model.error.code.as_str()])
+        .chain([grammar.error.code.as_str()])
         .collect();
     reply_codes.dedup();
-    let environment = &model.continuations.environment;
-    let after = model
+    let environment = &grammar.continuations.environment;
+    let after = grammar
         .replies
         .iter()
         .find(|reply| reply.fields.iter().any(|field| field.name == environment.size));
-    let structs = model
+    let structs = grammar
         .structs
         .iter()
         .map(|of| types.object(&of.name, &of.fields, &of.limits))
         .collect::<Result<Vec<_>, _>>()?;
     let page = Page {
-        protocol: &model.protocol,
-        header: types.frame(&model.header)?,
-        advertise: types.frame(&model.advertise)?,
+        protocol: &grammar.protocol,
+        header: types.frame(&grammar.header)?,
+        advertise: types.frame(&grammar.advertise)?,
         requests,
         replies,
         drafts,
         payloads,
         reply_payloads,
         reply_codes,
-        error: model
+        error: grammar
             .error
             .fields
             .iter()
             .map(|field| types.row(field))
             .collect::<Result<Vec<_>, _>>()?,
-        error_code: &model.error.code,
+        error_code: &grammar.error.code,
         structs,
         arrays: types.arrays()?,
         bytes: types.counted("bytes")?,
@@ -94,13 +94,13 @@ pub(super) fn struct_of(model: &Model) -> Result<String, GrammarError> {
             last: environment.entry.last,
             split: environment.entry.split,
         },
-        enums: enums(model)?,
+        enums: enums(grammar)?,
     };
     filled(TEMPLATE, page)
 }
 
 struct Types<'m> {
-    model: &'m Model,
+    grammar: &'m Grammar,
 }
 
 impl Types<'_> {
@@ -110,7 +110,7 @@ impl Types<'_> {
         name: &str,
         command: &Command,
         objects: &mut Vec<Object>,
-    ) -> Result<String, GrammarError> {
+    ) -> Result<String, PrintError> {
         if command.fields.is_empty() {
             return Ok("no_fields".to_owned());
         }
@@ -150,12 +150,7 @@ impl Types<'_> {
         Ok(name.to_owned())
     }
 
-    fn object(
-        &self,
-        name: &str,
-        fields: &[Field],
-        limits: &[Limit],
-    ) -> Result<Object, GrammarError> {
+    fn object(&self, name: &str, fields: &[Field], limits: &[Limit]) -> Result<Object, PrintError> {
         let rows = fields.iter().map(|field| self.row(field)).collect::<Result<Vec<_>, _>>()?;
         let mut faults = Vec::<FaultRow>::new();
         let of_fields = fields
@@ -172,7 +167,7 @@ impl Types<'_> {
         Ok(Object { name: name.to_owned(), doc: None, fields: rows, faults })
     }
 
-    fn row(&self, field: &Field) -> Result<Row, GrammarError> {
+    fn row(&self, field: &Field) -> Result<Row, PrintError> {
         let id = snake_of(&field.name);
         let mut row = Row {
             id: id.clone(),
@@ -200,7 +195,7 @@ impl Types<'_> {
                 return Err(error(format!("{}: this condition is not supported here", field.name)));
             };
             let codes =
-                self.model.commands.iter().filter(|command| answers.contains(&command.name));
+                self.grammar.commands.iter().filter(|command| answers.contains(&command.name));
             let codes: Vec<String> =
                 codes.map(|command| format!("answers == {}", command.code)).collect();
             let left = if when.bytes_left { " and not _io.eof" } else { "" };
@@ -210,9 +205,9 @@ impl Types<'_> {
     }
 
     /// The type of a kind or struct, and its size if it needs a separate stream.
-    fn sized(&self, name: &str) -> Result<(Option<String>, Option<usize>), GrammarError> {
-        let kind = self.model.kinds.iter().find(|kind| kind.name == name);
-        let of_struct = self.model.structs.iter().any(|of| of.name == name);
+    fn sized(&self, name: &str) -> Result<(Option<String>, Option<usize>), PrintError> {
+        let kind = self.grammar.kinds.iter().find(|kind| kind.name == name);
+        let of_struct = self.grammar.structs.iter().any(|of| of.name == name);
         Ok(match (name, kind.and_then(|kind| kind.bytes)) {
             ("ulong", Some(bytes)) => (Some(name.to_owned()), Some(bytes)),
             ("byte" | "ushort" | "wchar" | "uint", Some(bytes)) => {
@@ -229,15 +224,15 @@ impl Types<'_> {
     }
 
     /// The type of a number.
-    fn plain(&self, name: &str) -> Result<String, GrammarError> {
+    fn plain(&self, name: &str) -> Result<String, PrintError> {
         self.sized(name)?
             .0
             .filter(|spelled| spelled.starts_with('u'))
             .ok_or_else(|| error(format!("{name} is not a number")))
     }
 
-    fn counted(&self, name: &str) -> Result<Counted, GrammarError> {
-        let kind = self.model.kinds.iter().find(|kind| kind.name == name);
+    fn counted(&self, name: &str) -> Result<Counted, PrintError> {
+        let kind = self.grammar.kinds.iter().find(|kind| kind.name == name);
         let (Some(kind), Some(count)) = (kind, kind.and_then(|kind| kind.count.as_ref())) else {
             return Err(error(format!("{name} has no count")));
         };
@@ -245,11 +240,11 @@ impl Types<'_> {
     }
 
     /// A type for the arrays of each type of items.
-    fn arrays(&self) -> Result<Vec<Array>, GrammarError> {
-        let fields = self.model.structs.iter().flat_map(|of| &of.fields);
-        let fields = fields.chain(self.model.commands.iter().flat_map(|command| &command.fields));
+    fn arrays(&self) -> Result<Vec<Array>, PrintError> {
+        let fields = self.grammar.structs.iter().flat_map(|of| &of.fields);
+        let fields = fields.chain(self.grammar.commands.iter().flat_map(|command| &command.fields));
         let fields =
-            fields.chain(self.model.legacy.commands.iter().flat_map(|command| &command.fields));
+            fields.chain(self.grammar.legacy.commands.iter().flat_map(|command| &command.fields));
         let mut arrays = Vec::<Array>::new();
         for items in fields.filter_map(|field| field.items.as_ref()) {
             let name = format!("{items}_array");
@@ -257,8 +252,8 @@ impl Types<'_> {
                 continue;
             }
             let (type_name, size) = self.sized(items)?;
-            let kind = self.model.kinds.iter().find(|kind| kind.name == *items);
-            let of_struct = self.model.structs.iter().find(|of| of.name == *items);
+            let kind = self.grammar.kinds.iter().find(|kind| kind.name == *items);
+            let of_struct = self.grammar.structs.iter().find(|of| of.name == *items);
             let least = kind.map_or(of_struct.map(|of| of.least), |kind| kind.bytes);
             let least = least
                 .filter(|least| *least > 0)
@@ -275,7 +270,7 @@ impl Types<'_> {
         Ok(arrays)
     }
 
-    fn frame(&self, frame: &Frame) -> Result<Fixed, GrammarError> {
+    fn frame(&self, frame: &Frame) -> Result<Fixed, PrintError> {
         let fields =
             frame.fields.iter().map(|field| self.row(field)).collect::<Result<Vec<_>, _>>()?;
         Ok(Fixed { bytes: frame.bytes, magic: bytes_of(&frame.magic)?, fields })
@@ -320,7 +315,7 @@ fn measure(limit: &Limit, field: Option<&Field>) -> Option<String> {
 }
 
 /// The condition that a measure is in none of the ranges of a limit.
-fn refused(limit: &Limit, measure: &str) -> Result<String, GrammarError> {
+fn refused(limit: &Limit, measure: &str) -> Result<String, PrintError> {
     let mut gaps = Vec::new();
     for [low, high] in &limit.ranges {
         let below = (*low > 0).then(|| format!("{measure} < {low}"));
@@ -337,29 +332,29 @@ fn refused(limit: &Limit, measure: &str) -> Result<String, GrammarError> {
 }
 
 /// The names of numbers, by field; commands and HRESULTs.
-fn enums(model: &Model) -> Result<Vec<Enumeration>, GrammarError> {
+fn enums(grammar: &Grammar) -> Result<Vec<Enumeration>, PrintError> {
     let value = |number: &str, name: &str| EnumValue {
         number: number.to_owned(),
         id: snake_of(name),
         original: quoted(name),
     };
-    let mut commands: Vec<EnumValue> = model
+    let mut commands: Vec<EnumValue> = grammar
         .commands
         .iter()
         .map(|command| value(&command.code, own_name(&command.name)))
         .collect();
-    let ok = model.replies.first().ok_or_else(|| error("there are no replies"))?;
-    commands.extend([value(&ok.code, "OK"), value(&model.error.code, "Error")]);
-    let hresults = model.hresults.iter().map(|row| value(&row.code, &row.name)).collect();
+    let ok = grammar.replies.first().ok_or_else(|| error("there are no replies"))?;
+    commands.extend([value(&ok.code, "OK"), value(&grammar.error.code, "Error")]);
+    let hresults = grammar.hresults.iter().map(|row| value(&row.code, &row.name)).collect();
     let mut enums = vec![
         Enumeration { name: "command".to_owned(), values: commands },
         Enumeration { name: "hresult_code".to_owned(), values: hresults },
     ];
-    let fields = model
+    let fields = grammar
         .structs
         .iter()
         .flat_map(|of| &of.fields)
-        .chain(model.commands.iter().flat_map(|command| &command.fields));
+        .chain(grammar.commands.iter().flat_map(|command| &command.fields));
     for field in fields.filter(|field| is_enum(field)) {
         let values =
             field.names.iter().map(|(number, name)| value(&number.to_string(), name)).collect();
