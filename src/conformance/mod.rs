@@ -9,7 +9,7 @@
 //! | `fuzz_server` | sends mutated requests to a live server, and minimises its findings |
 //! | `runtime` | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
-//! | [`record`], [`player`] | records conversations as exchange scripts, and plays them |
+//! | [`record`], [`networks`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`] | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
@@ -46,8 +46,8 @@ pub mod fuzz_server;
 mod glob;
 pub mod known;
 mod named_fault;
+pub mod networks;
 mod pace;
-pub mod player;
 pub mod print;
 pub mod record;
 pub mod report;

@@ -28,6 +28,7 @@ mod file;
 mod from_json;
 pub mod grammar;
 mod legacy;
+pub mod player;
 mod ports;
 pub mod script;
 mod scripts;

@@ -369,7 +369,7 @@ fn conformance(texts: &mut Texts) {
 
 #[cfg(all(feature = "conformance", unix))]
 fn of_a_player(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::conformance::player::{
+    use dotnet_diagnostics_ipc::vectors::player::{
         Difference, Failure, FieldDifference, Mismatch, PlayerError,
     };
 

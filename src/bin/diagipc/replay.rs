@@ -63,10 +63,11 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use dotnet_diagnostics_ipc::conformance::player::{
-        Failure, Network as _, Player, PlayerError, SocketNetwork, Transcript, TurnDirection,
-    };
+    use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
     use dotnet_diagnostics_ipc::io::{Until, discovery};
+    use dotnet_diagnostics_ipc::vectors::player::{
+        Failure, Network as _, Player, PlayerError, Transcript, TurnDirection,
+    };
     use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
     use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
 

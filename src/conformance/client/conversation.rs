@@ -22,8 +22,8 @@ use super::target::{Target, is_there};
 use super::{Argument, Operation, moves};
 use crate::command::Command;
 use crate::conformance::pace::Limit;
-use crate::conformance::player::{Player, PlayerError, Received, Transcript};
 use crate::hresult::HResult;
+use crate::vectors::player::{Player, PlayerError, Received, Transcript};
 use crate::vectors::script::{Ending, Step};
 
 /// How long a client may take to connect, or to complete a message.

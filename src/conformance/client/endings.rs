@@ -11,7 +11,7 @@ use super::request::Seen;
 use super::scenario::{Arguments, Exit, Unread};
 use super::{Operation, moves};
 use crate::command::Command;
-use crate::conformance::player::{Difference, PlayerError, Received};
+use crate::vectors::player::{Difference, PlayerError, Received};
 use crate::vectors::script::{Ending, Expect, Step};
 
 impl Conversation<'_, '_> {

@@ -17,8 +17,8 @@ use super::scenario::{Exit, Move, Unread};
 use super::{Operation, moves, payloads};
 use crate::command::Command;
 use crate::conformance::pace::Limit;
-use crate::conformance::player::Received;
 use crate::hresult::HResult;
+use crate::vectors::player::Received;
 use crate::vectors::script::{Accept, Ending, Step};
 
 /// The most that is read of what should never have been sent.

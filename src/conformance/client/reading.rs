@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::scenario::Unread;
 use crate::command::Command;
-use crate::conformance::player::Received;
+use crate::vectors::player::Received;
 
 /// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;

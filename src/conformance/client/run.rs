@@ -24,10 +24,10 @@ use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, naming};
 use crate::conformance::pace::{Again, Limit};
-use crate::conformance::player::Player;
 use crate::conformance::shown_command::shown;
 use crate::conformance::{Glob, Grade, Interrupted, Report};
 use crate::io::Canceller;
+use crate::vectors::player::Player;
 
 /// The time limit of a script's step.
 const WITHIN: Duration = Duration::from_secs(10);

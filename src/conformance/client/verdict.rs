@@ -15,8 +15,8 @@ use super::process::Ended;
 use super::scenario::{Exit, Output, Said, Scenario};
 use super::target::Target;
 use super::{Argument, ClientFault};
-use crate::conformance::player::Transcript;
 use crate::conformance::{Case, CaseFault, Detail, Glob, Grade, Turn};
+use crate::vectors::player::Transcript;
 
 /// The result of one scenario.
 pub(super) struct Verdict {

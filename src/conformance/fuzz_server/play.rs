@@ -11,12 +11,12 @@ use super::cause::Symptom;
 use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
 use crate::command::Command;
-use crate::conformance::player::{Network, Player};
 use crate::conformance::server::Death;
 use crate::conformance::server::ask::Came;
 use crate::conformance::server::request::{Answered, Patience, read};
 use crate::conformance::server::target::Subject;
 use crate::vectors::Value;
+use crate::vectors::player::{Network, Player};
 use crate::vectors::script::Life;
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a

@@ -10,7 +10,7 @@ use super::options::Options;
 use super::play::{Observed, play};
 use super::verdict::CaseVerdict;
 use crate::conformance::known::Profile;
-use crate::conformance::player::resident;
+use crate::conformance::networks::resident;
 use crate::conformance::server;
 use crate::conformance::server::target::Subject;
 

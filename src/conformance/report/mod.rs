@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::vectors::{Hazard, Value};
 
-pub use super::player::TurnDirection;
+pub use crate::vectors::player::TurnDirection;
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
 pub use glossary::Glossary;

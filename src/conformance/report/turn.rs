@@ -7,8 +7,8 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::conformance::player::{Passage, TurnDirection};
 use crate::vectors::Value;
+use crate::vectors::player::{Passage, TurnDirection};
 
 /// The most bytes kept of a turn.
 const KEPT: usize = 4096;

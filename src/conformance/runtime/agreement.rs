@@ -11,9 +11,10 @@ use super::application::Conduct;
 use super::{Config, ReferenceRuntime};
 use crate::conformance::codec;
 use crate::conformance::known::{Outcome, Profile, Recording, Seen};
-use crate::conformance::player::{Player, PlayerError, SocketNetwork};
+use crate::conformance::networks::SocketNetwork;
 use crate::conformance::server::expectation::Expectation;
 use crate::conformance::server::{Death, ServerCaseKind, cases, judge, request};
+use crate::vectors::player::{Player, PlayerError};
 use crate::vectors::{Group, Test, Verdict};
 
 /// How long it may take to reply and to close: at first, and again if it differed from the

@@ -5,12 +5,12 @@ use core::{fmt, time::Duration};
 
 use crate::command::Command;
 use crate::conformance::byte_count::ByteCount;
-use crate::conformance::player::{Network, Player, PlayerError, Received};
 use crate::exchange::End;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::process::{ProcessInfo, ProcessInfo2};
 use crate::message::{Message, Reply as Answer, encode_to_vec};
+use crate::vectors::player::{Network, Player, PlayerError, Received};
 use crate::vectors::script::Ending;
 use crate::wire::Encode;
 

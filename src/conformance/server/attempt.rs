@@ -35,13 +35,11 @@ use crate::conformance::known::{
     Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of,
 };
 use crate::conformance::pace::Limit;
-use crate::conformance::player::{
-    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
-};
 use crate::conformance::{Case, CaseFault, Detail, Grade, Turn};
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, process::ProcessInfo};
 use crate::vectors::Hazard;
+use crate::vectors::player::{Network, Passage, Player, PlayerError, Transcript, TurnDirection};
 use crate::vectors::script::{Life, Script, Step, Target};
 
 /// How long a target whose start-up has not ended is left alone.

@@ -5,8 +5,8 @@ use alloc::{string::String, vec::Vec};
 use super::process_id::TargetProcess;
 use crate::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use crate::command::{Command, ReplyType};
-use crate::conformance::player::{Player, Quiet, TurnDirection};
 use crate::header::{HEADER_LEN, Header};
+use crate::vectors::player::{Player, Quiet, TurnDirection};
 use crate::vectors::script::Captures;
 
 /// One connection.

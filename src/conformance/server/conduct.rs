@@ -9,10 +9,10 @@ use super::faults::{FaultSeen, ServerFault};
 use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
 use crate::command::Command;
-use crate::conformance::player::{Difference, Failure, PlayerError};
 use crate::exchange::End;
 use crate::hresult::HResult;
 use crate::message::Message;
+use crate::vectors::player::{Difference, Failure, PlayerError};
 use crate::vectors::script::{Pattern, Step};
 use crate::vectors::{Subject, Type, Verdict};
 

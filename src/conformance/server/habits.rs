@@ -9,9 +9,9 @@ use super::judge::Judgement;
 use super::request::{Answered, is_cut};
 use crate::command::Command;
 use crate::conformance::known::{Family, Profile};
-use crate::conformance::player::{Passage, Transcript, TurnDirection};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
+use crate::vectors::player::{Passage, Transcript, TurnDirection};
 use crate::vectors::{Test, Value, Verdict};
 
 /// The text for anything that the document leaves open.

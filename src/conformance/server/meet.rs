@@ -18,11 +18,11 @@ use super::{Options, ServerCase};
 use crate::command::Command;
 use crate::conformance::codec::{self, NamedFile};
 use crate::conformance::known::{Family, Profile};
-use crate::conformance::player::PlayerError;
 use crate::message::dump::{DumpType, GenerateCoreDump};
 use crate::message::encode_to_vec;
 use crate::message::process::{ApplyStartupHook, ProcessInfo2};
 use crate::vectors::Hazard;
+use crate::vectors::player::PlayerError;
 use crate::vectors::script::{Ability, Target};
 use crate::wire::IpcString;
 

@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::advertise::Advertise;
-use crate::conformance::player::Peer;
+use crate::conformance::networks::Peer;
 
 /// What is known of a target's process.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +94,7 @@ mod linux {
 
     impl Status {
         pub(super) fn of(id: u32) -> Option<Self> {
-            if !crate::conformance::player::process::lives(id) {
+            if !crate::conformance::networks::process::lives(id) {
                 return None;
             }
             Self::read(&String::from_utf8_lossy(&fs::read(format!("/proc/{id}/status")).ok()?))

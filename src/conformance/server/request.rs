@@ -11,10 +11,10 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::ask::{Came, next_message};
 use crate::command::Command;
-use crate::conformance::player::{Player, PlayerError, Received, Sent, Transcript};
 use crate::exchange::End;
 use crate::message::eventpipe::StopTracing;
 use crate::message::{AnyRequest, Message, encode_to_vec};
+use crate::vectors::player::{Player, PlayerError, Received, Sent, Transcript};
 use crate::vectors::script::{EndStep, Ending, FdKind, Step};
 use crate::vectors::{DecodeRefusal, Group, Subject, Test, Type, Value};
 

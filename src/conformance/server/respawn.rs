@@ -11,9 +11,9 @@ use super::place::RunsIn;
 use super::spawn::{Spawned, with_canceller};
 use super::{Death, SpawnCommand};
 use crate::conformance::pace::Limit;
-use crate::conformance::player::Network as _;
 use crate::io::Canceller;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use crate::vectors::player::Network as _;
 use crate::vectors::script::Target;
 
 /// How long managed code may take to start.

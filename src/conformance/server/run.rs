@@ -25,9 +25,9 @@ use super::target::Subject;
 use super::{Place, ServerCase};
 use crate::conformance::known::Profile;
 use crate::conformance::pace::Again;
-use crate::conformance::player::Transcript;
 use crate::conformance::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 use crate::vectors::Hazard;
+use crate::vectors::player::Transcript;
 use crate::vectors::script::Ability;
 
 /// The decision about a case before anything is played.

@@ -20,10 +20,10 @@ use super::place::RunsIn;
 use super::{Death, SpawnCommand};
 use crate::conformance::captured::{Captured, Keep, on_standard_error};
 use crate::conformance::pace::Limit;
-use crate::conformance::player::Network as _;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::io::Canceller;
 use crate::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use crate::vectors::player::Network as _;
 use crate::vectors::script::Target;
 
 /// The interval of polling.

@@ -11,9 +11,9 @@ use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
 use super::{Death, Place};
-use crate::conformance::player::{Network as _, Player};
 use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
+use crate::vectors::player::{Network as _, Player};
 use crate::vectors::script::Target;
 use system::{Reach, Spawned};
 pub(super) use system::{TargetNetwork, process_of, with_user_events};

@@ -18,7 +18,7 @@ use super::respawn::Respawned;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place};
-use crate::conformance::player::SocketNetwork;
+use crate::conformance::networks::SocketNetwork;
 use crate::io::trust::TrustPolicy;
 use crate::io::{
     Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery,

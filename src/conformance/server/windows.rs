@@ -17,11 +17,12 @@ use super::respawn::Respawned;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place};
-use crate::conformance::player::{Network as _, Peer, PipeNetwork, SharedPort};
+use crate::conformance::networks::{Peer, PipeNetwork, SharedPort};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::Canceller;
 use crate::io::trust::TrustPolicy;
 use crate::io::windows::PipeListener;
+use crate::vectors::player::Network as _;
 use crate::vectors::script::{Life, Target};
 
 /// How the target shared by many cases is reached.

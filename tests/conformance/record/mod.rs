@@ -12,12 +12,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{Failure, Network as _, Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
 use dotnet_diagnostics_ipc::conformance::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
 };
+use dotnet_diagnostics_ipc::vectors::player::{Failure, Network as _, Player};
 use dotnet_diagnostics_ipc::vectors::script::{Plays, ScriptEnd, ScriptOutcome, ScriptStop, Step};
 use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use dotnet_diagnostics_ipc::wire::Array;

@@ -6,11 +6,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
-use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
 use dotnet_diagnostics_ipc::conformance::runtime::{
     Misbehaviour, MisbehaviourKind, ReferenceRuntime,
 };
 use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::player::Player;
 use dotnet_diagnostics_ipc::vectors::script::Step;
 
 use crate::reference_runtime::{End, ask, message, read, request, start};

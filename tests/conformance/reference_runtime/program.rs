@@ -8,8 +8,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
-use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
 use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
+use dotnet_diagnostics_ipc::vectors::player::Player;
 use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 
 use crate::reference_runtime::{End, ask, message, request};

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::conformance::known::Profile;
-use dotnet_diagnostics_ipc::conformance::player::{Network as _, Player, SocketNetwork};
+use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
 use dotnet_diagnostics_ipc::conformance::runtime::{Config, ReferenceRuntime};
+use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
 use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 

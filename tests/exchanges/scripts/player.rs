@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{
+use dotnet_diagnostics_ipc::vectors::player::{
     Drained, Link, Network as Connections, Player, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{

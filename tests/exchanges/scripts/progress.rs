@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::vectors::player::{
     Drained, Link, Network, Player, PlayerError, Received, Sent,
 };
-use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
 
 /// A target that is silent while sizes are left, and then ends. Each wait takes its full time.

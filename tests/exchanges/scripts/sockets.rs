@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::conformance::player::{
-    Failure, Link, Network as _, Player, PlayerError, SocketNetwork, TurnDirection,
+use dotnet_diagnostics_ipc::conformance::networks::SocketNetwork;
+use dotnet_diagnostics_ipc::vectors::player::{
+    Failure, Link, Network as _, Player, PlayerError, TurnDirection,
 };
 use dotnet_diagnostics_ipc::vectors::script::Step;
 use tempfile::TempDir;

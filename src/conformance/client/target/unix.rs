@@ -18,7 +18,7 @@ use super::StandIn;
 use super::decoys::Decoys;
 use crate::conformance::client::finding::Findings;
 use crate::conformance::client::scenario::{Decoy, Scenario};
-use crate::conformance::player::SocketNetwork;
+use crate::conformance::networks::SocketNetwork;
 use crate::conformance::started::{OwnDirectory, Started};
 use crate::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
 use crate::io::{Until, fd};

@@ -17,7 +17,7 @@ use super::StandIn;
 use crate::conformance::client::Operation;
 use crate::conformance::client::finding::Findings;
 use crate::conformance::client::scenario::{Decoy, Move, Scenario};
-use crate::conformance::player::PipeNetwork;
+use crate::conformance::networks::PipeNetwork;
 use crate::conformance::started::OwnDirectory;
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::windows::PipeTransport;

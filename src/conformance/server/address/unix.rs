@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::conformance::player::{SocketNetwork, process};
+use crate::conformance::networks::{SocketNetwork, process};
 use crate::endpoint::SocketName;
 use crate::io::{Canceller, Until, discovery};
 use crate::vectors::script::VariableValue;

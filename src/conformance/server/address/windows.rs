@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::thread;
 
-use crate::conformance::player::PipeNetwork;
+use crate::conformance::networks::PipeNetwork;
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::Canceller;
 use crate::io::windows::PipeTransport;

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::Drained;
 use crate::exchange::End;
+use crate::vectors::player::Drained;
 
 /// The most that is read at once.
 const PIECE: usize = 65_536;

@@ -13,12 +13,12 @@ use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIP
 use super::background::Background;
 use super::files::FilesOfTarget;
 use super::listening_pipes::{Listening, Ports};
-use super::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::conformance::pace;
 use crate::exchange::End;
 use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
+use crate::vectors::player::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::vectors::script::{
     Accept, EndStep, Ending, ExpectEnd, ExpectNoConnection, ExpectedEnd, FdKind, Life, Listen,
     Open, Step,
@@ -70,7 +70,8 @@ type Lives = Box<dyn FnMut() -> bool + Send>;
 ///
 /// ```
 /// use std::time::Duration;
-/// use dotnet_diagnostics_ipc::conformance::player::{Network, PipeNetwork, Player};
+/// use dotnet_diagnostics_ipc::conformance::networks::PipeNetwork;
+/// use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
 /// use dotnet_diagnostics_ipc::io::windows::PipeListener;
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
 /// use dotnet_diagnostics_ipc::vectors::script::Step;

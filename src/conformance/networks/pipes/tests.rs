@@ -1,6 +1,6 @@
 use super::*;
-use crate::conformance::player::Player;
 use crate::io::windows::PipeListener;
+use crate::vectors::player::Player;
 
 fn steps(json: &str) -> Vec<Step> {
     serde_json::from_str(json).unwrap()

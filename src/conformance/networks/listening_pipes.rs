@@ -7,9 +7,9 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-use super::PlayerError;
 use crate::io::windows::{PipeListener, PipeTransport};
 use crate::io::{ErrorKind, Until};
+use crate::vectors::player::PlayerError;
 
 /// A pipe on which the player listens.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
-use super::PlayerError;
-use super::network::NOT_OURS;
+use super::NOT_OURS;
+use crate::vectors::player::PlayerError;
 use crate::vectors::script::{Life, Presence, SignalKind};
 
 /// The interval of polling.

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
+use super::Peer;
 use super::background::Background;
 use super::files::FilesOfTarget;
 use super::process;
 use super::started::StartedTarget;
-use super::{Drained, Link, Network, Peer, PlayerError, Received, Sent};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::conformance::pace;
 use crate::exchange::End;
@@ -32,6 +32,7 @@ use crate::io::trust::peer_of;
 use crate::io::{
     Canceller, ErrorKind, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, fd,
 };
+use crate::vectors::player::{Drained, Link, Network, PlayerError, Received, Sent};
 use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind};
 
 /// The interval of polling.

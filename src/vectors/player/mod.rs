@@ -1,58 +1,60 @@
 //! Play the steps of an exchange script against the side under test.
 //!
-//! [`Player`] knows what the steps mean; a [`Network`] has the connections. `SocketNetwork` and, on
-//! Windows, `PipeNetwork` have real ones.
-
-//! # Example
+//! [`Player`] knows what the steps mean, without I/O; a [`Network`] of yours has the connections.
 //!
-//! Play a conversation to a server:
+//! Play a conversation to a server, in memory:
 //!
-//! ```no_run
-//! # #[cfg(unix)] {
+//! ```
 //! use std::time::Duration;
-//! use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-//! use dotnet_diagnostics_ipc::vectors::script::Step;
+//! use dotnet_diagnostics_ipc::exchange::End;
+//! use dotnet_diagnostics_ipc::vectors::player::{Link, Network, Player, PlayerError, Received, Sent};
+//! use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
+//!
+//! /// A server that knows no command at all, and time that does not pass.
+//! struct Knows(&'static [u8]);
+//!
+//! impl Network for Knows {
+//!     fn now(&self) -> Duration {
+//!         Duration::ZERO
+//!     }
+//!     fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+//!         Ok(Link::new(0))
+//!     }
+//!     fn send(&mut self, _: Link, _: &[u8], _: Option<FdKind>, _: Duration) -> Result<Sent, PlayerError> {
+//!         self.0 = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+//!         Ok(Sent::All)
+//!     }
+//!     fn receive(&mut self, _: Link, most: usize, _: Duration) -> Result<Received, PlayerError> {
+//!         let (now, later) = self.0.split_at(most.min(self.0.len()));
+//!         self.0 = later;
+//!         Ok(if now.is_empty() { Received::End(End::Closed) } else { Received::Bytes(now.to_vec(), 0) })
+//!     }
+//!     fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+//!         Ok(())
+//!     }
+//! }
 //!
 //! let steps: Vec<Step> = serde_json::from_str(r#"[
 //!     { "open": "a" },
 //!     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0463", "0000"] },
 //!     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
 //!     { "on": "a", "expect_end": "closed" }]"#)?;
-//! let mut network = SocketNetwork::to_socket("/tmp/dotnet-diagnostic-12-345-socket");
-//! Player::new(&mut network, Duration::from_secs(5)).play(&steps)?;
-//! # }
+//! let mut network = Knows(b"");
+//! let mut player = Player::new(&mut network, Duration::from_secs(5));
+//! player.play(&steps)?;
+//! assert_eq!(player.transcript().0.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(any(unix, windows))]
-mod background;
 mod fields;
-#[cfg(any(unix, windows))]
-mod files;
-#[cfg(windows)]
-mod listening_pipes;
 mod network;
-mod peer;
-#[cfg(windows)]
-mod pipes;
-#[cfg(unix)]
-pub(in crate::conformance) mod process;
-#[cfg(unix)]
-mod sockets;
-#[cfg(unix)]
-mod started;
+#[cfg(test)]
+mod tests;
 mod transcript;
 mod trouble;
 
 pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
-pub(in crate::conformance) use peer::{Peer, resident};
-#[cfg(windows)]
-pub use pipes::PipeNetwork;
-#[cfg(windows)]
-pub(in crate::conformance) use pipes::SharedPort;
-#[cfg(unix)]
-pub use sockets::SocketNetwork;
 pub use transcript::{Passage, Transcript, TurnDirection};
 pub use trouble::{Difference, Mismatch, PlayerError};
 
@@ -95,7 +97,7 @@ impl fmt::Display for Failure {
 
 /// Why no more arrived on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::conformance) enum Quiet {
+pub enum Quiet {
     /// It ended.
     Ended,
     /// Nothing arrived in time.
@@ -107,36 +109,7 @@ struct Connection {
     is_drained: bool,
 }
 
-/// One conversation.
-///
-/// ```
-/// # #[cfg(unix)] {
-/// use std::{io::{Read, Write}, os::unix::net::UnixListener, time::Duration};
-/// use dotnet_diagnostics_ipc::conformance::player::{Player, SocketNetwork};
-/// use dotnet_diagnostics_ipc::vectors::script::Step;
-///
-/// // A server that knows no command at all.
-/// let directory = tempfile::tempdir()?;
-/// let path = directory.path().join("socket");
-/// let listener = UnixListener::bind(&path)?;
-/// std::thread::spawn(move || {
-///     let (mut stream, _) = listener.accept().unwrap();
-///     stream.read_exact(&mut [0; 20]).unwrap();
-///     stream.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80").unwrap();
-/// });
-///
-/// let steps: Vec<Step> = serde_json::from_str(r#"[
-///     { "open": "a" },
-///     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0404", "0000"] },
-///     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
-///     { "on": "a", "expect_end": "closed" }]"#)?;
-/// let mut network = SocketNetwork::to_socket(path);
-/// let mut player = Player::new(&mut network, Duration::from_secs(5));
-/// player.play(&steps)?;
-/// assert_eq!(player.transcript().0.len(), 2);
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// One conversation: see the [module](self) for an example.
 pub struct Player<'n> {
     network: &'n mut dyn Network,
     within: Duration,
@@ -236,12 +209,12 @@ impl<'n> Player<'n> {
     }
 
     /// Why no more arrived on a connection, if that was seen.
-    pub(in crate::conformance) fn quiet(&self, on: &str) -> Option<Quiet> {
+    pub fn quiet(&self, on: &str) -> Option<Quiet> {
         self.quiet.get(on).copied()
     }
 
     /// Whether any connection has ended.
-    pub(in crate::conformance) fn has_seen_end(&self) -> bool {
+    pub fn has_seen_end(&self) -> bool {
         self.quiet.values().any(|quiet| *quiet == Quiet::Ended)
     }
 
@@ -307,7 +280,7 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub(in crate::conformance) fn accepted(
+    pub fn accepted(
         &mut self,
         port: Option<&str>,
         until: Duration,
@@ -323,11 +296,7 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub(in crate::conformance) fn drained(
-        &mut self,
-        link: Link,
-        until: Duration,
-    ) -> Result<Drained, PlayerError> {
+    pub fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
         let has_ended =
             |drained: &Result<Drained, _>| !matches!(drained, Ok(Drained { end: None, .. }));
         self.patiently(until, has_ended, |network, until| network.drained(link, until))
@@ -337,11 +306,7 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub(in crate::conformance) fn life(
-        &mut self,
-        expected: Life,
-        until: Duration,
-    ) -> Result<Life, PlayerError> {
+    pub fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         let is_it = |life: &Result<Life, _>| !matches!(life, Ok(life) if *life != expected);
         self.patiently(until, is_it, |network, until| network.life(expected, until))
     }
@@ -386,7 +351,7 @@ impl<'n> Player<'n> {
     }
 
     /// Whether the player closed or reset that connection.
-    pub(in crate::conformance) fn has_closed(&self, on: &str) -> bool {
+    pub fn has_closed(&self, on: &str) -> bool {
         self.closed.contains(on)
     }
 
@@ -411,7 +376,7 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub(in crate::conformance) fn listen(
+    pub fn listen(
         &mut self,
         on: &str,
         most: usize,
@@ -720,120 +685,4 @@ impl<'n> Player<'n> {
 
 fn ms(number: u32) -> Duration {
     Duration::from_millis(number.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::vectors::script::{Presence, SignalKind};
-
-    /// A peer that sends a byte after some time. Nothing waits: the clock is set.
-    struct Slow {
-        now: Duration,
-        sends: Duration,
-        /// How many times longer than on an idle machine everything takes.
-        times: u32,
-    }
-
-    impl Network for Slow {
-        fn now(&self) -> Duration {
-            self.now
-        }
-
-        fn here(&self, idle: Duration) -> Duration {
-            idle.saturating_mul(self.times)
-        }
-
-        fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
-            Ok(Link::new(0))
-        }
-
-        fn receive(&mut self, _: Link, _: usize, until: Duration) -> Result<Received, PlayerError> {
-            self.now = until.min(self.sends).max(self.now);
-            let came = if self.now < self.sends {
-                Received::Nothing
-            } else {
-                Received::Bytes([0x61].into(), 0)
-            };
-            Ok(came)
-        }
-
-        fn accept(&mut self, _: Option<&str>, _: Duration) -> Result<Option<Link>, PlayerError> {
-            unreachable!()
-        }
-
-        fn is_called(&mut self, _: Option<&str>, _: Duration) -> Result<bool, PlayerError> {
-            unreachable!()
-        }
-
-        fn listen(&mut self, _: &str, _: bool) -> Result<(), PlayerError> {
-            unreachable!()
-        }
-
-        fn send(
-            &mut self,
-            _: Link,
-            _: &[u8],
-            _: Option<FdKind>,
-            _: Duration,
-        ) -> Result<Sent, PlayerError> {
-            unreachable!()
-        }
-
-        fn drain(&mut self, _: Link) -> Result<(), PlayerError> {
-            unreachable!()
-        }
-
-        fn drained(&mut self, _: Link, _: Duration) -> Result<Drained, PlayerError> {
-            unreachable!()
-        }
-
-        fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
-            Ok(())
-        }
-
-        fn wait(&mut self, _: Duration) -> Result<(), PlayerError> {
-            unreachable!()
-        }
-
-        fn life(&mut self, _: Life, _: Duration) -> Result<Life, PlayerError> {
-            unreachable!()
-        }
-
-        fn signal(&mut self, _: SignalKind) -> Result<(), PlayerError> {
-            unreachable!()
-        }
-
-        fn socket(&mut self, _: Presence, _: Duration) -> Result<Presence, PlayerError> {
-            unreachable!()
-        }
-
-        fn file(&mut self, _: &str, _: usize) -> Result<Option<Vec<u8>>, PlayerError> {
-            unreachable!()
-        }
-    }
-
-    /// What a step that takes 2 s on an idle machine does with a byte that comes after so many
-    /// seconds, on one that is `times` slower; and when it is over.
-    fn plays(step: &str, sends: u64, times: u32) -> (Result<(), PlayerError>, u64) {
-        let (now, sends) = (Duration::from_secs(7), Duration::from_secs(sends));
-        let mut network = Slow { now, sends, times };
-        let mut player = Player::new(&mut network, Duration::from_secs(2));
-        player.open("a", Duration::from_secs(8)).unwrap();
-        let result = player.step(&serde_json::from_str(step).unwrap());
-        (result, network.now.as_secs())
-    }
-
-    #[test]
-    fn limit_is_longer_on_busy_machine_and_has_an_end() {
-        let expect = r#"{ "on": "a", "expect": ["61"] }"#;
-        assert_eq!(plays(expect, 8, 1), (Ok(()), 8));
-        assert_eq!(plays(expect, 16, 5), (Ok(()), 16));
-        let nothing = || Err(Difference::Nothing { after: Vec::new() }.into());
-        assert_eq!(plays(expect, 16, 1), (nothing(), 9));
-        assert_eq!(plays(expect, 99, 5), (nothing(), 17));
-        // The time in which nothing may come is that of the script.
-        let silence = r#"{ "on": "a", "expect_nothing": 2000 }"#;
-        assert_eq!(plays(silence, 16, 5), (Ok(()), 9));
-    }
 }

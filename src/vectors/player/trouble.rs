@@ -4,13 +4,12 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use super::fields::FieldDifference;
-use crate::conformance::byte_count::ByteCount;
 use crate::exchange::End;
 
 /// Why a step failed.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::player::{Difference, PlayerError};
+/// use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError};
 ///
 /// let trouble = PlayerError::Differs(Difference::Nothing { after: vec![0x61] });
 /// assert_eq!(trouble.to_string(), "nothing more was received after 1 byte: 61");
@@ -178,6 +177,7 @@ impl fmt::Display for Excerpt<'_> {
         let (shown, rest) = self.0.split_at_checked(64).unwrap_or((self.0, &[]));
         let (colon, dots) =
             (if shown.is_empty() { "" } else { ": " }, if rest.is_empty() { "" } else { "…" });
-        write!(f, "{}{colon}{}{dots}", ByteCount(self.0.len()), hex::encode(shown))
+        let (len, ending) = (self.0.len(), if self.0.len() == 1 { "" } else { "s" });
+        write!(f, "{len} byte{ending}{colon}{}{dots}", hex::encode(shown))
     }
 }

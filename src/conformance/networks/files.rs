@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use super::PlayerError;
-use super::network::NOT_OURS;
+use super::NOT_OURS;
+use crate::vectors::player::PlayerError;
 
 /// The files in the target's own current directory.
 #[derive(Default)]

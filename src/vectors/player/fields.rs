@@ -14,7 +14,7 @@ use crate::vectors::{Annotation, FieldKind, Subject, Type};
 /// A field whose value differs from a pattern.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::conformance::player::FieldDifference;
+/// use dotnet_diagnostics_ipc::vectors::player::FieldDifference;
 ///
 /// let (field, found, expected) = ("clrProductVersion".into(), "\"10.0.11\"".into(), "\"9.0.5\"".into());
 /// let difference = FieldDifference { field, found, expected };

@@ -37,7 +37,7 @@ pub enum Received {
 impl Received {
     /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. The
     /// result instead of the rest.
-    pub(in crate::conformance) fn fill(
+    pub fn fill(
         bytes: &mut Vec<u8>,
         wanted: usize,
         mut receive: impl FnMut(usize) -> Result<Self, PlayerError>,
@@ -81,8 +81,7 @@ impl Drained {
     pub const FIRST: usize = 64;
 
     /// Adds received bytes.
-    #[cfg(any(unix, windows))]
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         let missing = Self::FIRST.saturating_sub(self.first.len()).min(bytes.len());
         self.first.extend_from_slice(bytes.get(..missing).unwrap_or_default());
@@ -95,7 +94,8 @@ impl Drained {
 /// Connections to the side under test, and a clock. A port has its name in the script; `None` is
 /// the default port.
 ///
-/// Times are those of [`Network::now`]. All waits end at `until`.
+/// Times are those of [`Network::now`]. All waits end at `until`. What a network does not support is
+/// [`PlayerError::Unavailable`], by default everything except one connection to the other side.
 pub trait Network {
     /// The time since some beginning.
     fn now(&self) -> Duration;
@@ -128,19 +128,28 @@ pub trait Network {
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError>;
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
+        let _ = (port, until);
+        Err(unsupported())
+    }
 
     /// Whether a connection arrives. The connection is not accepted.
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError>;
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
+        let _ = (port, until);
+        Err(unsupported())
+    }
 
     /// Starts or stops listening.
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError>;
+    fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError> {
+        let _ = (port, listening);
+        Err(unsupported())
+    }
 
     /// Sends all of `bytes`, the first with a descriptor if given.
     ///
@@ -169,13 +178,19 @@ pub trait Network {
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn drain(&mut self, link: Link) -> Result<(), PlayerError>;
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
+        let _ = link;
+        Err(unsupported())
+    }
 
     /// The result of the background read, once it has ended or the time is over.
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError>;
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
+        let _ = (link, until);
+        Err(unsupported())
+    }
 
     /// Ends a connection, or only its sending direction.
     ///
@@ -187,14 +202,20 @@ pub trait Network {
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn wait(&mut self, until: Duration) -> Result<(), PlayerError>;
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
+        let _ = until;
+        Err(unsupported())
+    }
 
     /// Whether the target's process exists. Returns at once if it should be alive, and waits for
     /// its end if it should be dead.
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError>;
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
+        let _ = (expected, until);
+        Err(unsupported())
+    }
 
     /// Sends a signal to the target's process.
     ///
@@ -226,5 +247,9 @@ pub trait Network {
     }
 }
 
+fn unsupported() -> PlayerError {
+    PlayerError::Unavailable("this network does not support it".to_owned())
+}
+
 /// Why a process is left alone.
-pub(super) const NOT_OURS: &str = "the target was not started for this case";
+const NOT_OURS: &str = "the target was not started for this case";
