@@ -44,27 +44,22 @@ impl Conversation<'_, '_> {
                 Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
-            match self.moves.front() {
-                Some(Move::NothingWhole { .. }) => {
-                    if !self.answers_in_passing(&accept.accept)? {
-                        return Ok(());
-                    }
-                }
-                Some(Move::Request(_) | Move::Stop { .. }) => {
-                    if !self.answers_in_passing(&accept.accept)? {
-                        if !self.had_nothing(&accept.accept)? {
-                            return Ok(());
-                        }
-                        had_nothing = true;
-                    }
-                }
-                _ => return Ok(()),
+            let is_expected =
+                matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop { .. }));
+            let waits =
+                is_expected || matches!(self.moves.front(), Some(Move::NothingWhole { .. }));
+            if waits && self.answers_in_passing(&accept.accept)? {
+                continue;
             }
+            if !is_expected || !self.has_ended_without_a_byte(&accept.accept)? {
+                return Ok(());
+            }
+            had_nothing = true;
         }
     }
 
-    /// Whether the connection has ended without a byte.
-    fn had_nothing(&mut self, on: &str) -> Result<bool, Stop> {
+    /// Whether the connection has; it is closed then.
+    fn has_ended_without_a_byte(&mut self, on: &str) -> Result<bool, Stop> {
         if !matches!(&self.peeked, Some((_, bytes, _)) if bytes.is_empty()) {
             return Ok(false);
         }
