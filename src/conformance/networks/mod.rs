@@ -45,5 +45,35 @@ pub(in crate::conformance) use pipes::SharedPort;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 
+#[cfg(any(unix, windows))]
+use alloc::format;
+#[cfg(any(unix, windows))]
+use std::io;
+
+#[cfg(any(unix, windows))]
+use crate::io::{Stopped, Until};
+#[cfg(any(unix, windows))]
+use crate::vectors::player::PlayerError;
+
 /// Why a process is left alone.
 const NOT_OURS: &str = "the target was not started for this case";
+
+#[cfg(any(unix, windows))]
+fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
+    move |error| PlayerError::differs(format!("{what}: {error}"))
+}
+
+#[cfg(any(unix, windows))]
+fn cancelled() -> PlayerError {
+    PlayerError::differs("the player was interrupted")
+}
+
+/// Lets time pass.
+#[cfg(any(unix, windows))]
+fn pause(until: &Until<'_>) -> Result<(), PlayerError> {
+    match until.pause() {
+        Ok(()) => Ok(()),
+        Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+        Err(_) => Err(cancelled()),
+    }
+}

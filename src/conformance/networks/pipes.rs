@@ -11,6 +11,7 @@ use std::time::Instant;
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
 use super::background::Background;
+use super::failed;
 use super::files::FilesOfTarget;
 use super::listening_pipes::{Listening, Ports};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
@@ -313,10 +314,6 @@ fn received(
     }
 }
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
-    move |error| PlayerError::differs(format!("{what}: {error}"))
-}
-
 fn unavailable<T>(why: &str) -> Result<T, PlayerError> {
     Err(PlayerError::Unavailable(why.to_owned()))
 }
@@ -462,11 +459,7 @@ impl Network for PipeNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        match self.until(until, self.canceller.as_ref()).pause() {
-            Ok(()) => Ok(()),
-            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
-            Err(_) => Err(PlayerError::differs("the player was interrupted")),
-        }
+        super::pause(&self.until(until, self.canceller.as_ref()))
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {

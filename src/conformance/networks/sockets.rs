@@ -25,6 +25,7 @@ use super::background::Background;
 use super::files::FilesOfTarget;
 use super::process;
 use super::started::StartedTarget;
+use super::{cancelled, failed};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::conformance::pace;
 use crate::exchange::End;
@@ -340,10 +341,6 @@ fn in_background(stream: &UnixStream) -> io::Result<Background> {
     Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
 }
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
-    move |error| PlayerError::differs(format!("{what}: {error}"))
-}
-
 /// Whether there is no listener, or not yet.
 fn is_missing(kind: &ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
@@ -355,10 +352,6 @@ fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected
     )
-}
-
-fn cancelled() -> PlayerError {
-    PlayerError::differs("the player was interrupted")
 }
 
 /// Whether a connection waits in time.
@@ -568,11 +561,7 @@ impl Network for SocketNetwork {
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         let until = Until { deadline: self.instant(until), canceller: self.canceller.as_ref() };
-        match until.pause() {
-            Ok(()) => Ok(()),
-            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
-            Err(_) => Err(cancelled()),
-        }
+        super::pause(&until)
     }
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
