@@ -44,9 +44,7 @@ pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
     let names = programs.field_names();
     let fields: Vec<Named> =
         names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
-    let least = |program: &Program| {
-        grammar.structs.iter().find(|of| of.name == program.name).map_or(0, |of| of.least)
-    };
+    let least = |program: &Program| grammar.structure(&program.name).map_or(0, |of| of.least);
     let leasts: Vec<usize> = programs.list.iter().take(structs).map(least).collect();
     let mut at = 0usize;
     let rows: Vec<ProgramRow> = programs
@@ -371,12 +369,7 @@ fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
 
 /// The number of bytes of a type of fixed size.
 fn width(grammar: &Grammar, name: &str) -> usize {
-    grammar
-        .kinds
-        .iter()
-        .find(|kind| kind.name == name)
-        .and_then(|kind| kind.bytes)
-        .unwrap_or_default()
+    grammar.kind(name).and_then(|kind| kind.bytes).unwrap_or_default()
 }
 
 #[derive(Serialize)]

@@ -38,8 +38,8 @@ fn owners(grammar: &Grammar) -> Vec<(String, &[Field])> {
 #[test]
 fn field_types_are_defined_and_least_sizes_add_up() {
     let grammar = grammar();
-    let kind = |name: &str| grammar.kinds.iter().find(|kind| kind.name == name);
-    let of = |name: &str| grammar.structs.iter().find(|of| of.name == name);
+    let kind = |name: &str| grammar.kind(name);
+    let of = |name: &str| grammar.structure(name);
     for (owner, field) in owners(&grammar)
         .into_iter()
         .flat_map(|(owner, fields)| fields.iter().map(move |field| (owner.clone(), field)))
@@ -113,14 +113,7 @@ fn header_and_advertise_fields_are_at_encoded_offsets() {
         let fields: usize = frame
             .fields
             .iter()
-            .map(|field| {
-                grammar
-                    .kinds
-                    .iter()
-                    .find(|kind| kind.name == field.type_name)
-                    .and_then(|kind| kind.bytes)
-                    .unwrap()
-            })
+            .map(|field| grammar.kind(&field.type_name).and_then(|kind| kind.bytes).unwrap())
             .sum();
         assert_eq!((frame.bytes, frame.magic.len() / 2 + fields), (bytes, bytes));
     }
@@ -217,10 +210,6 @@ struct Base<'m> {
 }
 
 impl Base<'_> {
-    fn structs(&self, name: &str) -> Option<&Struct> {
-        self.grammar.structs.iter().find(|of| of.name == name)
-    }
-
     /// The smallest value within the limits; if `full`, with an item in each array.
     fn object(&self, fields: &[Field], full: bool) -> Value {
         fields
@@ -246,12 +235,12 @@ impl Base<'_> {
             "bytes" | "rest" => "".into(),
             "string" => "a".into(),
             "array" => self.items(field, if full { 1 } else { first.unwrap_or(0) }, full),
-            name => self.object(&self.structs(name).unwrap().fields, full),
+            name => self.object(&self.grammar.structure(name).unwrap().fields, full),
         }
     }
 
     fn items(&self, field: &Field, count: u32, full: bool) -> Value {
-        let item = |nth: u32| match self.structs(field.items.as_deref().unwrap()) {
+        let item = |nth: u32| match self.grammar.structure(field.items.as_deref().unwrap()) {
             Some(of) => self.object(&of.fields, full),
             None => nth.into(),
         };
@@ -295,7 +284,7 @@ impl Base<'_> {
                     all.extend(
                         [0, 1, 2, 1000, 1001].map(|count| with(self.items(field, count, false))),
                     );
-                    if let Some(of) = self.structs(field.items.as_deref().unwrap()) {
+                    if let Some(of) = self.grammar.structure(field.items.as_deref().unwrap()) {
                         let item = &whole[&field.name][0];
                         // Twice the same, ids and all.
                         all.push(with(json!([item, item])));
@@ -309,7 +298,7 @@ impl Base<'_> {
                     }
                 }
                 name => {
-                    if let Some(of) = self.structs(name) {
+                    if let Some(of) = self.grammar.structure(name) {
                         all.extend(
                             self.probes(&of.fields, &whole[&field.name]).into_iter().map(with),
                         );
@@ -344,7 +333,7 @@ fn broken(
             return Some((limit.fault.clone(), path));
         }
         let name = field.items.as_ref().unwrap_or(&field.type_name);
-        let Some(of) = grammar.structs.iter().find(|of| of.name == *name) else { continue };
+        let Some(of) = grammar.structure(name) else { continue };
         let items: Vec<(String, &Value)> = match value.as_array() {
             Some(items) => items
                 .iter()

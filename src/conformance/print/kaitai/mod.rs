@@ -206,8 +206,8 @@ impl Types<'_> {
 
     /// The type of a kind or struct, and its size if it needs a separate stream.
     fn sized(&self, name: &str) -> Result<(Option<String>, Option<usize>), PrintError> {
-        let kind = self.grammar.kinds.iter().find(|kind| kind.name == name);
-        let of_struct = self.grammar.structs.iter().any(|of| of.name == name);
+        let kind = self.grammar.kind(name);
+        let of_struct = self.grammar.structure(name).is_some();
         Ok(match (name, kind.and_then(|kind| kind.bytes)) {
             ("ulong", Some(bytes)) => (Some(name.to_owned()), Some(bytes)),
             ("byte" | "ushort" | "wchar" | "uint", Some(bytes)) => {
@@ -232,7 +232,7 @@ impl Types<'_> {
     }
 
     fn counted(&self, name: &str) -> Result<Counted, PrintError> {
-        let kind = self.grammar.kinds.iter().find(|kind| kind.name == name);
+        let kind = self.grammar.kind(name);
         let (Some(kind), Some(count)) = (kind, kind.and_then(|kind| kind.count.as_ref())) else {
             return Err(error(format!("{name} has no count")));
         };
@@ -252,8 +252,8 @@ impl Types<'_> {
                 continue;
             }
             let (type_name, size) = self.sized(items)?;
-            let kind = self.grammar.kinds.iter().find(|kind| kind.name == *items);
-            let of_struct = self.grammar.structs.iter().find(|of| of.name == *items);
+            let kind = self.grammar.kind(items);
+            let of_struct = self.grammar.structure(items);
             let least = kind.map_or(of_struct.map(|of| of.least), |kind| kind.bytes);
             let least = least
                 .filter(|least| *least > 0)
