@@ -2,7 +2,7 @@
 """clients.py [RUNTIME] [--rounds N]
 
 Compares programs that send requests to a runtime: this crate, bare system calls, and `csclient`, which is Microsoft's client library
-(found as in tests/live/clients.py). One runtime is started (net10.0.12, or the named one), and the programs take turns, N rounds (12) of
+(found as in diagipc/tests/live/clients.py). One runtime is started (net10.0.12, or the named one), and the programs take turns, N rounds (12) of
 500 operations; the best round of each counts. Prints the rows of NOTES.md, ratios first; exits with 77 if a program or the runtime is not
 available.
 """

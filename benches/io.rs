@@ -2,7 +2,7 @@
 //! and a stream of 64 MiB.
 //!
 //! ```text
-//! python3 tests/live/launch.py net10.0.9 -- cargo bench --features io-adapters --bench io
+//! python3 diagipc/tests/live/launch.py net10.0.9 -- cargo bench --features io-adapters --bench io
 //! ```
 //!
 //! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of
@@ -56,7 +56,7 @@ mod unix {
     pub(super) fn main() {
         if RUNTIME.as_os_str().is_empty() {
             eprintln!(
-                "DIAG_SOCKET is not set: nothing is measured. tests/live/launch.py starts a runtime and sets it."
+                "DIAG_SOCKET is not set: nothing is measured. diagipc/tests/live/launch.py starts a runtime and sets it."
             );
             return;
         }

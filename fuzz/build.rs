@@ -4,8 +4,8 @@
 fn main() {
     for file in [
         "adapter.c",
-        "../vectors/adapters/c/adapter.c",
-        "../vectors/adapters/c_header/adapter.c",
+        "../diagipc/adapters/c/adapter.c",
+        "../diagipc/adapters/c_header/adapter.c",
         "../c/dotnet_ipc.h",
     ] {
         println!("cargo::rerun-if-changed={file}");
@@ -16,7 +16,7 @@ fn main() {
         cc::Build::new()
             .file("adapter.c")
             .include("../c")
-            .define("ADAPTER", format!("\"../vectors/adapters/{directory}/adapter.c\"").as_str())
+            .define("ADAPTER", format!("\"../diagipc/adapters/{directory}/adapter.c\"").as_str())
             .define("SERVE(line, count)", serve)
             .define("ASK", format!("{name}_ask").as_str())
             .define("FORGET", format!("{name}_forget").as_str())

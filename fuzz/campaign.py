@@ -115,7 +115,7 @@ def prepare(install, sanitizer):
     if install and not shutil.which("cargo-fuzz"):
         run("cargo", "install", "--quiet", "--locked", "--root", tools, "--version", CARGO_FUZZ, "cargo-fuzz")
     # $DIAGIPC is one that is already built.
-    program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "--features", "cli", "--"]
+    program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "-p", "diagipc", "--"]
     run(*program, "vectors", "corpus", CORPUS, stdout=subprocess.DEVNULL)
     run("cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer, "-Z", "profile-hint-mostly-unused")
     host = re.search(r"host: (\S+)", run("rustc", "-vV", stdout=subprocess.PIPE).stdout)[1]

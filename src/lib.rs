@@ -65,13 +65,13 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
 //! | add a message | [`wire`] |
 //! | test with the golden vectors, or with values from a fuzzer | module `vectors`, feature `vectors`; module `testing`, feature `arbitrary` |
-//! | check a server, client or codec in any language | the program `diagipc`, feature `cli`: [`src/bin/diagipc/README.md`] |
+//! | check a server, client or codec in any language | the program [`diagipc`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
 //! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and
 //! the runtimes' behaviour. The files named on this page are in the package and in the repository.
 //!
-//! [`src/bin/diagipc/README.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/src/bin/diagipc/README.md
+//! [`diagipc`]: https://docs.rs/crate/diagipc/latest/source/README.md
 //! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
 //!
 //! # How it is built
@@ -95,10 +95,6 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 #![cfg_attr(
     feature = "vectors",
     doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, and the grammar as data |"
-)]
-#![cfg_attr(
-    feature = "conformance",
-    doc = "| [`conformance`] | test suites for implementations in any language |"
 )]
 #![cfg_attr(
     feature = "arbitrary",
@@ -125,14 +121,12 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-// For `io`, and for `conformance`, which runs other programs: nothing else uses it.
-#[cfg(any(feature = "conformance", feature = "io-adapters"))]
+// For `io`: nothing else uses it.
+#[cfg(feature = "io-adapters")]
 extern crate std;
 
 pub mod advertise;
 pub mod command;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod continuation;
 pub mod endpoint;
 pub mod exchange;

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Android on Arm. Types only.
 . "$(dirname "$0")/lib.sh"
-checked aarch64-linux-android "tokio cli"
+checked aarch64-linux-android

@@ -1,5 +1,5 @@
 # Common parts of the scripts in this directory; each sources it first. A script runs what it can for its target, and ends with a line for
-# the table in README.md:
+# the table in spec/TARGETS.md:
 #
 #     ROW <TAB> target <TAB> what was run <TAB> how many
 #
@@ -15,7 +15,7 @@ export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-none}
 # The tests that need neither sockets nor other programs: the codec, the exchanges, their scripts' format, and all unit tests.
 NO_IO=(--features 'vectors proptest' --lib --test codec --test exchanges)
 # Those and real sockets, for this machine.
-ALL=(--all-features --lib --test codec --test exchanges --test io)
+ALL=(--workspace --all-features --lib --test codec --test exchanges --test io)
 
 skip() {
     printf 'SKIPPED: %s\n' "$*"
@@ -91,11 +91,11 @@ passed() {
     printf '%s\n' "$count"
 }
 
-# TARGET FEATURES: types only; no linker or emulator is available here.
+# TARGET: types only; no linker or emulator is available here.
 checked() {
     need_std "$1"
-    cargo check --quiet --lib --bins --features "$2" --target "$1"
-    row "$1" "\`cargo check\` with \`$2\`" "not run"
+    cargo check --quiet --workspace --all-features --lib --bins --target "$1"
+    row "$1" "\`cargo check\` of both packages" "not run"
 }
 
 # TARGET OPTIONS RUNNER...: tests/no_std, a program without an operating system, and its row. The linker runs in its directory.

@@ -8,12 +8,12 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/minimal_versions CARGO_
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 # Cargo reads committed and uncommitted files; no lock file.
-git ls-files -z --cached --others --exclude-standard -- Cargo.toml README.md src examples benches tests vectors spec |
+git ls-files -z --cached --others --exclude-standard -- Cargo.toml README.md src examples benches tests vectors spec diagipc |
     tar --create --null --files-from=- | tar --extract --directory "$copy"
 cd "$copy"
 cargo +nightly update --quiet -Z direct-minimal-versions
 for target in x86_64-unknown-linux-gnu "$@"; do
-    cargo check --quiet --all-features --target "$target"
+    cargo check --quiet --workspace --all-features --target "$target"
 done
 printf 'the lowest versions that Cargo.toml allows build: %s\n' \
-    "$(cargo tree --quiet --all-features --edges normal --depth 1 --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/p' | sed 1d | paste -sd, | sed 's/,/, /g')"
+    "$(cargo tree --quiet --workspace --all-features --edges normal --depth 1 --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/p' | sed 1d | paste -sd, | sed 's/,/, /g')"

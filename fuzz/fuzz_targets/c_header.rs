@@ -1,11 +1,11 @@
 #![cfg_attr(not(feature = "afl"), no_main)]
 
-use dotnet_diagnostics_ipc::testing::fuzzing;
+use dotnet_diagnostics_ipc_fuzz::bodies;
 
 dotnet_diagnostics_ipc_fuzz::asks!(header_ask, header_forget);
 
 fn c_header(input: &[u8]) {
-    fuzzing::c_header(input, &mut ask);
+    bodies::c_header(input, &mut ask);
 }
 
 dotnet_diagnostics_ipc_fuzz::target!(c_header);

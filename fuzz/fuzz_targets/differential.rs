@@ -1,11 +1,11 @@
 #![cfg_attr(not(feature = "afl"), no_main)]
 
-use dotnet_diagnostics_ipc::testing::fuzzing;
+use dotnet_diagnostics_ipc_fuzz::bodies;
 
 dotnet_diagnostics_ipc_fuzz::asks!(oracle_ask, oracle_forget);
 
 fn differential(input: &[u8]) {
-    fuzzing::differential(input, &mut ask);
+    bodies::differential(input, &mut ask);
 }
 
 dotnet_diagnostics_ipc_fuzz::target!(differential);

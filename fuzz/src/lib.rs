@@ -1,5 +1,6 @@
 //! The program around a body: for libFuzzer, or with the feature `afl` for AFL++.
-#![no_std]
+
+pub mod bodies;
 
 /// Runs the body with each input.
 #[macro_export]

@@ -147,7 +147,8 @@ pub enum ErrorKind {
 pub struct Error(Box<(Phase, ErrorKind)>);
 
 impl Error {
-    pub(crate) fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
+    /// What went wrong, and while doing what: for a transport or server of your own.
+    pub fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
         Self(Box::new((phase, kind.into())))
     }
 
@@ -270,7 +271,8 @@ impl std::error::Error for Error {
 }
 
 impl Stopped {
-    pub(crate) fn during(self, phase: Phase) -> Error {
+    /// The same as the error of a phase.
+    pub fn during(self, phase: Phase) -> Error {
         Error::new(
             phase,
             match self {

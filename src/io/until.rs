@@ -166,7 +166,6 @@ impl Until<'_> {
 /// assert!(matches!(stopped, Stopped::Io(_)));
 /// ```
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Stopped {
     /// The deadline passed.
     TimedOut,

@@ -1,5 +1,4 @@
-//! Test with values of any kind, for fuzzers and proptest. The bodies of this crate's fuzz targets
-//! are here too.
+//! Test with values of any kind, for fuzzers and proptest.
 #![forbid(unsafe_code)]
 
 //! # Example
@@ -19,8 +18,5 @@
 //! ```
 
 pub mod arbitrary;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 #[cfg(feature = "proptest")]
 pub mod strategies;

@@ -4,11 +4,6 @@
 //! After a change: `DIAG_UPDATE=1 cargo test --all-features --test codec error_messages`, then read
 //! the difference.
 
-use std::any::type_name;
-use std::fmt::{Debug, Display};
-use std::fs;
-use std::path::Path;
-
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
@@ -29,27 +24,7 @@ use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
 };
 
-/// Sources that print no errors of the crate: the program prints those of the others.
-const LEFT_OUT: &[&str] = &["bin", "testing"];
-
-/// The lines of the file, as the code has them now.
-#[derive(Default)]
-struct Texts(Vec<String>);
-
-impl Texts {
-    fn add<T: Debug + Display>(&mut self, error: T) {
-        let path = type_name::<T>();
-        let path = path.split('<').next().unwrap();
-        let name = path.rsplit("::").next().unwrap();
-        let kind = format!("{error:?}");
-        let kind = if kind.starts_with(name) { kind } else { format!("{name}::{kind}") };
-        self.0.push(format!("{kind} | {error}"));
-    }
-
-    fn all<T: Debug + Display>(&mut self, errors: impl IntoIterator<Item = T>) {
-        errors.into_iter().for_each(|error| self.add(error));
-    }
-}
+use crate::error_texts::{Snapshot, Texts};
 
 fn codec(texts: &mut Texts) {
     let hresult = HResult::UNKNOWN_COMMAND;
@@ -255,51 +230,9 @@ fn io(texts: &mut Texts) {
 #[cfg(not(all(feature = "io-adapters", unix)))]
 fn io(_: &mut Texts) {}
 
-/// Vectors and conformance.
-/// What is wrong with answers of codecs.
-#[cfg(all(feature = "conformance", unix))]
-fn codec_faults(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::conformance::codec::{self, Answer, CodecFault};
-    use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
-
-    texts.all([
-        CodecFault::TakenThoughInvalid,
-        CodecFault::RefusedThoughValid,
-        CodecFault::ValueMissing,
-        CodecFault::WrongCanonical { seen: true },
-        CodecFault::WrongLayer { seen: "payload".to_owned(), expected: "header".to_owned() },
-        CodecFault::UnknownLayer("network".to_owned()),
-        CodecFault::WireMissing,
-        CodecFault::WrittenThoughInvalid,
-        CodecFault::LeniencyWritten,
-        CodecFault::NoAnswer(AdapterError::LineTooLong),
-        CodecFault::NotTheProtocol("an answer to question 8, not to question 7".to_owned()),
-        CodecFault::Required(Some("there are no replies".to_owned())),
-    ]);
-    let files = codec::embedded().unwrap();
-    let cases = codec::cases(&files);
-    let judge = |name: &str, answer: &str| {
-        let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();
-        case.judge(&Answer::parse(answer).unwrap()).fault.unwrap()
-    };
-    texts.all([
-        judge("eventpipe/*/5050/decode", r#"{ "result": "ok", "value": { "sessionId": 1 } }"#),
-        judge(
-            "eventpipe/*/5050/encode",
-            r#"{ "result": "ok", "wire": "444f544e45545f4950435f563100" }"#,
-        ),
-    ]);
-}
-
-#[cfg(all(feature = "conformance", unix))]
-fn conformance(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::conformance::client::{ClientFault, Operations};
-    use dotnet_diagnostics_ipc::conformance::fuzz_server::CaseVerdict;
-    use dotnet_diagnostics_ipc::conformance::known::Profile;
-    use dotnet_diagnostics_ipc::conformance::runtime::{Misbehaviour, StartError};
-    use dotnet_diagnostics_ipc::conformance::server::{Death, Place, SpawnCommand};
-    use dotnet_diagnostics_ipc::conformance::{AdapterError, Glob};
-    use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
+#[cfg(feature = "vectors")]
+fn vectors(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::vectors::script::{Ability, Captures, Literal};
     use dotnet_diagnostics_ipc::vectors::{
         Arena, DecodeRefusal, EncodeFailure, Value, ValueForm as _, VectorFault, parse,
     };
@@ -314,60 +247,11 @@ fn conformance(texts: &mut Texts) {
     texts.all([DecodeRefusal::from(header), DecodeRefusal::from(hook)]);
     texts.add(parse("mine.json", "{").map(drop).unwrap_err());
     texts.add(Literal::Same("session".to_owned()).bytes(&Captures::default()).unwrap_err());
-
-    texts.all([
-        AdapterError::NotStarted("No such file or directory (os error 2)".to_owned()),
-        AdapterError::Died("exit status: 1: no module named codec".to_owned()),
-        AdapterError::TimedOut(std::time::Duration::from_secs(5)),
-        AdapterError::LineTooLong,
-        AdapterError::ByteOrderMark("UTF-8"),
-        AdapterError::NotFlushed(std::time::Duration::from_secs(5)),
-        AdapterError::NoLineFeed(std::time::Duration::from_secs(5)),
-        AdapterError::Cancelled,
-    ]);
-    codec_faults(texts);
-    texts.add("coreclr-x".parse::<Profile>().unwrap_err());
-    for text in ["sleeps", "size=x", "echo-payload=1"] {
-        texts.all(Misbehaviour::parse(text).err());
-    }
-    texts.all([
-        StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(
-            std::io::ErrorKind::AddrInUse.into(),
-        )),
-        StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
-        StartError::System(std::io::ErrorKind::OutOfMemory.into()),
-        StartError::Vectors,
-        StartError::Unavailable(Misbehaviour::parse("reset").unwrap()),
-    ]);
-    for text in [
-        "",
-        "operations = {}",
-        "[operations]\ninfo = []",
-        "[operations]\nprocess-info = [\"a\", \"{nothing}\"]",
-    ] {
-        texts.all(Operations::parse("mine.toml", text).err());
-    }
-    texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
-    texts.all(ClientFault::ALL.iter().copied());
-    texts.all(CaseVerdict::ALL);
-    texts.all(dotnet_diagnostics_ipc::vectors::script::Ability::ALL);
-    let spawn = SpawnCommand {
-        program: "./app".into(),
-        arguments: vec!["--serve".into()],
-        patience: std::time::Duration::ZERO,
-    };
-    texts.all([
-        Place::Process(4242),
-        Place::Socket("/tmp/my.socket".into()),
-        Place::Pipe("my-server".to_owned()),
-        Place::Port("/tmp/my.port".into()),
-        Place::Spawn(spawn),
-    ]);
-    texts.add(Glob::new("tc-15*"));
+    texts.all(Ability::ALL);
     of_a_player(texts);
 }
 
-#[cfg(all(feature = "conformance", unix))]
+#[cfg(feature = "vectors")]
 fn of_a_player(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::vectors::player::{
         Difference, Failure, FieldDifference, Mismatch, PlayerError,
@@ -431,98 +315,29 @@ fn of_a_player(texts: &mut Texts) {
     ]);
 }
 
-#[cfg(not(all(feature = "conformance", unix)))]
-fn conformance(_: &mut Texts) {}
-
-/// The lines of a part of the file.
-fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
-    let lines = file.lines().skip_while(|line| *line != format!("# {name}")).skip(1);
-    lines.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty()).collect()
-}
+#[cfg(not(feature = "vectors"))]
+fn vectors(_: &mut Texts) {}
 
 #[test]
 fn error_texts_equal_snapshot() {
-    let [mut core, mut adapters, mut tool] = [const { Texts(Vec::new()) }; 3];
+    let [mut core, mut adapters, mut golden] = [const { Texts::new() }; 3];
     codec(&mut core);
     ports_and_names(&mut core);
     exchanges(&mut core);
     io(&mut adapters);
-    conformance(&mut tool);
-    let parts = [("core", core.0), ("io", adapters.0), ("conformance", tool.0)];
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codec/error_messages.txt");
-    if std::env::var_os("DIAG_UPDATE").is_some() {
-        assert!(parts.iter().all(|(_, lines)| !lines.is_empty()), "with --all-features");
-        let text: Vec<_> = parts
-            .iter()
-            .map(|(name, lines)| format!("# {name}\n\n{}\n", lines.join("\n")))
-            .collect();
-        fs::write(&path, text.join("\n")).unwrap();
-    }
-    let file = fs::read_to_string(&path).unwrap();
-    for (name, lines) in parts {
-        // Without its feature a part is absent.
-        assert!(
-            lines.is_empty() && name != "core" || lines == part(&file, name),
-            "{name}: {lines:#?}"
-        );
-    }
+    vectors(&mut golden);
+    snapshot().equals([("core", core), ("io", adapters), ("vectors", golden)]);
 }
 
-/// The variants of every public enum that is printed, from the source: the file must have all of
-/// them.
 #[test]
 fn snapshot_has_every_kind() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = fs::read_to_string(root.join("tests/codec/error_messages.txt")).unwrap();
-    let mut directories = vec![root.join("src")];
-    let (mut kinds, mut missing) = (0, Vec::new());
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() && !LEFT_OUT.contains(&name) {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
-                    kinds += 1;
-                    if !file.lines().any(|line| {
-                        line.strip_prefix(&kind).is_some_and(|rest| rest.starts_with([' ', '(']))
-                    }) {
-                        missing.push(kind);
-                    }
-                }
-            }
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
+    // Those print no errors.
+    let kinds = snapshot().has_every_kind_of("src", &["testing"]);
     assert!(kinds > 80, "{kinds}");
 }
 
-/// `Enum::Variant` for each enum of a file that has a `Display` there.
-fn printed_kinds(source: &str) -> Vec<String> {
-    let syn::File { items, .. } = syn::parse_file(source).unwrap();
-    let mut printed = Vec::new();
-    for item in &items {
-        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item
-        else {
-            continue;
-        };
-        if let (true, syn::Type::Path(of)) =
-            (path.segments.last().unwrap().ident == "Display", &**self_ty)
-        {
-            printed.push(&of.path.segments.last().unwrap().ident);
-        }
-    }
-    let mut kinds = Vec::new();
-    for item in &items {
-        let syn::Item::Enum(item) = item else { continue };
-        if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
-            kinds.extend(
-                item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)),
-            );
-        }
-    }
-    kinds
+fn snapshot() -> Snapshot {
+    Snapshot { root: env!("CARGO_MANIFEST_DIR"), file: "tests/codec/error_messages.txt" }
 }
 
 #[track_caller]

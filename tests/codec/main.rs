@@ -5,6 +5,8 @@ mod check_limits;
 #[cfg(feature = "vectors")]
 mod environment;
 mod error_messages;
+#[path = "../error_texts/mod.rs"]
+mod error_texts;
 #[cfg(feature = "vectors")]
 mod guide;
 mod message_semantics;

@@ -234,7 +234,7 @@ fn requirement_evidence_exists() {
                     .split_once("::")
                     .is_some_and(|(file, name)| has_example(&read(file), name)),
                 Some(("live", place)) => place.split_once("::").is_some_and(|(file, name)| {
-                    file.starts_with("tests/live/")
+                    file.starts_with("diagipc/tests/live/")
                         && read(file)
                             .lines()
                             .any(|line| line.trim_start().starts_with(&format!("def {name}(")))
@@ -384,7 +384,7 @@ fn requirement_citations_exist() {
     );
     let known: BTreeSet<_> = requirements().into_iter().map(|one| one.id).collect();
     let mut places = vec![path("README.md"), path("CONTRIBUTING.md")];
-    for directory in ["spec", "src", "tests", "vectors"] {
+    for directory in ["spec", "src", "tests", "vectors", "diagipc"] {
         texts(&path(directory), &mut places);
     }
     for place in places {

@@ -8,9 +8,9 @@ mod pairs;
 mod properties;
 #[cfg(feature = "vectors")]
 mod recorded;
-#[cfg(feature = "conformance")]
+#[cfg(feature = "vectors")]
 #[path = "../schema/mod.rs"]
 mod schema;
-#[cfg(feature = "conformance")]
+#[cfg(feature = "vectors")]
 mod scripts;
 mod server;

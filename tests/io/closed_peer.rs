@@ -38,7 +38,8 @@ fn without_options<T: Fn()>(test: T) -> bool {
     }
     let directory = tempfile::tempdir().unwrap();
     let library = directory.path().join("xnu.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/xnu_setsockopt.c");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("diagipc/tests/fixtures/xnu_setsockopt.c");
     let compiled = Command::new("cc")
         // It is loaded into this program, which may be 32-bit on a 64-bit machine, where the
         // kernel's headers are 64-bit.

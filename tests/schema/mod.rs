@@ -1,4 +1,4 @@
-//! A JSON schema, most of which are in `vectors/schema/`, and its objections to a document.
+//! A JSON schema, such as those of `vectors/schema/`, and its objections to a document.
 
 use std::path::Path;
 
@@ -11,12 +11,8 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// One of `vectors/schema/`.
-    pub(crate) fn load(name: &str) -> Self {
-        Self::at(&Path::new("vectors/schema").join(name))
-    }
-
-    pub(crate) fn at(path: &Path) -> Self {
+    /// The path starts at the package.
+    pub(crate) fn at(path: &str) -> Self {
         let mut schemas = Schemas::new();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let index = Compiler::new()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Takes the crate into other projects as described in README.md, "Vendor it", and tests/vendored/README.md, and builds and runs a program
-with it, offline.
+"""Takes the crate into other projects as spec/VENDORING.md says, and builds and runs a program with it, offline: without features, then with
+sockets.
 
     python3 tests/vendored/check.py
 
-The commands and the manifest are those of the two pages. Git takes the checked-out commit.
+The commands and the manifests are those of the page. Git takes the checked-out commit.
 """
 import os
 import pathlib
@@ -16,12 +16,20 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = """use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};
+MAIN = """use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};
 
 fn main() {
     let mut buffer = [0; 20];
     assert_eq!(ResumeRuntime {}.encode_message(&mut buffer), Ok(20));
     assert_eq!(&buffer, b"DOTNET_IPC_V1\\0\\x14\\0\\x04\\x01\\0\\0");
+    println!("vendored");
+}
+"""
+WITH_SOCKETS = """use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind};
+
+fn main() {
+    let error = Client::new(Endpoint::socket("/nowhere/dotnet-diagnostic-1-2-socket")).process_info().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFound(_)));
     println!("vendored");
 }
 """
@@ -39,25 +47,27 @@ WRITTEN_DOWN = NEEDED | {"proc-macro2", "quote", "syn", "unicode-ident", "zeroco
 ALONE = ["unshare", "-rn"] if not subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode else []
 
 
-def section():
-    """The texts of both pages."""
-    text = (ROOT / "README.md").read_text()
-    return text[text.index("## Vendor it"):] + (ROOT / "tests/vendored/README.md").read_text()
+PAGE = (ROOT / "spec/VENDORING.md").read_text()
 
 
-def manifest():
-    found = re.search(r"```toml\n# vendor/dotnet-diagnostics-ipc/Cargo.toml\n(.*?)```", section(), re.S)[1]
-    if len(found.splitlines()) > 10:
-        sys.exit("the manifest in README does not have ten lines")
+def manifest(more=""):
+    found = re.search(rf"```toml\n# vendor/dotnet-diagnostics-ipc/Cargo.toml{more}\n(.*?)```", PAGE, re.S)[1]
+    if not more and len(found.splitlines()) > 10:
+        sys.exit("the manifest does not have ten lines")
     return found
 
 
 def commands(word):
     """The block of commands with `word`."""
-    blocks = [block for block in re.findall(r"```sh\n(.*?)```", section(), re.S) if word in block]
+    blocks = [block for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S) if word in block]
     if len(blocks) != 1:
         sys.exit(f"{len(blocks)} blocks of commands have {word}, expected 1")
     return blocks[0]
+
+
+def options(commands, sockets):
+    """With the options that stand behind the commands as comments."""
+    return re.sub(r" +# (--features \S+)", r" \1" if sockets else "", commands)
 
 
 def git():
@@ -85,37 +95,40 @@ def run(command, home):
     return done.stdout
 
 
-def project(home):
+def project(home, sockets):
     """Another project, and a Cargo home. The versions that this crate was tested with are already on this machine."""
     there, cargo = home / "project", home / "cargo"
     (there / "src").mkdir(parents=True)
     cargo.mkdir()
     own = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
     (cargo / "registry").symlink_to(own / "registry")
-    (there / "src/main.rs").write_text(PROGRAM)
+    (there / "src/main.rs").write_text(WITH_SOCKETS if sockets else MAIN)
     (there / "Cargo.toml").write_text(MEMBER)
     shutil.copy(ROOT / "Cargo.lock", there)
     return there
 
 
-def finish(what, home):
+def finish(what, home, sockets):
     """Builds and runs the program, and checks its lock file."""
     said = run("RUSTFLAGS='-D warnings' cargo run --quiet --offline", home)
     if said != "vendored\n":
         sys.exit(f"{what}: the program says {said!r}")
     locked = set(re.findall(r'^name = "(.*)"', (home / "project/Cargo.lock").read_text(), re.M))
-    if locked - WRITTEN_DOWN:
+    if not sockets and locked - WRITTEN_DOWN:
         sys.exit(f"{what}: the lock file also lists {sorted(locked - WRITTEN_DOWN)}")
+    what += ", with sockets" if sockets else ""
     print(f"{what}: builds offline and runs; {len(locked)} packages in the lock file")
 
 
-def copied(home):
-    there = project(home)
+def copied(home, sockets):
+    there = project(home, sockets)
     run(commands("cp -r").replace("PATH-OF-THIS", shlex.quote(str(ROOT))), home)
-    (there / "vendor/dotnet-diagnostics-ipc/Cargo.toml").write_text(manifest())
-    line = re.search(r'`(dotnet-diagnostics-ipc = \{ path .*?\})`', section())[1]
+    (there / "vendor/dotnet-diagnostics-ipc/Cargo.toml").write_text(manifest() + (manifest(", with sockets") if sockets else ""))
+    line = re.search(r'`(dotnet-diagnostics-ipc = \{ path .*?\})`', PAGE)[1]
+    if sockets:
+        line = line.replace(" }", ', features = ["io-adapters"] }')
     (there / "Cargo.toml").write_text(MEMBER + line + "\n\n[workspace]\n")
-    finish("a copy of src/", home)
+    finish("a copy of src/", home, sockets)
 
 
 def repository(home):
@@ -125,30 +138,30 @@ def repository(home):
     return f"file://{home}/origin"
 
 
-def subtree(home):
+def subtree(home, sockets):
     program = git()
     if not program:
         print("SKIPPED: git subtree: no git here has it")
         return
-    there = project(home)
+    there = project(home, sockets)
     (there / "Cargo.toml").write_text('[workspace]\nexclude = ["third-party"]\n\n' + MEMBER)
     url = repository(home)
     run("git init --quiet && git add . && git commit --quiet --message first", home)
-    run(commands("git subtree").replace("git subtree", f"{program} subtree").replace("URL", url)
+    run(options(commands("git subtree"), sockets).replace("git subtree", f"{program} subtree").replace("URL", url)
         .replace("cargo add", "cargo add --offline"), home)
-    finish("git subtree", home)
+    finish("git subtree", home, sockets)
 
 
-def vendored_by_cargo(home):
-    there = project(home)
+def vendored_by_cargo(home, sockets):
+    there = project(home, sockets)
     (there / "Cargo.toml").write_text(MEMBER + "\n[workspace]\n")
-    run(commands("cargo vendor").replace("URL", repository(home)), home)
+    run(options(commands("cargo vendor"), sockets).replace("URL", repository(home)), home)
     # Only the vendored crates remain.
     (home / "cargo/registry").unlink()
     shutil.rmtree(home / "cargo/git")
-    finish("cargo vendor", home)
+    finish("cargo vendor", home, sockets)
     have = {directory.name for directory in (there / "vendor").iterdir()}
-    if have | {"program"} != WRITTEN_DOWN:
+    if not sockets and have | {"program"} != WRITTEN_DOWN:
         sys.exit(f"cargo vendor copied {sorted(have)}")
 
 
@@ -157,9 +170,10 @@ def main():
     subprocess.run(["cargo", "fetch", "--quiet", "--locked"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as homes:
         for way in (copied, subtree, vendored_by_cargo):
-            home = pathlib.Path(homes) / way.__name__
-            home.mkdir()
-            way(home)
+            for sockets in (False, True):
+                home = pathlib.Path(homes) / f"{way.__name__}{'_with_sockets' * sockets}"
+                home.mkdir()
+                way(home, sockets)
 
 
 main()

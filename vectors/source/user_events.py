@@ -2,7 +2,7 @@
 
 A record is written as the runtime does, with its write_index; a reader of the tracepoint gets it without these four bytes. The integers
 of kernel structures are little-endian, as on all machines except a few such as s390x.
-Groups net10.0.9-user-events-* are what a real runtime passed to a stand-in for the kernel, as `tests/live/user_events.py --record`
+Groups net10.0.9-user-events-* are what a real runtime passed to a stand-in for the kernel, as `diagipc/tests/live/user_events.py --record`
 wrote it to recorded/user_events-net10.0.9.json. The end of this file decodes them.
 """
 import json
@@ -409,7 +409,7 @@ def seen_extension(data):
 
 
 def recorded(name, type, spec):
-    made = ("passed to a stand-in for the kernel, recorded by tests/live/user_events.py; "
+    made = ("passed to a stand-in for the kernel, recorded by diagipc/tests/live/user_events.py; "
             "the value read at the end of source/user_events.py")
     return FILE.group("net10.0.9-user-events-" + name, type=type, source="runtime", runtime="net10.0.9", made=made, spec=spec)
 

@@ -64,7 +64,7 @@ fn failures_delay_by_policy_until_advertise_is_sent() {
 
 #[test]
 fn connects_again_at_once_after_request_or_end() {
-    // The delays after later failures. As shipped: seen by tests/live/reconnect.py,
+    // The delays after later failures. As shipped: seen by diagipc/tests/live/reconnect.py,
     // the_delays_between_attempts.
     for (policy, after_an_end) in [(RetryPolicy::AsShipped, 12), (RetryPolicy::AsPrinted, 10)] {
         let mut port = waiting(policy);

@@ -207,7 +207,6 @@ pub struct Limit {
 /// The measure of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub enum Measure {
     /// The number itself.
     Value,

@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result, bail};
 const TOOLCHAIN: &str = "1.95.0";
 
 /// Features, each after those of this list that it needs.
-const FEATURES: [(&str, &[&str]); 8] = [
+const FEATURES: [(&str, &[&str]); 7] = [
     ("core", &[]),
     ("alloc", &["alloc"]),
     ("io-adapters", &["io-adapters"]),
@@ -29,7 +29,6 @@ const FEATURES: [(&str, &[&str]); 8] = [
     ("vectors", &["vectors"]),
     ("arbitrary", &["arbitrary"]),
     ("proptest", &["proptest"]),
-    ("conformance", &["conformance"]),
 ];
 
 fn main() -> ExitCode {

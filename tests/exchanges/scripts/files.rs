@@ -47,7 +47,7 @@ fn for_each(mut check: impl FnMut(&Script) -> Vec<String>) {
 
 #[test]
 fn every_file_matches_the_schema() {
-    let schema = Schema::load("exchanges.schema.json");
+    let schema = Schema::at("vectors/schema/exchanges.schema.json");
     for (name, text) in files_on_disk() {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(schema.objection(&document), None, "{name}");
@@ -88,7 +88,7 @@ fn good() -> Value {
 /// What the schema refuses, the types refuse as well, and vice versa.
 #[test]
 fn script_unknown_or_contradictory_keys_are_refused() {
-    let schema = Schema::load("exchanges.schema.json");
+    let schema = Schema::at("vectors/schema/exchanges.schema.json");
     let takes = |document: &Value| {
         vectors::parse_scripts("t", &document.to_string())
             .map(drop)

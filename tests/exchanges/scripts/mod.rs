@@ -9,8 +9,6 @@ mod player;
 mod progress;
 mod runtime;
 mod socket;
-#[cfg(unix)]
-mod sockets;
 
 use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};

@@ -399,10 +399,10 @@ fn discovery_stopped_process_is_found() {
 }
 
 /// Needs a runtime started for it:
-/// `python3 tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored
+/// `python3 diagipc/tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored
 /// --exact \ discovery::processes::discovery_finds_live_runtime`
 #[test]
-#[ignore = "takes a runtime: tests/live/launch.py starts one"]
+#[ignore = "takes a runtime: diagipc/tests/live/launch.py starts one"]
 fn discovery_finds_live_runtime() {
     let id: u32 = std::env::var("DIAG_PID").expect("DIAG_PID").parse().unwrap();
     let path = PathBuf::from(std::env::var_os("DIAG_SOCKET").expect("DIAG_SOCKET"));

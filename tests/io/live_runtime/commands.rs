@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::wire::{Array, Clsid, IpcString};
 use super::{RUNTIME_PROVIDER, assert_refused, descriptors, target};
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn process_info_names_runtime() {
     let target = target();
     let Some(one) = target.knows(5, target.client.process_info()) else { return };
@@ -51,7 +51,7 @@ fn process_info_names_runtime() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn resume_of_running_runtime_is_ok() {
     let target = target();
     let Some(resumed) = target.knows(5, target.client.resume()) else { return };
@@ -60,7 +60,7 @@ fn resume_of_running_runtime_is_ok() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn environment_equals_that_at_start() {
     let target = target();
     let Some(block) = target.knows(5, target.client.environment()) else { return };
@@ -82,7 +82,7 @@ fn environment_equals_that_at_start() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn variable_is_set_and_deleted() {
     let target = target();
     let name = "DIAGIPC_RUNTIME_TEST";
@@ -110,7 +110,7 @@ fn variable_is_set_and_deleted() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn perf_map_is_switched_on_and_off() {
     let target = target();
     let Some(enabled) = target.knows(8, target.client.enable_perf_map(PerfMapType::PERF_MAP))
@@ -140,7 +140,7 @@ fn perf_map_is_switched_on_and_off() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn startup_hook_without_path_is_refused() {
     let target = target();
     let Some(applied) = target.knows(8, target.client.apply_startup_hook("")) else { return };
@@ -157,7 +157,7 @@ fn startup_hook_without_path_is_refused() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn dump_of_unknown_type_is_refused() {
     let target = target();
     let (client, unlimited) = (&target.client, target.client.clone().without_limits());
@@ -189,7 +189,7 @@ fn dump_of_unknown_type_is_refused() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn profiler_missing_is_refused() {
     let target = target();
     let path = target.directory.join("none.so");
@@ -210,7 +210,7 @@ fn profiler_missing_is_refused() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn user_events_without_their_file_are_refused() {
     let target = target();
     let sets = [TracepointSet { tracepoint_name: "gc".into(), event_ids: Array::new(&[1]) }];
@@ -246,7 +246,7 @@ fn user_events_without_their_file_are_refused() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn requests_1000_leak_no_descriptor() {
     let target = target();
     let providers = [StreamingProviderConfig {

@@ -1,12 +1,12 @@
 //! All harmless commands, with a real runtime through `io::Client`.
 //!
 //! ```text
-//! python3 tests/live/runtime_tests.py
+//! python3 diagipc/tests/live/runtime_tests.py
 //! ```
 //!
 //! builds this, starts runtimes, and runs it against each. The runtimes belong to the test: they
 //! are stopped, traced and written to. So each test needs `DIAG_SOCKET`, `DIAG_PID`,
-//! `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as tests/live/launch.py sets them,
+//! `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as diagipc/tests/live/launch.py sets them,
 //! and `DIAG_SIDE_EFFECTS=1`; without them it fails.
 
 use std::fs;
@@ -39,7 +39,7 @@ struct Target {
 
 fn variable(name: &str) -> String {
     std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set: run tests/live/runtime_tests.py"))
+        .unwrap_or_else(|_| panic!("{name} is not set: run diagipc/tests/live/runtime_tests.py"))
 }
 
 fn target() -> Target {

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::io::{Client, Until};
 use super::{target, variable};
 
 #[test]
-#[ignore = "needs a runtime with a port: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime with a port: diagipc/tests/live/runtime_tests.py"]
 fn port_runtime_is_asked_and_resumed() {
     let target = target();
     let ports = variable("DIAG_PORTS");

@@ -97,7 +97,7 @@ impl Connect for Narrow {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn stopped_runtime_phase_ends_at_deadline() {
     let target = target();
     let endpoint = || Endpoint::socket(variable("DIAG_SOCKET"));
@@ -176,7 +176,7 @@ fn stopped_runtime_phase_ends_at_deadline() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn stopped_runtime_call_and_stream_are_cancelled() {
     let target = target();
     let client = |canceller: &Canceller| {
@@ -231,7 +231,7 @@ fn stopped_runtime_call_and_stream_are_cancelled() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn stopped_runtime_call_continues_after_sigcont() {
     let target = target();
     let patient = target.client.clone().with_deadlines(Deadlines::NONE);

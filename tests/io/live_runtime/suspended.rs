@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::wire::Clsid;
 use super::{assert_refused, target, variable};
 
 #[test]
-#[ignore = "needs a suspended runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a suspended runtime: diagipc/tests/live/runtime_tests.py"]
 fn suspended_runtime_is_asked_set_and_resumed() {
     assert_eq!(variable("DIAG_SUSPENDED"), "1", "the runtime is not suspended");
     let target = target();

@@ -67,7 +67,7 @@ fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration)
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn trace_of_each_command_streams_to_end() {
     fn traced<'r, R: Request<'r, Reply = SessionReply>>(
         target: &Target,
@@ -118,7 +118,7 @@ fn trace_of_each_command_streams_to_end() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn fallback_ends_at_newest_known_command() {
     let target = target();
     let filtered = EventFilter { enable: false, event_ids: Array::new(&[9]) };
@@ -169,7 +169,7 @@ fn fallback_ends_at_newest_known_command() {
 }
 
 #[test]
-#[ignore = "needs a runtime: tests/live/runtime_tests.py"]
+#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn trace_of_64_mib_is_read_whole() {
     const WANTED: u64 = 64 << 20;
     let target = target();

@@ -10,7 +10,7 @@ import re
 from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64
 
 WITHIN = 5000
-# Names of the runtimes that followed each script. tests/live/exchanges.py --record writes it.
+# Names of the runtimes that followed each script. diagipc/tests/live/exchanges.py --record writes it.
 SEEN = os.path.join(HERE, "exchanges", "seen.json")
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
 

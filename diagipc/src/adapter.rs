@@ -1,0 +1,458 @@
+//! A program that answers each line of JSON with another.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::fmt;
+use core::time::Duration;
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread;
+
+use super::adapter_program::Program;
+use super::captured::{Captured, Keep, on_standard_error};
+use super::pace::Limit;
+use super::shown_command::shown;
+use dotnet_diagnostics_ipc::io::Canceller;
+
+/// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
+/// below.
+const LONGEST_LINE: u64 = 8 << 20;
+/// How many unrequested lines are buffered: a program that answers ahead then blocks.
+const LINES_AHEAD: usize = 1;
+/// How much of its last output on standard error is kept.
+const KEPT_ERRORS: usize = 4096;
+/// The time limit for answers that were held back until the input ended: that of any answer, within
+/// these bounds.
+const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// The byte order marks of UTF-8 and UTF-16.
+const MARKS: [(&[u8], &str); 3] =
+    [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
+/// How often the canceller is checked.
+const SLICE: Duration = Duration::from_millis(20);
+/// The minimum time for a program to end after its input; that of an answer, if longer.
+const END: Duration = Duration::from_secs(5);
+
+/// The program to start, and its time limit.
+#[derive(Clone, Debug)]
+pub struct AdapterCommand {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The time limit for an answer, including the start of the program.
+    pub deadline: Duration,
+}
+
+/// The program, and the first argument that is a file: others may be secrets.
+impl fmt::Display for AdapterCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(core::iter::once(&self.program).chain(&self.arguments)))
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AdapterError {
+    /// The program cannot be started.
+    NotStarted(String),
+    /// It ended, or closed its output, instead of answering. Its last output on standard error
+    /// follows how it ended.
+    Died(String),
+    /// It did not answer in time.
+    TimedOut(Duration),
+    /// Its line is too long.
+    LineTooLong,
+    /// Its line begins with the byte order mark of this encoding.
+    ByteOrderMark(&'static str),
+    /// It did not answer in time, and wrote a line once its input had ended.
+    NotFlushed(Duration),
+    /// It did not answer in time, and its output lacks the line feed.
+    NoLineFeed(Duration),
+    /// The canceller was used.
+    Cancelled,
+}
+
+impl fmt::Display for AdapterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
+            Self::Died(how) => write!(f, "ended instead of answering: {how}"),
+            Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
+            Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+            Self::ByteOrderMark(encoding) => {
+                write!(
+                    f,
+                    "the answer begins with the byte order mark of {encoding}: expected UTF-8 without a byte order mark"
+                )
+            }
+            Self::NotFlushed(deadline) => write!(
+                f,
+                "no answer within {} ms, but one after the input ended: read one line at a time, and flush the output after each answer",
+                deadline.as_millis()
+            ),
+            Self::NoLineFeed(deadline) => {
+                write!(
+                    f,
+                    "no line within {} ms, only an answer without a line feed: end each answer with one",
+                    deadline.as_millis()
+                )
+            }
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl core::error::Error for AdapterError {}
+
+impl AdapterError {
+    /// Whether every question would have the same result.
+    pub(super) const fn is_of_every_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::NotStarted(_)
+                | Self::ByteOrderMark(_)
+                | Self::NotFlushed(_)
+                | Self::NoLineFeed(_)
+        )
+    }
+}
+
+/// A program that answers lines, restarted whenever it is lost.
+///
+/// Nothing here waits without a deadline: separate threads write, read, and collect its standard
+/// error. On Unix the program leads its own process group, which is ended with it; elsewhere only
+/// the program itself is.
+#[derive(Debug)]
+pub struct Adapter {
+    command: AdapterCommand,
+    running: Option<Running>,
+    /// Whether it has ever answered, or the reason why not is known.
+    is_understood: bool,
+    canceller: Option<Canceller>,
+}
+
+#[derive(Debug)]
+struct Running {
+    program: Program,
+    /// To the writing thread; dropping it closes the program's input.
+    lines: Option<Sender<String>>,
+    answers: Receiver<io::Result<Line>>,
+    errors: Captured,
+}
+
+#[derive(Debug)]
+enum Line {
+    Whole { text: String, is_ended: bool },
+    TooLong,
+    Marked(&'static str),
+}
+
+impl Adapter {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// [`AdapterError::NotStarted`].
+    pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
+        let running = Some(Running::start(&command)?);
+        Ok(Self { command, running, is_understood: false, canceller: None })
+    }
+
+    /// `canceller` ends the wait for an answer, and then the program.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.canceller = Some(canceller);
+        self
+    }
+
+    /// The started program.
+    pub fn command(&self) -> &AdapterCommand {
+        &self.command
+    }
+
+    /// Sends the program a line, and waits for one. A lost program is restarted first.
+    ///
+    /// # Errors
+    /// Why there is no answer. The program is then not running.
+    pub fn ask(&mut self, line: &str) -> Result<String, AdapterError> {
+        if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+            self.drop_it();
+            return Err(AdapterError::Cancelled);
+        }
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => Running::start(&self.command)?,
+        };
+        let mut answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
+            answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
+        }
+        self.is_understood = true;
+        match &answer {
+            Ok(_) => self.running = Some(running),
+            Err(_) => running.kill(),
+        }
+        answer
+    }
+
+    /// Ends the program, which is no longer reliable: the next question restarts it.
+    pub fn drop_it(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.kill();
+        }
+    }
+
+    /// Closes the program's input, and waits for its end. `None` if it ends correctly,
+    /// with status 0; else what it did. The canceller ends the wait and the program.
+    pub fn finish(mut self) -> Option<String> {
+        self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
+    }
+}
+
+impl Drop for Adapter {
+    fn drop(&mut self) {
+        self.drop_it();
+    }
+}
+
+impl Running {
+    fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
+        let started = Program::start(Command::new(&command.program).args(&command.arguments));
+        let (program, pipes) =
+            started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
+        let (Some(stdin), Some(stdout), stderr) = pipes else {
+            return Err(AdapterError::NotStarted("no pipes".to_owned()));
+        };
+        let (lines, to_write) = mpsc::channel();
+        let (read, answers) = mpsc::sync_channel(LINES_AHEAD);
+        // They end once the pipes close, which a child of the program may hold open: they are not
+        // waited for.
+        thread::spawn(move || write_lines(stdin, &to_write));
+        thread::spawn(move || read_lines(stdout, &read));
+        let errors = Captured::start(stderr, Keep::Last(KEPT_ERRORS));
+        Ok(Self { program, lines: Some(lines), answers, errors })
+    }
+
+    fn ask(
+        &mut self,
+        line: &str,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<String, AdapterError> {
+        // A failed writer shows as an end of the answers.
+        let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
+        match self.next(deadline, canceller)? {
+            Ok(Ok(Line::Whole { text, .. })) => Ok(text),
+            Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
+            Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
+            Ok(Err(error)) => {
+                Err(AdapterError::Died(format!("its output cannot be read: {error}")))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
+            Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
+        }
+    }
+
+    /// Waits for a line.
+    fn next(
+        &self,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
+        let limit = Limit::new(deadline);
+        loop {
+            match self.answers.recv_timeout(deadline.min(SLICE)) {
+                Err(RecvTimeoutError::Timeout)
+                    if canceller.is_some_and(Canceller::is_cancelled) =>
+                {
+                    return Err(AdapterError::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) if !limit.is_over() => {}
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Why a program is silent: its input is closed, so it may write what it has held back.
+    fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
+        self.lines = None;
+        let [least, most] = FLUSH;
+        match self.next(deadline.clamp(least, most), canceller) {
+            Err(error) => error,
+            Ok(Ok(Ok(Line::Whole { is_ended: true, .. }))) => AdapterError::NotFlushed(deadline),
+            Ok(Ok(Ok(Line::Whole { is_ended: false, .. }))) => AdapterError::NoLineFeed(deadline),
+            Ok(Ok(Ok(Line::Marked(encoding)))) => AdapterError::ByteOrderMark(encoding),
+            _ => AdapterError::TimedOut(deadline),
+        }
+    }
+
+    /// How a program ended after its output did.
+    fn death(&mut self) -> String {
+        if self.ends_within(END, None) {
+            let how = status(self.program.end());
+            self.with_errors(&how)
+        } else {
+            self.with_errors("it closed its output, but still runs")
+        }
+    }
+
+    fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
+        let limit = Limit::new(most);
+        loop {
+            // Further output is read and dropped: it may end after it.
+            while self.answers.try_recv().is_ok() {}
+            if self.program.has_ended() {
+                return true;
+            }
+            if limit.is_over() || canceller.is_some_and(Canceller::is_cancelled) {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn with_errors(&self, how: &str) -> String {
+        format!("{how}{}", on_standard_error(&self.errors.whole()))
+    }
+
+    fn kill(mut self) {
+        self.program.end();
+    }
+
+    fn finish(mut self, most: Duration, canceller: Option<&Canceller>) -> Option<String> {
+        self.lines = None;
+        if !self.ends_within(most, canceller) {
+            self.kill();
+            let is_cancelled = canceller.is_some_and(Canceller::is_cancelled);
+            return (!is_cancelled)
+                .then(|| format!("it did not end within {} s after its input", most.as_secs()));
+        }
+        let ended = self.program.end();
+        if ended.is_some_and(|ended| ended.success()) {
+            return None;
+        }
+        Some(self.with_errors(&format!("at the end of its input: {}", status(ended))))
+    }
+}
+
+fn status(ended: Option<ExitStatus>) -> String {
+    ended.map_or_else(|| "how it ended is unknown".to_owned(), |status| status.to_string())
+}
+
+fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
+    while let Ok(line) = lines.recv() {
+        if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
+    let mut stdout = BufReader::new(stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let is_ended = line.last() == Some(&b'\n');
+        let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
+        let answer = match (read, mark) {
+            (Ok(0), _) => return,
+            (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
+            // An incomplete last line is passed on: it may be the last message of a program that
+            // crashes.
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => Ok(Line::Whole {
+                text: String::from_utf8_lossy(&line).trim_end().to_owned(),
+                is_ended,
+            }),
+            (Ok(_), None) => Ok(Line::TooLong),
+            (Err(error), _) => Err(error),
+        };
+        let over = !matches!(answer, Ok(Line::Whole { .. }));
+        if answers.send(answer).is_err() || over {
+            return;
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::time::Instant;
+
+    use super::*;
+
+    fn shell(script: &str) -> AdapterCommand {
+        AdapterCommand {
+            program: "sh".into(),
+            arguments: ["-c", script].map(Into::into).to_vec(),
+            deadline: Duration::from_secs(30),
+        }
+    }
+
+    /// 400 lines of 10,000 bytes are far more than two lines and what a pipe holds.
+    #[test]
+    fn adapter_answering_ahead_waits_for_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let count = directory.path().join("count");
+        let script = "line=$(head -c 10000 /dev/zero | tr '\\0' x); n=0
+            while [ $n -lt 400 ]; do echo \"$line\"; n=$((n + 1)); echo $n >\"$0\"; done; exec cat >/dev/null";
+        let mut command = shell(script);
+        command.arguments.push(count.clone().into());
+        let mut adapter = Adapter::start(command).unwrap();
+        let written =
+            || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        // Until it has written nothing more for a while.
+        let (mut before, mut still) = (None, 0);
+        let began = Instant::now();
+        while still < 20 && began.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(25));
+            let now = written();
+            still = if now.is_some() && now == before { still + 1 } else { 0 };
+            before = now;
+        }
+        assert!(before.is_some_and(|lines| lines < 100), "{before:?} lines are written ahead");
+        assert_eq!(adapter.ask("{}").unwrap().len(), 10_000);
+        // Unrequested output does not prevent it from ending.
+        assert_eq!(adapter.finish(), None);
+        assert_eq!(written(), Some(400));
+    }
+
+    /// A pending question ends, and so do the program and its children.
+    #[test]
+    fn adapter_cancelled_ends_its_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let began = directory.path().join("began");
+        let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");
+        command.deadline = Duration::from_secs(600);
+        command.arguments.push(began.clone().into());
+        let canceller = Canceller::new().unwrap();
+        let mut adapter = Adapter::start(command).unwrap().with_canceller(canceller.clone());
+        let started = thread::spawn(move || {
+            let until = Instant::now() + Duration::from_secs(60);
+            while !began.exists() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(5));
+            }
+            canceller.cancel();
+            fs::read_to_string(began).unwrap().trim().parse::<i32>().unwrap()
+        });
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled));
+        let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        // Its new parent may not have waited for it yet.
+        let lives = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero()))
+                .unwrap_or_default();
+            rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")
+        };
+        while lives() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!lives(), "what it has started goes on");
+        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled), "it is not started again");
+    }
+}

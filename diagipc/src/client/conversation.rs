@@ -1,0 +1,419 @@
+//! Plays one scenario: the scripted runtime on one side, the client as a process on the other.
+//!
+//! Errors are collected, and the play continues as long as a runtime would continue.
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::{BTreeMap, VecDeque},
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+
+use super::faults::ClientFault;
+use super::finding::Findings;
+use super::operations::CommandLine;
+use super::process::Running;
+use super::request::Seen;
+use super::scenario::{Decoy, Move, Request, Scenario, Unread};
+use super::target::{Target, is_there};
+use super::{Argument, Operation, moves};
+use crate::pace::Limit;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Transcript};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
+
+/// How long a client may take to connect, or to complete a message.
+pub(super) const WITHIN: Duration = Duration::from_secs(10);
+/// How often the client is polled.
+pub(super) const SLICE: Duration = Duration::from_millis(20);
+/// How often a path is polled.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long the rest of something may take to arrive.
+pub(super) const REST: Duration = Duration::from_secs(1);
+/// How long a descriptor may take after its request.
+pub(super) const FOR_A_DESCRIPTOR: Duration = Duration::from_secs(2);
+
+/// Why a conversation ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The client does not support this.
+    Lacks(String),
+    /// It is wrong, and a runtime would not continue.
+    Differs(Option<ClientFault>, String),
+    /// The document allows that nothing more follows.
+    LeftOpen(ClientFault, String),
+    /// The error is already known, and a runtime would not continue.
+    Over,
+}
+
+impl Stop {
+    pub(super) fn fault(fault: impl Into<Option<ClientFault>>, text: impl Into<String>) -> Self {
+        Self::Differs(fault.into(), text.into())
+    }
+}
+
+impl From<PlayerError> for Stop {
+    fn from(trouble: PlayerError) -> Self {
+        Self::Differs(None, trouble.to_string())
+    }
+}
+
+/// The client's behaviour besides its errors, if its end depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// After a whole reply it did not continue.
+    pub(super) waits_for_more: bool,
+    /// It has everything it needs, but closes the connection only after its patience.
+    pub(super) waits_for_the_end: bool,
+    /// It has sent a request.
+    pub(super) has_asked: bool,
+}
+
+pub(super) struct Conversation<'s, 'n> {
+    pub(super) player: Player<'n>,
+    pub(super) client: &'s mut Running,
+    pub(super) scenario: &'s Scenario,
+    pub(super) line: &'s CommandLine,
+    /// The process that the client must talk to.
+    pub(super) target: &'s Target,
+    /// How long the client may take to give up.
+    pub(super) gives_up: Duration,
+    /// Whether any client of the run has connected.
+    pub(super) has_connected: &'s AtomicBool,
+    pub(super) findings: Findings,
+    pub(super) manner: Manner,
+    pub(super) moves: VecDeque<Move>,
+    /// What was read of a request to identify it: the connection, bytes and descriptors.
+    pub(super) peeked: Option<(String, Vec<u8>, usize)>,
+    /// The advertises sent on connections to the client's port.
+    pub(super) advertised: BTreeMap<String, Vec<u8>>,
+    pub(super) requests: usize,
+    pub(super) has_stopped: bool,
+}
+
+impl<'s, 'n> Conversation<'s, 'n> {
+    pub(super) fn new(
+        player: Player<'n>,
+        client: &'s mut Running,
+        scenario: &'s Scenario,
+        line: &'s CommandLine,
+        target: &'s Target,
+        gives_up: Duration,
+        has_connected: &'s AtomicBool,
+    ) -> Self {
+        Self {
+            player,
+            client,
+            scenario,
+            line,
+            target,
+            gives_up,
+            has_connected,
+            findings: Findings::default(),
+            manner: Manner::default(),
+            moves: scenario.moves.iter().cloned().collect(),
+            peeked: None,
+            advertised: BTreeMap::new(),
+            requests: 0,
+            has_stopped: false,
+        }
+    }
+
+    /// Plays all moves, then closes everything open.
+    pub(super) fn play(&mut self) -> Result<(), Stop> {
+        let played = self.all_moves();
+        self.manner.has_asked = self.requests > 0;
+        match played {
+            Err(Stop::Differs(fault, text)) => {
+                self.findings.must(fault, text);
+                Err(Stop::Over)
+            }
+            other => other,
+        }
+    }
+
+    fn all_moves(&mut self) -> Result<(), Stop> {
+        while let Some(next) = self.moves.pop_front() {
+            match next {
+                Move::Step(step) => self.step(&step)?,
+                Move::Request(request) => self.request(&request)?,
+                Move::Stop { on, session } => self.stop(&on, session)?,
+                Move::GivesUp { on, is_whole } => self.given_up(&on, is_whole)?,
+                Move::Refuses { on } => self.refused(&on)?,
+                Move::NothingWhole { on } => self.nothing_whole(&on)?,
+                Move::NotOn { on } => self.not_on(&on)?,
+                Move::Settles { on } => self.settles(&on)?,
+            }
+        }
+        let falls_back = |one: &&Move| matches!(one, Move::Request(_));
+        if self.requests == 1
+            && self.scenario.section == "fallback"
+            && self.scenario.moves.iter().filter(falls_back).count() > 1
+        {
+            return Err(Stop::Lacks(
+                "it sends the older command first: there is nothing to fall back from".to_owned(),
+            ));
+        }
+        self.player.close_all().map_err(Stop::from)
+    }
+
+    pub(super) fn transcript(&self) -> &Transcript {
+        self.player.transcript()
+    }
+
+    pub(super) fn in_a(&mut self, time: Duration) -> Duration {
+        self.player.network().now().saturating_add(time)
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Stop> {
+        match step {
+            Step::Accept(accept) => self.accept(accept),
+            Step::ExpectNothing(step) => {
+                // A finished client may end, and its connections with it.
+                let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
+                match self.player.listen(&step.on, 64, until)? {
+                    Received::Bytes(bytes, _) => {
+                        Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
+                    }
+                    Received::End(_) | Received::Nothing => Ok(()),
+                }
+            }
+            Step::ExpectNoConnection(step) if step.port.is_none() => {
+                let until = self.in_a(Duration::from_millis(step.expect_no_connection.into()));
+                self.no_more_requests(until)
+            }
+            Step::Open(open) => {
+                self.wait_for_port()?;
+                self.advertised.insert(open.open.clone(), Vec::new());
+                self.player.step(step).map_err(Stop::from)
+            }
+            Step::Send(send) => {
+                if let Some(advertise) =
+                    self.advertised.get_mut(&send.on).filter(|bytes| bytes.is_empty())
+                {
+                    let parts =
+                        send.send.iter().filter_map(|part| part.bytes(self.player.captures()).ok());
+                    advertise.extend(parts.flatten());
+                }
+                let waits = self.has_stopped && self.scenario.operation.streams();
+                self.player.step(step).map_err(|trouble| {
+                    let fault = waits.then_some(ClientFault::StopWithoutReading);
+                    Stop::Differs(
+                        fault,
+                        format!("it does not accept what the runtime sends: {trouble}"),
+                    )
+                })
+            }
+            Step::Expect(expect) if expect.with_fd => self.descriptor(expect),
+            step => self
+                .player
+                .step(step)
+                .map_err(|trouble| Stop::Differs(None, format!("{}: {trouble}", step.verb()))),
+        }
+    }
+
+    /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
+    pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
+        let limit = Limit::new(WITHIN.max(self.line.patience));
+        loop {
+            let until = self.in_a(SLICE);
+            if self.player.network().is_called(None, until)? {
+                self.has_connected.store(true, Ordering::Relaxed);
+                return Ok(true);
+            }
+            if self.client.has_ended() {
+                // Its last action may have been that.
+                let until = self.in_a(SLICE);
+                if self.player.network().is_called(None, until)? {
+                    return Ok(true);
+                }
+                if self.target.judge_decoys(&mut self.findings) {
+                    return Err(Stop::Over);
+                }
+                if matches!(self.moves.front(), Some(Move::NothingWhole { .. })) {
+                    self.moves.clear();
+                    return Ok(false);
+                }
+                return Err(self.does_not_come());
+            }
+            if self.target.judge_decoys(&mut self.findings) {
+                return Err(Stop::Over);
+            }
+            if matches!(self.moves.front(), Some(Move::Stop { .. })) {
+                self.nothing_on_the_stream()?;
+            }
+            if limit.is_over() {
+                let ms = limit.whole().as_millis();
+                return Err(match self.moves.front() {
+                    Some(Move::Stop { session, .. }) => {
+                        let text = format!(
+                            "it never stops the session: no StopTracing of session {session} came within {ms} ms"
+                        );
+                        Stop::fault(ClientFault::SessionNeverStopped, text)
+                    }
+                    _ if self.requests == 0 => {
+                        self.runs_on(format!("it does not connect within {ms} ms"))
+                    }
+                    _ => Stop::fault(None, format!("it does not connect again within {ms} ms")),
+                });
+            }
+        }
+    }
+
+    /// The client still runs, and has not connected. If no client of the run ever has, it may not
+    /// have come so far.
+    fn runs_on(&self, text: String) -> Stop {
+        if self.has_connected.load(Ordering::Relaxed) {
+            return Stop::fault(self.not_found(), text);
+        }
+        let text = format!(
+            "{text}: it may not have started yet, as no client of this run has connected so far"
+        );
+        Stop::fault(None, text)
+    }
+
+    fn not_found(&self) -> ClientFault {
+        if self.scenario.decoys.is_empty() {
+            ClientFault::NeverConnects
+        } else {
+            ClientFault::ProcessNotFound
+        }
+    }
+
+    /// The client has ended instead of connecting.
+    fn does_not_come(&self) -> Stop {
+        let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
+        let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
+        if expects_older && is_older && !self.client.is_success() {
+            return Stop::Lacks("it sends no older command after UNKNOWN_COMMAND".to_owned());
+        }
+        match self.moves.front() {
+            Some(Move::Stop { session, .. }) => {
+                let text = format!("it ends without StopTracing of session {session}");
+                // A client that failed did so for another reason.
+                let fault = if self.client.is_success() {
+                    Some(ClientFault::SessionNeverStopped)
+                } else {
+                    self.scenario.reveals
+                };
+                Stop::fault(fault, text)
+            }
+            // The document does not say where the process has its TMPDIR.
+            _ if self.requests == 0
+                && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir)
+                && !self.client.is_success() =>
+            {
+                Stop::LeftOpen(
+                    ClientFault::ProcessNotFound,
+                    "it does not look in the TMPDIR of the process, and says so".to_owned(),
+                )
+            }
+            _ if self.requests == 0 => {
+                let is_large = self.scenario.name.starts_with("size/largest/");
+                let fault =
+                    if is_large { ClientFault::LargestMessageRefused } else { self.not_found() };
+                Stop::fault(fault, "it ends without connecting")
+            }
+            _ => Stop::fault(None, "it ends without connecting again"),
+        }
+    }
+
+    pub(super) fn wait_for_port(&mut self) -> Result<(), Stop> {
+        let limit = Limit::new(WITHIN);
+        while !is_there(&self.target.port) {
+            let text = "it does not listen at its port";
+            if self.client.has_ended() {
+                return Err(Stop::fault(ClientFault::NeverConnects, text));
+            }
+            if limit.is_over() {
+                return Err(self.runs_on(text.to_owned()));
+            }
+            let until = self.in_a(PAUSE);
+            self.player.network().wait(until)?;
+        }
+        self.has_connected.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn request(&mut self, request: &Request) -> Result<(), Stop> {
+        let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
+        let is_whole = request.unread == Unread::None;
+        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
+        // last of what follows the request: wait for it.
+        let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
+        let has_descriptor = self.scenario.operation == Operation::UserEvents;
+        let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
+            Vec::new()
+        } else {
+            self.behind(&request.on, if has_descriptor { REST } else { Duration::ZERO })?
+        };
+        if bytes.is_empty() {
+            return Err(self.sends_nothing());
+        }
+        self.requests = self.requests.saturating_add(1);
+        let seen = Seen { bytes: &bytes, behind: &behind, fds, is_whole };
+        let (findings, refusal) =
+            seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
+        self.findings.take_of_request(findings, refusal.is_none());
+        if let Some(hresult) = refusal {
+            // The runtime answers its reading of that, and nothing more follows.
+            let until = self.in_a(REST);
+            let _ = self.player.send(&request.on, &moves::error(hresult), None, until)?;
+            self.player.end(&request.on, Ending::Close)?;
+            return Err(Stop::Over);
+        }
+        match (request.command, seen.command()) {
+            (Some(wanted), Some(seen)) if wanted != seen => self.another(request, wanted, seen),
+            _ => Ok(()),
+        }
+    }
+
+    /// The client uses another command than the script has here.
+    fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
+        let operation = self.scenario.operation;
+        if self.requests == 1 && self.line.says(Argument::Command) {
+            self.findings.must(
+                ClientFault::AnotherCommandSent,
+                format!("it sends {seen}, expected {wanted}"),
+            );
+        }
+        // The script may have it later.
+        let later = self
+            .moves
+            .iter()
+            .position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
+        if let Some(at) = later {
+            let skipped = self.moves.drain(..=at).next_back();
+            if let Some(Move::Request(found)) = skipped {
+                moves::rename(self.moves.make_contiguous(), &found.on, &request.on);
+            }
+            return Ok(());
+        }
+        let place = |command| operation.commands().iter().position(|one| *one == command);
+        let is_newer = place(seen) < place(wanted);
+        let same_replies =
+            operation != Operation::ProcessInfo && self.scenario.section != "fallback";
+        // A script that is not about a version expects the command that most clients use.
+        if same_replies && (is_newer || wanted == Command::COLLECT_TRACING2) {
+            return Ok(());
+        }
+        if !is_newer {
+            return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}")));
+        }
+        // The runtime is older than that.
+        let until = self.in_a(REST);
+        let _ =
+            self.player.send(&request.on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+        self.player.end(&request.on, Ending::Close)?;
+        self.moves.push_front(Move::Request(request.clone()));
+        self.step(&Step::Accept(dotnet_diagnostics_ipc::vectors::script::Accept {
+            accept: request.on.clone(),
+            port: None,
+            within_ms: None,
+        }))
+    }
+}

@@ -1,0 +1,69 @@
+//! Check a diagnostic client in any language against the protocol: the client suite.
+//!
+//! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one
+//! task, plays the runtime that it talks to, and judges its requests, its handling of the replies,
+//! and how and when it ends. [`run`] plays them. `diagipc/clients/README.md` defines the file and
+//! the grading.
+//!
+//! The known faults of clients are reported by name: see [`ClientFault`].
+
+//! # Example
+//!
+//! Say what a client can do, and play the scenarios of one operation:
+//!
+//! ```no_run
+//! use std::num::NonZeroUsize;
+//! use diagipc::client::{Operations, Options, run, scenarios};
+//!
+//! let operations = Operations::parse("my.toml", r#"
+//!     name = "my client"
+//!     timeout_ms = 2000
+//!     [operations.resume]
+//!     command = ["my-client", "resume", "--pid", "{pid}"]
+//! "#)?;
+//! let scenarios: Vec<_> = scenarios()?.into_iter().filter(|scenario| scenario.name.ends_with("/resume")).collect();
+//! # let stand_in = todo!();
+//! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, canceller: None };
+//! let report = run(&scenarios, &operations, &options, &|name, grade| println!("{name}: {grade:?}"));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod conversation;
+mod discovery;
+mod endings;
+mod faults;
+mod finding;
+mod given_out;
+mod known_faults;
+mod moves;
+mod naming;
+mod operation;
+mod operations;
+mod passing;
+mod payloads;
+mod process;
+mod reading;
+mod replies;
+mod request;
+mod requests;
+mod run;
+mod scenario;
+mod scripted;
+mod scripted_outcome;
+mod spelling;
+mod suite;
+mod target;
+mod verdict;
+mod wanted;
+
+pub use faults::ClientFault;
+pub use known_faults::KnownFaults;
+pub use operation::{Argument, Operation, OutputKind};
+pub use operations::{CommandLine, Operations, OperationsError};
+pub use run::{Options, run};
+pub use scenario::{Arguments, Scenario};
+pub use suite::scenarios;
+pub use target::StandIn;
+#[cfg(unix)]
+pub use target::stand_in;

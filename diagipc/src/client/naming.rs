@@ -1,0 +1,125 @@
+//! Conclusions from several cases: which fault it is, and which findings are one fault.
+
+use super::finding::Weight;
+use super::scenario::Scenario;
+use super::verdict::Verdict;
+use super::{ClientFault, Operation};
+use crate::Grade;
+
+/// The section whose scenarios cover each value of a request.
+const OF_REQUESTS: &str = "request";
+
+/// Names findings from what other cases show, and keeps findings about requests in the cases that
+/// are about them.
+pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
+    by_sizes(played);
+    by_another_case(played);
+    by_any_error(played);
+    noted_once(played);
+}
+
+/// A client that treats every error as success treats one of code 0 as success too.
+fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
+    let takes_any = |played: &[(&Scenario, Verdict)], operation| {
+        let shows = |(scenario, verdict): &(&Scenario, Verdict)| {
+            scenario.operation == operation && verdict.findings.has(ClientFault::ErrorTakenForOk)
+        };
+        played.iter().any(shows)
+    };
+    for nth in 0..played.len() {
+        let Some((scenario, _)) = played.get(nth) else { continue };
+        if !takes_any(played, scenario.operation) {
+            continue;
+        }
+        let Some((_, verdict)) = played.get_mut(nth) else { continue };
+        for finding in verdict
+            .findings
+            .iter_mut()
+            .filter(|finding| finding.fault == Some(ClientFault::ErrorCode0TakenForOk))
+        {
+            finding.fault = Some(ClientFault::ErrorTakenForOk);
+        }
+    }
+}
+
+/// The sizes of an OK that a client accepts show its fault.
+fn by_sizes(played: &mut [(&Scenario, Verdict)]) {
+    let grade_of = |played: &[(&Scenario, Verdict)], size, operation| {
+        let of =
+            |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
+        played.iter().find(|(scenario, _)| of(scenario)).map(|(_, verdict)| verdict.grade())
+    };
+    for nth in 0..played.len() {
+        let Some((scenario, _)) = played.get(nth) else { continue };
+        let operation = scenario.operation;
+        let Some(size @ (20 | 28)) = scenario.ok_size else { continue };
+        let [of_20, of_24, of_28] = [20, 24, 28].map(|size| grade_of(played, size, operation));
+        if of_24 != Some(Grade::Pass) {
+            continue;
+        }
+        let fault = match (of_20, of_28) {
+            (Some(Grade::Fail), Some(Grade::Fail)) => ClientFault::ReplyOf24InsistedOn,
+            _ if size == 20 => ClientFault::ReplyOf20Refused,
+            _ => ClientFault::ReplySurplusRefused,
+        };
+        if let Some((_, verdict)) = played.get_mut(nth) {
+            name(verdict, fault);
+        }
+    }
+}
+
+/// A case that may show a fault, and does if another case of the operation shows it for certain.
+fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
+    for nth in 0..played.len() {
+        let Some((scenario, _)) = played.get(nth) else { continue };
+        let (operation, suspects) = (scenario.operation, scenario.suspects.clone());
+        // Most clients read replies with one piece of code, but write requests with one for each
+        // operation.
+        let is_certain =
+            |fault: &ClientFault| played.iter().any(|(_, verdict)| verdict.findings.has(*fault));
+        let takes_no_ok = played.iter().any(|(scenario, verdict)| {
+            scenario.operation == operation && verdict.findings.has(ClientFault::OkTakenForError)
+        });
+        let fault = suspects
+            .iter()
+            .copied()
+            .find(is_certain)
+            .or(takes_no_ok.then_some(ClientFault::OkTakenForError));
+        if let (Some(fault), Some((_, verdict))) = (fault, played.get_mut(nth)) {
+            name(verdict, fault);
+        }
+    }
+}
+
+/// Gives findings without a name this one.
+fn name(verdict: &mut Verdict, fault: ClientFault) {
+    for finding in verdict
+        .findings
+        .iter_mut()
+        .filter(|finding| finding.weight == Weight::Must && finding.fault.is_none())
+    {
+        finding.fault = Some(fault);
+    }
+}
+
+/// If the cases about requests of the same operation show an error in a request, the others only
+/// note it: they are about something else.
+fn noted_once(played: &mut [(&Scenario, Verdict)]) {
+    let is_about_requests = |scenario: &Scenario| scenario.section == OF_REQUESTS;
+    let known: alloc::vec::Vec<(Operation, ClientFault)> = played
+        .iter()
+        .filter(|(scenario, _)| is_about_requests(scenario))
+        .flat_map(|(scenario, verdict)| {
+            verdict.findings.faults().into_iter().map(|fault| (scenario.operation, fault))
+        })
+        .collect();
+    for (scenario, verdict) in
+        played.iter_mut().filter(|(scenario, _)| !is_about_requests(scenario))
+    {
+        for finding in verdict.findings.iter_mut().filter(|finding| finding.is_of_request) {
+            if finding.fault.is_some_and(|fault| known.contains(&(scenario.operation, fault))) {
+                finding.weight = Weight::Note;
+            }
+        }
+    }
+}

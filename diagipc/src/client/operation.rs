@@ -1,0 +1,278 @@
+//! The tasks for a client, and their arguments.
+
+use core::{fmt, str::FromStr};
+
+use serde::Deserialize;
+
+use dotnet_diagnostics_ipc::command::Command;
+
+/// The output in the file at `{output}`; in standard output if the line has no such placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputKind {
+    /// The bytes of the stream, unchanged.
+    Stream,
+    /// The entries of the environment, one per line, `NAME=VALUE`, and nothing else.
+    Environment,
+    /// Among other things, everything that the reply says about the process.
+    ProcessInfo,
+}
+
+macro_rules! named {
+    ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $Name {
+            $($(#[$doc])* $Variant,)*
+        }
+
+        impl $Name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+
+            /// Its name in the file.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $text,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $Name {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                Self::ALL.iter().copied().find(|one| one.name() == text).ok_or(())
+            }
+        }
+    };
+}
+
+named! {
+    /// A task for a client under test.
+    Operation {
+        /// Reports the process: `ProcessInfo`, 2 or 3.
+        ProcessInfo = "process-info",
+        /// Outputs the environment: `ProcessEnvironment`.
+        Environment = "environment",
+        /// `ResumeRuntime`.
+        Resume = "resume",
+        /// `SetEnvironmentVariable` with a value.
+        SetEnv = "set-env",
+        /// `SetEnvironmentVariable` without a value.
+        UnsetEnv = "unset-env",
+        /// `ApplyStartupHook`.
+        StartupHook = "startup-hook",
+        /// `EnablePerfMap`.
+        PerfMap = "perf-map",
+        /// `DisablePerfMap`.
+        PerfMapOff = "perf-map-off",
+        /// `GenerateCoreDump`, 2 or 3.
+        Dump = "dump",
+        /// `AttachProfiler`.
+        Attach = "attach",
+        /// `StartupProfiler`.
+        StartupProfiler = "startup-profiler",
+        /// `CollectTracing` to `CollectTracing6`, streaming; after a while `StopTracing`.
+        Trace = "trace",
+        /// `StopTracing` of a session by its id.
+        Stop = "stop",
+        /// `CollectTracing5` or 6, to `user_events`.
+        UserEvents = "user-events",
+        /// Listens at a diagnostic port, and resumes the first runtime that connects.
+        ListenPort = "listen-port",
+        /// Listens at a diagnostic port, and traces the first runtime that connects.
+        TracePort = "trace-port",
+    }
+}
+
+named! {
+    /// A placeholder in a command line.
+    Argument {
+        /// The process id of the target.
+        Pid = "pid",
+        /// The path of the target's socket.
+        Socket = "socket",
+        /// The directory of that socket, which is also the client's `TMPDIR`.
+        Tmpdir = "tmpdir",
+        /// Where the client writes its output.
+        Output = "output",
+        /// How long the client should wait for the next byte: longer than its file says, unless a scenario waits for it to give up.
+        PatienceMs = "patience_ms",
+        /// The newest command that the client should use, such as `ProcessInfo3`.
+        Command = "command",
+        /// Of a variable.
+        Name = "name",
+        /// Of a variable.
+        Value = "value",
+        /// Of a file.
+        Path = "path",
+        /// Of a dump or perf map: a number.
+        Type = "type",
+        /// Of a dump: a number.
+        Flags = "flags",
+        /// Of a profiler.
+        Clsid = "clsid",
+        /// For a profiler, in hexadecimal.
+        ClientData = "client_data",
+        /// The path of a file with that data.
+        ClientDataFile = "client_data_file",
+        /// `attachTimeout` in milliseconds.
+        TimeoutMs = "timeout_ms",
+        /// The same in seconds.
+        TimeoutS = "timeout_s",
+        /// The name of a provider.
+        Provider = "provider",
+        /// A decimal number.
+        Keywords = "keywords",
+        /// The same in hexadecimal, with `0x`.
+        KeywordsHex = "keywords_hex",
+        /// A number from 0 to 5.
+        Level = "level",
+        /// The same by its name: `LogAlways`, `Critical`, `Error`, `Warning`, `Informational` or `Verbose`.
+        LevelName = "level_name",
+        /// Of a provider, as `KEY=VALUE`; empty where there are none.
+        Arguments = "arguments",
+        /// The same, for a client that does not accept empty ones: those are not tried.
+        ArgumentsKv = "arguments_kv",
+        /// `circularBufferMB`.
+        BufferMb = "buffer_mb",
+        /// `rundownKeyword`, a decimal number.
+        Rundown = "rundown",
+        /// The same as `true` or `false`: whether it is not 0.
+        RundownBool = "rundown_bool",
+        /// `requestStackwalk`: `true` or `false`.
+        Stacks = "stacks",
+        /// The only events wanted, as comma-separated ids; empty for all.
+        Events = "events",
+        /// `sessionBufferMode`: 0 or 1.
+        BufferMode = "buffer_mode",
+        /// When the client must stop the session.
+        DurationMs = "duration_ms",
+        /// The same in seconds.
+        DurationS = "duration_s",
+        /// The same as `00:00:01`.
+        DurationHms = "duration_hms",
+        /// The same as `00:00:00:01`, with days.
+        DurationDhms = "duration_dhms",
+        /// The id of a session.
+        Session = "session",
+        /// The name of the default tracepoint.
+        Tracepoint = "tracepoint",
+        /// The file whose descriptor is passed.
+        UserEventsData = "user_events_data",
+        /// The path of the diagnostic port where the client listens.
+        Port = "port",
+    }
+}
+
+const OF_EVERY: &[Argument] =
+    &[Argument::Pid, Argument::Socket, Argument::Tmpdir, Argument::Output, Argument::PatienceMs];
+const OF_A_PROVIDER: &[Argument] = &[
+    Argument::Provider,
+    Argument::Keywords,
+    Argument::KeywordsHex,
+    Argument::Level,
+    Argument::LevelName,
+    Argument::Arguments,
+    Argument::ArgumentsKv,
+    Argument::DurationMs,
+    Argument::DurationS,
+    Argument::DurationHms,
+    Argument::DurationDhms,
+];
+const OF_A_TRACE: &[Argument] = &[
+    Argument::BufferMb,
+    Argument::Rundown,
+    Argument::RundownBool,
+    Argument::Stacks,
+    Argument::Events,
+    Argument::BufferMode,
+    Argument::Command,
+];
+
+impl Operation {
+    /// The commands that perform it, the newest first.
+    pub const fn commands(self) -> &'static [Command] {
+        match self {
+            Self::ProcessInfo => {
+                &[Command::PROCESS_INFO3, Command::PROCESS_INFO2, Command::PROCESS_INFO]
+            }
+            Self::Environment => &[Command::PROCESS_ENVIRONMENT],
+            Self::Resume | Self::ListenPort => &[Command::RESUME_RUNTIME],
+            Self::SetEnv | Self::UnsetEnv => &[Command::SET_ENVIRONMENT_VARIABLE],
+            Self::StartupHook => &[Command::APPLY_STARTUP_HOOK],
+            Self::PerfMap => &[Command::ENABLE_PERF_MAP],
+            Self::PerfMapOff => &[Command::DISABLE_PERF_MAP],
+            Self::Dump => &[
+                Command::GENERATE_CORE_DUMP3,
+                Command::GENERATE_CORE_DUMP2,
+                Command::GENERATE_CORE_DUMP,
+            ],
+            Self::Attach => &[Command::ATTACH_PROFILER],
+            Self::StartupProfiler => &[Command::STARTUP_PROFILER],
+            Self::Trace | Self::TracePort => &[
+                Command::COLLECT_TRACING6,
+                Command::COLLECT_TRACING5,
+                Command::COLLECT_TRACING4,
+                Command::COLLECT_TRACING3,
+                Command::COLLECT_TRACING2,
+                Command::COLLECT_TRACING,
+            ],
+            Self::Stop => &[Command::STOP_TRACING],
+            Self::UserEvents => &[Command::COLLECT_TRACING6, Command::COLLECT_TRACING5],
+        }
+    }
+
+    /// Whether its command line may have this placeholder.
+    pub fn has(self, argument: Argument) -> bool {
+        let own: &[&[Argument]] = match self {
+            Self::ProcessInfo => &[&[Argument::Command]],
+            Self::Environment | Self::Resume | Self::PerfMapOff => &[],
+            Self::SetEnv => &[&[Argument::Name, Argument::Value]],
+            Self::UnsetEnv => &[&[Argument::Name]],
+            Self::StartupHook => &[&[Argument::Path]],
+            Self::PerfMap => &[&[Argument::Type]],
+            Self::Dump => &[&[Argument::Path, Argument::Type, Argument::Flags, Argument::Command]],
+            Self::Attach => &[&[
+                Argument::Clsid,
+                Argument::Path,
+                Argument::ClientData,
+                Argument::ClientDataFile,
+                Argument::TimeoutMs,
+                Argument::TimeoutS,
+            ]],
+            Self::StartupProfiler => &[&[Argument::Clsid, Argument::Path]],
+            Self::Trace => &[OF_A_PROVIDER, OF_A_TRACE],
+            Self::TracePort => &[OF_A_PROVIDER, OF_A_TRACE, &[Argument::Port]],
+            Self::Stop => &[&[Argument::Session]],
+            Self::UserEvents => &[
+                OF_A_PROVIDER,
+                &[Argument::Tracepoint, Argument::UserEventsData, Argument::Command],
+            ],
+            Self::ListenPort => &[&[Argument::Port]],
+        };
+        OF_EVERY.contains(&argument) || own.iter().any(|list| list.contains(&argument))
+    }
+
+    /// Whether a stream follows its reply.
+    pub(super) const fn streams(self) -> bool {
+        matches!(self, Self::Trace | Self::TracePort)
+    }
+
+    /// Its possible outputs.
+    pub const fn output(self) -> Option<OutputKind> {
+        match self {
+            Self::ProcessInfo => Some(OutputKind::ProcessInfo),
+            Self::Environment => Some(OutputKind::Environment),
+            Self::Trace | Self::TracePort => Some(OutputKind::Stream),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The file that describes a client under test: operations, and their command lines.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::{fmt, time::Duration};
+use std::path::Path;
+use std::{env, fs};
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::operation::{Argument, Operation, OutputKind};
+use crate::shown_command::shown;
+
+/// The default time that a client waits for the next byte.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The operations of a client under test, and their command lines.
+///
+/// ```
+/// use diagipc::client::{Operation, Operations};
+///
+/// let operations = Operations::parse("my.toml", r#"
+///     name = "my client"
+///     timeout_ms = 2000
+///     [operations.resume]
+///     command = ["my-client", "resume", "-p", "{pid}"]
+/// "#)?;
+/// assert!(operations.get(Operation::Resume).is_some_and(|line| !line.patience.is_zero()));
+/// assert!(operations.get(Operation::Dump).is_none());
+///
+/// let error = Operations::parse("my.toml", "[operations.resume]\ncommand = \"my-client {path}\"\n").unwrap_err();
+/// assert!(error.to_string().contains("line 2"), "{error}");
+/// # Ok::<(), diagipc::client::OperationsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// The client's name in reports.
+    pub name: String,
+    lines: BTreeMap<Operation, CommandLine>,
+}
+
+/// How one operation is performed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program, and its arguments.
+    words: Vec<Word>,
+    /// Its environment variables, besides `TMPDIR`.
+    pub env: BTreeMap<String, String>,
+    /// Its directory; by default ours.
+    pub cwd: Option<String>,
+    /// How long it waits for the next byte before it gives up.
+    pub patience: Duration,
+    /// How long it waits for a whole reply, however its bytes arrive; no limit by default.
+    pub deadline: Option<Duration>,
+    /// Its output.
+    pub output: Option<OutputKind>,
+}
+
+/// Text with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Argument(Argument),
+}
+
+/// The error in a file of operations, with its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationsError(String);
+
+impl fmt::Display for OperationsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for OperationsError {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    name: Option<String>,
+    timeout_ms: Option<u32>,
+    deadline_ms: Option<u32>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    operations: BTreeMap<Operation, RawLine>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLine {
+    command: toml::Spanned<Command>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    timeout_ms: Option<u32>,
+    deadline_ms: Option<u32>,
+    output: Option<toml::Spanned<OutputKind>>,
+}
+
+/// A list of words, or a text that is split at white space: there is no shell, and no quoting.
+struct Command(Vec<Word>);
+
+impl Operations {
+    /// Reads the text of a file called `file`. `diagipc/clients/README.md` defines its form.
+    ///
+    /// # Errors
+    /// If it is not such a file; the error has the line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, OperationsError> {
+        let raw: RawFile = toml::from_str(text).map_err(|error| {
+            let line = error
+                .span()
+                .map_or_else(String::new, |span| format!(", line {}", line_of(text, span.start)));
+            OperationsError(format!("{file}{line}: {}", error.message()))
+        })?;
+        let mut lines = BTreeMap::new();
+        for (operation, line) in raw.operations {
+            let fail = |at: usize, what: String| {
+                OperationsError(format!("{file}, line {}: {what}", line_of(text, at)))
+            };
+            let at = line.command.span().start;
+            let words = line.command.into_inner().0;
+            if words.is_empty() {
+                return Err(fail(at, format!("{operation} has no program")));
+            }
+            if let Some(other) =
+                words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument))
+            {
+                return Err(fail(at, format!("{operation} has no {{{other}}}")));
+            }
+            if let Some(kind) =
+                line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output())
+            {
+                return Err(fail(
+                    kind.span().start,
+                    format!("{operation} does not have this output"),
+                ));
+            }
+            let mut env = raw.env.clone();
+            env.extend(line.env);
+            let ms = |own: Option<u32>, of_all: Option<u32>| {
+                own.or(of_all).map(|ms| Duration::from_millis(ms.into()))
+            };
+            let deadline = ms(line.deadline_ms, raw.deadline_ms);
+            // Without a limit for each byte, the limit for the whole reply applies.
+            let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
+            let output = line.output.map(toml::Spanned::into_inner);
+            lines.insert(
+                operation,
+                CommandLine { words, env, cwd: line.cwd, patience, deadline, output },
+            );
+        }
+        Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
+    }
+
+    /// A client that only traces: `command` is the operation `trace`.
+    ///
+    /// # Errors
+    /// If a placeholder does not belong to that operation.
+    pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
+        let fail = |message: String| OperationsError(format!("the command: {message}"));
+        let words: Vec<Word> =
+            command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
+        if let Some(other) =
+            words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument))
+        {
+            return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
+        }
+        let line = CommandLine {
+            words,
+            env: BTreeMap::new(),
+            cwd: None,
+            patience: PATIENCE,
+            deadline: None,
+            output: None,
+        };
+        Ok(Self { name: shown(command), lines: BTreeMap::from([(Operation::Trace, line)]) })
+    }
+
+    /// The same client, with the file `program` as the program `name`.
+    pub fn set_program(&mut self, name: &str, program: &str) {
+        let old = [Word(Vec::from([Piece::Text(name.to_owned())]))];
+        for line in self.lines.values_mut().filter(|line| line.words.starts_with(&old)) {
+            if let Some(first) = line.words.first_mut() {
+                *first = Word(Vec::from([Piece::Text(program.to_owned())]));
+            }
+        }
+    }
+
+    /// The command line of one of the client's operations.
+    pub fn get(&self, operation: Operation) -> Option<&CommandLine> {
+        self.lines.get(&operation)
+    }
+
+    /// Looks for the programs of these operations.
+    ///
+    /// # Errors
+    /// The first missing program: such a client cannot be checked.
+    pub fn find_programs(
+        &self,
+        operations: impl IntoIterator<Item = Operation>,
+    ) -> Result<(), OperationsError> {
+        for operation in operations {
+            let Some(line) = self.get(operation) else { continue };
+            if let Some(program) = line.program().filter(|program| !line.is_there(program)) {
+                return Err(OperationsError(format!(
+                    "{}: {operation} cannot be started: the program {program} was not found",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same client with this patience, overriding its own.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.lines.values_mut().for_each(|line| line.patience = patience);
+    }
+}
+
+impl CommandLine {
+    /// The same, instructed to wait `times` as long, if the line has a placeholder for it.
+    pub(super) fn unhurried(&self, times: u32) -> Self {
+        let patience = if self.says(Argument::PatienceMs) {
+            self.patience.saturating_mul(times)
+        } else {
+            self.patience
+        };
+        Self { patience, ..self.clone() }
+    }
+
+    /// How long it may take to give up if nothing more arrives.
+    pub(super) fn gives_up(&self) -> Duration {
+        self.deadline.map_or(self.patience, |deadline| deadline.min(self.patience))
+    }
+
+    /// The program, if the line contains its name.
+    fn program(&self) -> Option<&str> {
+        match self.words.first()?.0.as_slice() {
+            [Piece::Text(program)] => Some(program),
+            _ => None,
+        }
+    }
+
+    /// Whether the program exists, searched like the system does.
+    fn is_there(&self, program: &str) -> bool {
+        let is_file = |path: &Path| {
+            let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
+            // Windows adds the extension.
+            is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")))
+        };
+        if program.contains(std::path::is_separator) {
+            return is_file(
+                &self
+                    .cwd
+                    .as_ref()
+                    .map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)),
+            );
+        }
+        let path = self
+            .env
+            .get("PATH")
+            .map(Into::into)
+            .or_else(|| env::var_os("PATH"))
+            .unwrap_or_default();
+        env::split_paths(&path).any(|directory| is_file(&directory.join(program)))
+    }
+
+    /// Whether the line has this argument.
+    pub fn says(&self, argument: Argument) -> bool {
+        self.words.iter().any(|word| word.arguments().any(|one| one == argument))
+    }
+
+    /// The words, with `values` substituted. An argument without a value is empty.
+    pub(super) fn words(&self, values: &BTreeMap<Argument, String>) -> Vec<String> {
+        let filled = |word: &Word| -> String {
+            let text = |piece: &Piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Argument(argument) => values.get(argument).cloned().unwrap_or_default(),
+            };
+            word.0.iter().map(text).collect()
+        };
+        self.words.iter().map(filled).collect()
+    }
+}
+
+impl Word {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (mut pieces, mut literal, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(c) = rest.chars().next() {
+            if let Some(behind) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                literal.push(c);
+                rest = behind;
+            } else if let Some((name, behind)) =
+                rest.strip_prefix('{').and_then(|rest| rest.split_once('}'))
+            {
+                let argument =
+                    name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
+                if !literal.is_empty() {
+                    pieces.push(Piece::Text(core::mem::take(&mut literal)));
+                }
+                pieces.push(Piece::Argument(argument));
+                rest = behind;
+            } else if c == '{' || c == '}' {
+                return Err(format!("a single brace in {text:?}: write it twice"));
+            } else {
+                literal.push(c);
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            }
+        }
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(literal));
+        }
+        Ok(Self(pieces))
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = Argument> + '_ {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Argument(argument) => Some(*argument),
+            Piece::Text(_) => None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Command {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> de::Visitor<'de> for Words {
+            type Value = Vec<String>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line: a string, or a list of strings")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = list.next_element()? {
+                    words.push(word);
+                }
+                Ok(words)
+            }
+        }
+        let words = deserializer.deserialize_any(Words)?;
+        words
+            .iter()
+            .map(|word| Word::parse(word))
+            .collect::<Result<_, _>>()
+            .map(Self)
+            .map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Operation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|()| {
+            let known: Vec<_> = Operation::ALL.iter().map(ToString::to_string).collect();
+            de::Error::custom(format!(
+                "unknown operation {name}, expected one of {}",
+                known.join(", ")
+            ))
+        })
+    }
+}
+
+/// The line number, from 1, of byte `at` of `text`.
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count().saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, because: &str) {
+        let error = Operations::parse("x.toml", text).unwrap_err().to_string();
+        assert!(error.contains(because), "{error}");
+    }
+
+    #[test]
+    fn file_with_unknown_key_or_placeholder_is_refused_with_line() {
+        refused(
+            "[operations.resume]\ncommand = [\"x\"]\ncomand = 1",
+            "x.toml, line 3: unknown field `comand`",
+        );
+        refused(
+            "[operations.resume]\n\ncommand = \"x {pidd}\"",
+            "x.toml, line 3: unknown placeholder {pidd}",
+        );
+        refused(
+            "[operations.resume]\ncommand = \"x {value}\"",
+            "x.toml, line 2: resume has no {value}",
+        );
+        refused(
+            "[operations.resum]\ncommand = \"x\"",
+            "unknown operation resum, expected one of process-info,",
+        );
+        refused("[operations.resume]\ncommand = \"x }\"", "a single brace in");
+        refused("[operations.resume]\ncommand = []", "line 2: resume has no program");
+        refused(
+            "[operations.resume]\ncommand = \"x\"\noutput = \"stream\"",
+            "line 3: resume does not have this output",
+        );
+    }
+
+    #[test]
+    fn unhurried_patience_grows_only_with_placeholder() {
+        let wait = |command: &str| {
+            let text = format!("timeout_ms = 2000\n[operations.resume]\ncommand = '{command}'");
+            Operations::parse("x.toml", &text)
+                .unwrap()
+                .get(Operation::Resume)
+                .unwrap()
+                .unhurried(5)
+                .patience
+        };
+        assert_eq!(wait("x --timeout {patience_ms}"), Duration::from_secs(10));
+        assert_eq!(wait("x --timeout 2000"), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn words_are_filled_but_not_split() {
+        let text = "[operations.set-env]\ncommand = ['set', '--{{name}}={name}', '{value}']";
+        let operations = Operations::parse("x.toml", text).unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        let values = BTreeMap::from([
+            (Argument::Name, "N".to_owned()),
+            (Argument::Value, "a b $(c)".to_owned()),
+        ]);
+        assert_eq!(line.words(&values), ["set", "--{name}=N", "a b $(c)"]);
+        assert!(line.says(Argument::Name) && !line.says(Argument::Pid));
+    }
+}

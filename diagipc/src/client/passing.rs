@@ -1,0 +1,325 @@
+//! The client's other requests: those in passing, and unexpected ones.
+//!
+//! A runtime answers requests in passing, and they do not fail: the client was not instructed to
+//! omit them.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
+use super::faults::ClientFault;
+use super::scenario::{Exit, Move, Unread};
+use super::{Operation, moves, payloads};
+use crate::pace::Limit;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::Received;
+use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
+
+/// The most that is read of what should never have been sent.
+const MOST: usize = 200_000;
+/// How long the runtime watches for unexpected requests.
+const LOOK: Duration = Duration::from_millis(100);
+/// What identifies a request: the whole header except `reserved`.
+const KNOWN_BY: usize = 18;
+
+impl Conversation<'_, '_> {
+    /// Accepts the connection that the script waits for, and before it all others that carry a
+    /// request in passing, or nothing: whoever looks for processes may connect for that.
+    pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
+        let mut had_nothing = false;
+        loop {
+            match self.is_called() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                // Nobody came who had something to say: it was the client.
+                Err(Stop::Lacks(_) | Stop::Differs(..)) if had_nothing => {
+                    return Err(self.sends_nothing());
+                }
+                Err(stop) => return Err(stop),
+            }
+            self.player.step(&Step::Accept(accept.clone()))?;
+            let is_expected =
+                matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop { .. }));
+            let waits =
+                is_expected || matches!(self.moves.front(), Some(Move::NothingWhole { .. }));
+            if waits && self.answers_in_passing(&accept.accept)? {
+                continue;
+            }
+            if !is_expected || !self.has_ended_without_a_byte(&accept.accept)? {
+                return Ok(());
+            }
+            had_nothing = true;
+        }
+    }
+
+    /// Whether the connection has; it is closed then.
+    fn has_ended_without_a_byte(&mut self, on: &str) -> Result<bool, Stop> {
+        if !matches!(&self.peeked, Some((_, bytes, _)) if bytes.is_empty()) {
+            return Ok(false);
+        }
+        let until = self.in_a(SLICE);
+        let has_ended = matches!(self.player.receive(on, 1, until)?, Received::End(_));
+        if has_ended {
+            self.peeked = None;
+            self.player.end(on, Ending::Close)?;
+        }
+        Ok(has_ended)
+    }
+
+    /// The client connects, and that is all.
+    pub(super) fn sends_nothing(&self) -> Stop {
+        let is_large = self.scenario.name.starts_with("size/largest/");
+        let fault =
+            if is_large { ClientFault::LargestMessageRefused } else { ClientFault::NothingSent };
+        Stop::fault(fault, "it connects, and sends no request")
+    }
+
+    /// Reads enough to identify the request. `true`: it was one in passing, and is answered.
+    /// Otherwise it is kept.
+    fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
+        let (mut bytes, fds) = self.read_some(on, KNOWN_BY, WITHIN)?;
+        let Some(command) = self.in_passing(&bytes) else {
+            self.peeked = Some((on.to_owned(), bytes, fds));
+            return Ok(false);
+        };
+        let size =
+            bytes.get(14..16).and_then(|size| size.try_into().ok()).map_or(20, u16::from_le_bytes);
+        let rest = usize::from(size).saturating_sub(bytes.len());
+        bytes.extend(self.read_some(on, rest, REST)?.0);
+        self.answer(on, command, &bytes)?;
+        Ok(true)
+    }
+
+    /// The command of a request that a runtime answers at any time.
+    fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
+        let code: [u8; 2] = bytes.get(16..18)?.try_into().ok()?;
+        let command = Command::from_code(u16::from_be_bytes(code));
+        let is_asked = self.scenario.operation.commands().contains(&command);
+        let is_expected = command == Command::STOP_TRACING
+            && matches!(self.moves.front(), Some(Move::Stop { .. }));
+        let is_known = [
+            Command::RESUME_RUNTIME,
+            Command::PROCESS_INFO,
+            Command::PROCESS_INFO2,
+            Command::PROCESS_INFO3,
+            Command::STOP_TRACING,
+        ];
+        (bytes.starts_with(moves::MAGIC)
+            && !is_asked
+            && !is_expected
+            && is_known.contains(&command))
+        .then_some(command)
+    }
+
+    fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
+        let payload = match command {
+            Command::RESUME_RUNTIME => [0; 4].to_vec(),
+            Command::STOP_TRACING => bytes.get(20..28).unwrap_or(&[0; 8]).to_vec(),
+            other => payloads::process_info(other, self.target.process_id().into()),
+        };
+        if command == Command::STOP_TRACING {
+            self.judge_late_stop(bytes);
+        } else {
+            self.findings.note(format!("{} is also sent, and answered", moves::named(bytes)));
+        }
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &moves::ok(&payload), None, until)?;
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// If the client stops a session, it believes that it has one.
+    fn judge_late_stop(&mut self, bytes: &[u8]) {
+        let stop = moves::named(bytes);
+        match self.scenario.reveals {
+            Some(fault)
+                if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero =>
+            {
+                self.findings.must(
+                    fault,
+                    format!("{stop} is sent: the client treats an invalid session as one"),
+                );
+            }
+            _ => self.findings.note(format!("{stop} is also sent, and answered")),
+        }
+    }
+
+    /// The conversation is over: answers the client's other requests, until it ends or the time is
+    /// over.
+    pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
+        self.moves.clear();
+        while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
+            let until = self.in_a(SLICE);
+            if self.player.network().is_called(None, until)? {
+                self.take_one_more()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Until then, only requests answered in passing are allowed.
+    pub(super) fn no_more_requests(&mut self, until: Duration) -> Result<(), Stop> {
+        while self.player.network().is_called(None, until)? {
+            self.take_one_more()?;
+        }
+        Ok(())
+    }
+
+    fn take_one_more(&mut self) -> Result<(), Stop> {
+        let on = "more".to_owned();
+        self.player.step(&Step::Accept(Accept {
+            accept: on.clone(),
+            port: None,
+            within_ms: None,
+        }))?;
+        if self.answers_in_passing(&on)? {
+            return Ok(());
+        }
+        let (bytes, _) = self.read(&on, Unread::None)?;
+        if let Some(request) = (!bytes.is_empty()).then(|| moves::named(&bytes)) {
+            self.judge_surplus(&bytes, &request);
+            let until = self.in_a(REST);
+            let _ = self.player.send(&on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+        }
+        self.player.end(&on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// A request that is no longer allowed.
+    fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
+        let code = bytes
+            .get(16..18)
+            .and_then(|code| code.try_into().ok())
+            .map(u16::from_be_bytes)
+            .map(Command::from_code);
+        let is_asked =
+            code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
+        match self.scenario.refused_with {
+            _ if !is_asked => self.findings.may(None, format!("{request} is also sent")),
+            // Fields that the older command lacks are lost; whether to give up instead is the
+            // client's choice.
+            Some(HResult::UNKNOWN_COMMAND) => {
+                self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
+            }
+            Some(hresult) if self.scenario.section == "fallback" => {
+                let text =
+                    format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
+                self.findings.must(ClientFault::FallsBackAfterAnyError, text);
+            }
+            _ => self.findings.may(None, format!("{request} is sent again")),
+        }
+    }
+
+    /// The reply was invalid, and its continuation was sent: the client closes the connection, or
+    /// accepts the session and stops it.
+    pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
+        let limit = Limit::new(self.gives_up);
+        while !limit.is_over() {
+            let until = self.in_a(SLICE);
+            if let Received::End(_) = self.player.receive(on, 64, until)? {
+                return Ok(());
+            }
+            let now = self.in_a(Duration::ZERO);
+            if self.player.network().is_called(None, now)? {
+                self.take_one_more()?;
+                break;
+            }
+            if self.client.has_ended() {
+                return Ok(());
+            }
+        }
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// The task does not fit in a message: the client may connect, but not send.
+    pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
+        let mut bytes = self.take_peeked(on).map_or_else(Vec::new, |(bytes, _)| bytes);
+        while bytes.len() < MOST {
+            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
+            match self.player.receive(on, MOST, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(_) | Received::Nothing => break,
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let said = size.map_or_else(|| "missing".to_owned(), |size| size.to_string());
+        // For user_events a byte with the descriptor follows.
+        let whole = bytes
+            .len()
+            .saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
+        let low = u16::try_from(whole & 0xffff).ok();
+        let fault = match size {
+            Some(u16::MAX) => ClientFault::SizeClamped,
+            size if whole > usize::from(u16::MAX) && size == low => ClientFault::SizeTruncated,
+            _ => ClientFault::BeyondTheLargestMessage,
+        };
+        Err(Stop::fault(
+            fault,
+            format!("it sends {} bytes, and the size field is {said}", bytes.len()),
+        ))
+    }
+
+    pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
+        let until = self.in_a(LOOK);
+        if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
+            let found = format!("it sends {} on the same connection", moves::named(&bytes));
+            return Err(Stop::fault(ClientFault::ConnectionReused, found));
+        }
+        self.player.end(on, Ending::Close).map_err(Stop::from)
+    }
+
+    /// The next connection to the client's port, with an advertise that is not slow: how a runtime
+    /// reacts to a closed one.
+    pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
+        let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned()
+        else {
+            return Ok(false);
+        };
+        self.player.end(on, Ending::Close)?;
+        let open = dotnet_diagnostics_ipc::vectors::script::Open {
+            open: String::from(on),
+            port: Some("p".to_owned()),
+            within_ms: None,
+        };
+        self.player.step(&Step::Open(open))?;
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &advertise, None, until)?;
+        Ok(true)
+    }
+
+    /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the
+    /// client's port.
+    pub(super) fn answers_at_the_port(
+        &mut self,
+        on: &str,
+        bytes: &[u8],
+        expected: Option<Command>,
+    ) -> Result<bool, Stop> {
+        let Some(command) =
+            self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten()
+        else {
+            return Ok(false);
+        };
+        if expected == Some(command) {
+            return Ok(false);
+        }
+        let advertise = self.advertised.get(on).cloned().unwrap_or_default();
+        self.answer(on, command, bytes)?;
+        let open = dotnet_diagnostics_ipc::vectors::script::Open {
+            open: String::from(on),
+            port: Some("p".to_owned()),
+            within_ms: None,
+        };
+        self.player.step(&Step::Open(open))?;
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, &advertise, None, until)?;
+        Ok(true)
+    }
+}

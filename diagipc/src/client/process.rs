@@ -1,0 +1,95 @@
+//! The client under test as a process: started, waited for, and ended with all its children.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use crate::captured::{Captured, Keep};
+use crate::pace::Limit;
+use crate::server::Death;
+use crate::started::Started;
+use dotnet_diagnostics_ipc::io::Canceller;
+
+/// How much of its output is kept.
+const KEPT: usize = 1 << 20;
+/// How often it is polled.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A running client.
+pub(super) struct Running {
+    process: Started,
+    /// How it ended.
+    death: Option<Death>,
+    stdout: Captured,
+    stderr: Captured,
+    began: Instant,
+}
+
+/// Its end.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// `None`: it was still running, and was killed.
+    pub(super) status: Option<ExitStatus>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) after: Duration,
+}
+
+impl Ended {
+    pub(super) fn is_success(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// The signal that ended it; on Windows the exception, such as 0xC0000005.
+    pub(super) fn signal(&self) -> Option<i32> {
+        #[cfg(unix)]
+        return self
+            .status
+            .and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        #[cfg(not(unix))]
+        return self.status.and_then(|status| status.code()).filter(|code| *code < -0x3000_0000);
+    }
+}
+
+impl Running {
+    /// Starts it as the leader of its own process group.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Started::start(command)?;
+        let (stdout, stderr) = process.take_output();
+        Ok(Self {
+            process,
+            death: None,
+            stdout: Captured::start(stdout, Keep::First(KEPT)),
+            stderr: Captured::start(stderr, Keep::First(KEPT)),
+            began: Instant::now(),
+        })
+    }
+
+    /// Whether it has ended. Its process id is not reused until [`finish`](Self::finish).
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.death = self.death.or_else(|| self.process.death());
+        self.death.is_some()
+    }
+
+    /// Whether it has ended successfully.
+    pub(super) fn is_success(&self) -> bool {
+        self.death == Some(Death::Status(0))
+    }
+
+    /// Waits for its end, or kills it when all `limits` are over or on cancellation, with everything
+    /// left in its group.
+    pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
+        let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
+        while !self.has_ended() && !limits.iter().all(Limit::is_over) && !is_cancelled() {
+            thread::sleep(PAUSE);
+        }
+        let has_ended = self.has_ended();
+        let after = self.began.elapsed();
+        let status = self.process.end().filter(|_| has_ended);
+        Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), after }
+    }
+}

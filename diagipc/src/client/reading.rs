@@ -1,0 +1,121 @@
+//! Reads a request off a connection.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
+use super::scenario::Unread;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::player::Received;
+
+/// The most that is read of what should never have been sent.
+const MOST: usize = 200_000;
+
+impl Unread {
+    /// How many bytes of a request of this size are read. A close with unread bytes resets the
+    /// connection.
+    fn read_of(self, size: usize) -> usize {
+        let all_but_one = size.saturating_sub(1);
+        match self {
+            Self::None => size.max(20),
+            Self::LastByte => all_but_one,
+            Self::Payload => all_but_one.min(20),
+        }
+    }
+}
+
+impl Conversation<'_, '_> {
+    /// The expected request on a connection. At the client's port: on the next one, if the client
+    /// closes this one or sends something in passing on it.
+    pub(super) fn read_request(
+        &mut self,
+        on: &str,
+        unread: Unread,
+        expected: Option<Command>,
+    ) -> Result<(Vec<u8>, usize), Stop> {
+        let mut has_connected_again = false;
+        loop {
+            let (bytes, fds) = self.read(on, unread)?;
+            if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
+                self.findings.note(
+                    "it drops a connection with a slow advertise, and waits for the next one",
+                );
+                has_connected_again = true;
+            } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
+                return Ok((bytes, fds));
+            }
+        }
+    }
+
+    /// Reads as much of a request as its size field says, except what must stay unread.
+    pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<(Vec<u8>, usize), Stop> {
+        let (mut bytes, mut fds) = self.take_peeked(on).unwrap_or_default();
+        if bytes.len() < 16 {
+            let (more, with) = self.read_some(on, 16_usize.saturating_sub(bytes.len()), WITHIN)?;
+            bytes.extend(more);
+            fds = fds.saturating_add(with);
+        }
+        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let wanted = size.map_or(0, |size| unread.read_of(usize::from(size)));
+        let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
+        bytes.extend(more);
+        Ok((bytes, fds.saturating_add(with)))
+    }
+
+    /// Reads this many bytes, or as many as arrive; the first of them within `patience`.
+    pub(super) fn read_some(
+        &mut self,
+        on: &str,
+        count: usize,
+        patience: Duration,
+    ) -> Result<(Vec<u8>, usize), Stop> {
+        let (mut bytes, mut fds, mut patience): (Vec<u8>, usize, _) = (Vec::new(), 0, patience);
+        while bytes.len() < count {
+            let until = self.in_a(patience);
+            match self.player.receive(on, count.saturating_sub(bytes.len()), until)? {
+                Received::Bytes(more, with) => {
+                    bytes.extend(more);
+                    fds = fds.saturating_add(with);
+                }
+                Received::End(_) | Received::Nothing => break,
+            }
+            patience = REST;
+        }
+        Ok((bytes, fds))
+    }
+
+    /// What was already read of this connection.
+    pub(super) fn take_peeked(&mut self, on: &str) -> Option<(Vec<u8>, usize)> {
+        let (_, bytes, fds) =
+            self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
+        Some((bytes, fds))
+    }
+
+    /// What arrives after a request within `patience`.
+    pub(super) fn behind(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MOST {
+            // If there is something, its rest will arrive soon.
+            let time = if bytes.is_empty() { patience } else { SLICE };
+            let until = self.in_a(time);
+            match self.player.listen(on, MOST, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(_) | Received::Nothing => break,
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_without_payload_keeps_last_byte_unread() {
+        assert_eq!(Unread::Payload.read_of(50), 20);
+        assert_eq!(Unread::Payload.read_of(20), 19);
+        assert_eq!(Unread::LastByte.read_of(20), 19);
+        assert_eq!((Unread::None.read_of(20), Unread::None.read_of(0)), (20, 20));
+    }
+}

@@ -1,0 +1,469 @@
+//! Judges the bytes of a request, as strictly as possible: a client has no excuse.
+
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use serde_json::Value;
+
+use super::faults::ClientFault;
+use super::finding::Findings;
+use super::operations::CommandLine;
+use super::scenario::Arguments;
+use super::spelling::{empty_before_zeroes, misspelled};
+use super::wanted::{Field, Wanted, seen, shortened, wanted};
+use super::{Argument, Operation, moves};
+use crate::byte_count::ByteCount;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{Decoded, Subject, Type};
+
+/// A request as received.
+pub(super) struct Seen<'a> {
+    /// As many bytes as its size field says, or as arrived.
+    pub(super) bytes: &'a [u8],
+    /// What arrived after it.
+    pub(super) behind: &'a [u8],
+    /// How many descriptors arrived with it.
+    pub(super) fds: usize,
+    /// Whether all of it was to be read.
+    pub(super) is_whole: bool,
+}
+
+impl Seen<'_> {
+    /// The command of the header, if it arrived.
+    pub(super) fn command(&self) -> Option<Command> {
+        let code: [u8; 2] = self.bytes.get(16..18)?.try_into().ok()?;
+        Some(Command::from_code(u16::from_be_bytes(code)))
+    }
+
+    /// The errors in it, for an operation with `arguments` in `line`; and the error with which a
+    /// runtime refuses it, if any.
+    pub(super) fn judge(
+        &self,
+        operation: Operation,
+        line: &CommandLine,
+        arguments: &Arguments,
+    ) -> (Findings, Option<HResult>) {
+        let mut findings = Findings::default();
+        if self.fds > 0 {
+            findings.must(
+                ClientFault::DescriptorWithTheRequest,
+                format!("{} descriptors are sent with the request's bytes", self.fds),
+            );
+        }
+        let header = self.header(operation);
+        let mut refusal = self.refused_for_its_header(operation);
+        findings.extend(header);
+        if self.is_whole && refusal.is_none() {
+            let (payload, refused) = self.payload(operation, line, arguments);
+            findings.extend(payload);
+            refusal = refused;
+        }
+        if !self.behind.is_empty()
+            && !findings.has(ClientFault::RequestSizeWrong)
+            && refusal.is_none()
+        {
+            let text = format!(
+                "{} after the request: {}",
+                ByteCount(self.behind.len()),
+                excerpt(self.behind)
+            );
+            findings.must(ClientFault::BytesBehindTheRequest, text);
+        }
+        let waits_for_ever = self.fds > 0 && operation == Operation::UserEvents;
+        (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
+    }
+
+    /// What a runtime checks before the payload, in its order (F-69).
+    fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
+        let size = self
+            .bytes
+            .get(14..16)
+            .and_then(|size| size.try_into().ok())
+            .map(u16::from_le_bytes)
+            .map(usize::from);
+        let is_cut = self.is_whole && size != Some(self.bytes.len());
+        match () {
+            () if self.bytes.len() < self.least() || is_cut => Some(HResult::BAD_ENCODING),
+            () if !self.bytes.starts_with(moves::MAGIC) => Some(HResult::UNKNOWN_MAGIC),
+            () if !self
+                .command()
+                .is_some_and(|command| operation.commands().contains(&command)) =>
+            {
+                Some(HResult::UNKNOWN_COMMAND)
+            }
+            () => None,
+        }
+    }
+
+    /// One that was not read to its end may lack its last byte.
+    const fn least(&self) -> usize {
+        if self.is_whole { 20 } else { 19 }
+    }
+
+    pub(super) fn header(&self, operation: Operation) -> Findings {
+        let mut findings = Findings::default();
+        let mut header = [0; 20];
+        if self.bytes.len() < self.least() {
+            findings.must(
+                ClientFault::RequestMalformed,
+                format!("only {} of a header received", ByteCount(self.bytes.len())),
+            );
+            return findings;
+        }
+        header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
+        if !header.starts_with(moves::MAGIC) {
+            let magic = hex::encode(header.get(..14).unwrap_or_default());
+            findings.must(ClientFault::RequestMagicWrong, format!("the magic is {magic}"));
+        }
+        let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
+        let size = u16::from_le_bytes([size_low, size_high]);
+        if self.is_whole && usize::from(size) != self.bytes.len() {
+            let text = format!("size is {size}, but {} bytes were received", self.bytes.len());
+            let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
+            findings.must(
+                if is_swapped {
+                    ClientFault::NumbersBigEndian
+                } else {
+                    ClientFault::RequestSizeWrong
+                },
+                text,
+            );
+        }
+        let command = Command::from_code(u16::from_be_bytes([set, id]));
+        if operation.commands().contains(&command) {
+            if (reserved_low, reserved_high) != (0, 0) {
+                let text =
+                    format!("reserved is {reserved_low:02x}{reserved_high:02x}, expected 0000");
+                findings.must(ClientFault::RequestReservedNotZero, text);
+            }
+        } else if header.starts_with(moves::MAGIC) {
+            let is_off = operation
+                .commands()
+                .iter()
+                .any(|command| is_off_by_one(*command, [set, id, reserved_low, reserved_high]));
+            let fault = if is_off {
+                ClientFault::CommandSetOffByOne
+            } else {
+                ClientFault::AnotherCommandSent
+            };
+            findings.must(
+                fault,
+                format!("the command is {command}, which does not do what was requested"),
+            );
+        }
+        findings
+    }
+
+    fn payload(
+        &self,
+        operation: Operation,
+        line: &CommandLine,
+        arguments: &Arguments,
+    ) -> (Findings, Option<HResult>) {
+        let mut findings = Findings::default();
+        let all = [self.bytes, self.behind].concat();
+        let spelling = misspelling(operation, line, arguments, &all);
+        // The header is judged already.
+        let mut bytes = self.bytes.to_vec();
+        if let Some(reserved) = bytes.get_mut(18..20) {
+            reserved.fill(0);
+        }
+        let decoded = match self.decode(&bytes) {
+            Ok(decoded) => decoded,
+            Err(refusal) => {
+                let fault = spelling
+                    .or_else(|| self.of_its_size(operation, &all))
+                    .unwrap_or(ClientFault::RequestMalformed);
+                let text = format!(
+                    "the payload is malformed: {} (byte {})",
+                    refusal.message, refusal.fault.offset
+                );
+                findings.must(fault, text);
+                return (findings, Some(refusal.answer.unwrap_or(HResult::BAD_ENCODING)));
+            }
+        };
+        if !decoded.canonical {
+            let zeroes = self.bytes.iter().rev().take_while(|byte| **byte == 0).count();
+            let fault = spelling.unwrap_or(if zeroes > 4 {
+                ClientFault::SizeOf4ByteUnits
+            } else {
+                ClientFault::RequestNotCanonical
+            });
+            findings.must(
+                fault,
+                "it is not canonical: a bool other than 0 and 1, or bytes after the last field",
+            );
+        }
+        if let Some(limit) = &decoded.limit {
+            findings.must(
+                spelling.unwrap_or(ClientFault::OutsideTheLimits),
+                format!("a server refuses it: {limit}"),
+            );
+        }
+        for (argument, field, value) in wanted(operation, line, arguments) {
+            let Field::Values(seen) = seen(&decoded.value, field) else {
+                // Not all commands for it have this field.
+                continue;
+            };
+            if !seen.iter().any(|seen| value.is(seen)) {
+                let fault = spelling.unwrap_or_else(|| of_a_value(argument, &value, &seen));
+                let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
+                findings.must(
+                    fault,
+                    format!(
+                        "{field} is {}, expected {} (argument {argument})",
+                        seen.join(", "),
+                        value.shown()
+                    ),
+                );
+            }
+        }
+        (findings, decoded.limit.map(|_| HResult::BAD_ENCODING))
+    }
+
+    pub(super) fn decode(
+        &self,
+        bytes: &[u8],
+    ) -> Result<Decoded, dotnet_diagnostics_ipc::vectors::DecodeRefusal> {
+        Subject { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
+    }
+
+    /// Whether everything would be right with another number in the size field.
+    fn of_its_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
+        let is_right = |all: &[u8]| {
+            let mut whole = all.to_vec();
+            let (Ok(size), Some(field)) = (u16::try_from(all.len()), whole.get_mut(14..16)) else {
+                return false;
+            };
+            field.copy_from_slice(&size.to_le_bytes());
+            whole != self.bytes && self.decode(&whole).is_ok_and(|decoded| decoded.canonical)
+        };
+        // For user_events the last byte is that of the descriptor.
+        let without_last = all.split_last().map_or(all, |(_, rest)| rest);
+        let request = if operation == Operation::UserEvents { without_last } else { all };
+        is_right(request).then_some(ClientFault::RequestSizeWrong)
+    }
+}
+
+/// Whether the command is one byte off, or its set is off by one.
+fn is_off_by_one(command: Command, code: [u8; 4]) -> bool {
+    let [set, id] = command.code().to_be_bytes();
+    code == [0, set, id, 0]
+        || code.starts_with(&[set.wrapping_add(1), id])
+        || code.starts_with(&[set.wrapping_sub(1), id])
+        || code.starts_with(&[id, set])
+        || code.starts_with(&[id, 0])
+}
+
+/// The fault that explains how a text of the request is written.
+fn misspelling(
+    operation: Operation,
+    line: &CommandLine,
+    arguments: &Arguments,
+    bytes: &[u8],
+) -> Option<ClientFault> {
+    // An array: no text before it shows where it begins.
+    let mut before = None;
+    for argument in
+        [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments]
+    {
+        let is_said = line.says(argument)
+            || argument == Argument::Arguments && line.says(Argument::ArgumentsKv);
+        if let Some(text) = arguments.get(&argument).filter(|_| is_said) {
+            // An empty text of a provider may be absent, and something follows it.
+            let is_last = !text.is_empty() || operation == Operation::SetEnv || operation.streams();
+            let fault = if is_last {
+                misspelled(text, before, bytes)
+            } else {
+                empty_before_zeroes(before, bytes)
+            };
+            if fault.is_some() {
+                return fault;
+            }
+            before = Some(text.as_str());
+        }
+    }
+    None
+}
+
+/// The fault that explains a wrong value.
+fn of_a_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let seen_number =
+        seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));
+    let is_swapped = |wanted: u64, seen: u64| {
+        let halves = u32::try_from(wanted).ok().map(|wanted| u64::from(wanted.swap_bytes()));
+        wanted != seen && (wanted.swap_bytes() == seen || halves == Some(seen))
+    };
+    match (argument, wanted, seen_number) {
+        (Argument::Value, Wanted::Absent, _) => ClientFault::UnsetByEmptyValue,
+        (Argument::TimeoutMs, Wanted::Plain(ms), Some(seen))
+            if number(ms).is_some_and(|ms| ms > 0 && ms / 1000 == seen) =>
+        {
+            ClientFault::AttachTimeoutInSeconds
+        }
+        (Argument::Clsid, Wanted::Plain(text), _)
+            if seen
+                .iter()
+                .any(|seen| seen.as_str().is_some_and(|seen| is_guid_swapped(text, seen))) =>
+        {
+            ClientFault::GuidBigEndian
+        }
+        (_, Wanted::Plain(text), Some(seen))
+            if number(text).is_some_and(|wanted| is_swapped(wanted, seen)) =>
+        {
+            ClientFault::NumbersBigEndian
+        }
+        _ => ClientFault::ValueNotAsked,
+    }
+}
+
+/// Whether the bytes of a GUID's first three fields are reversed.
+fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
+    let digits = |text: &str| hex::decode(text.replace('-', "")).ok();
+    let Some(mut bytes) = digits(wanted).filter(|bytes| bytes.len() == 16) else { return false };
+    for range in [0..4, 4..6, 6..8] {
+        if let Some(field) = bytes.get_mut(range) {
+            field.reverse();
+        }
+    }
+    digits(seen) == Some(bytes)
+}
+
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
+    format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Operations;
+    use crate::client::scenario::usual;
+
+    const SET: &[u8] =
+        b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
+
+    /// The findings in the bytes of a client that should set NAME to value.
+    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
+        let operations =
+            Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
+                .unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        Seen { bytes, behind, fds: 0, is_whole }.judge(
+            Operation::SetEnv,
+            line,
+            &usual(Operation::SetEnv),
+        )
+    }
+
+    fn with(at: usize, byte: u8) -> Vec<u8> {
+        let mut bytes = SET.to_vec();
+        bytes[at] = byte;
+        bytes
+    }
+
+    #[test]
+    fn request_valid_has_no_findings() {
+        assert_eq!(judged(SET, &[], true), (Findings::default(), None));
+        // If it was not read to its end, only the header is judged.
+        assert_eq!(judged(&SET[..20], &[], false), (Findings::default(), None));
+    }
+
+    #[test]
+    fn request_each_fault_is_reported() {
+        let is = |bytes: &[u8], fault: ClientFault, text: &str, answer: Option<HResult>| {
+            let (findings, refusal) = judged(bytes, &[], true);
+            assert_eq!(
+                (findings.texts(), findings.faults(), refusal),
+                ([text].to_vec(), [fault].to_vec(), answer)
+            );
+        };
+        let refused = Some(HResult::BAD_ENCODING);
+        is(
+            &SET[..19],
+            ClientFault::RequestMalformed,
+            "only 19 bytes of a header received",
+            refused,
+        );
+        is(
+            &with(12, b'2'),
+            ClientFault::RequestMagicWrong,
+            "the magic is 444f544e45545f4950435f563200",
+            Some(HResult::UNKNOWN_MAGIC),
+        );
+        is(
+            &SET[..49],
+            ClientFault::RequestSizeWrong,
+            "size is 50, but 49 bytes were received",
+            refused,
+        );
+        let command = "the command is Process/ProcessInfo2, which does not do what was requested";
+        is(&with(17, 4), ClientFault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
+        // A runtime accepts these, and the play continues.
+        is(
+            &with(19, 1),
+            ClientFault::RequestReservedNotZero,
+            "reserved is 0001, expected 0000",
+            None,
+        );
+        is(
+            &with(24, b'X'),
+            ClientFault::ValueNotAsked,
+            "name is \"XAME\", expected \"NAME\" (argument name)",
+            None,
+        );
+        let (malformed, refusal) = judged(&with(20, 200), &[], true);
+        assert!(
+            matches!(&malformed.texts()[..], [one] if one.starts_with("the payload is malformed: ")),
+            "{malformed:?}"
+        );
+        assert_eq!(refusal, refused);
+        let (surplus, refusal) = judged(SET, &[0xab; 70], true);
+        assert_eq!(surplus.texts(), [format!("70 bytes after the request: {}…", "ab".repeat(64))]);
+        assert_eq!(
+            (surplus.faults(), refusal),
+            ([ClientFault::BytesBehindTheRequest].to_vec(), None)
+        );
+    }
+
+    #[test]
+    fn request_several_faults_are_all_reported() {
+        let mut bytes = with(19, 1);
+        bytes[24] = b'X';
+        let (findings, refusal) = judged(&bytes, b"!", true);
+        let all = [
+            ClientFault::RequestReservedNotZero,
+            ClientFault::ValueNotAsked,
+            ClientFault::BytesBehindTheRequest,
+        ];
+        assert_eq!((findings.faults(), refusal), (all.to_vec(), None));
+    }
+
+    #[test]
+    fn request_with_descriptor_is_a_separate_fault() {
+        let operations =
+            Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
+                .unwrap();
+        let line = operations.get(Operation::SetEnv).unwrap();
+        // Wrong in another way as well.
+        let bytes = with(24, b'X');
+        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true };
+        let (findings, _) = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
+        assert_eq!(
+            findings.faults(),
+            [ClientFault::DescriptorWithTheRequest, ClientFault::ValueNotAsked]
+        );
+    }
+
+    #[test]
+    fn guid_with_swapped_byte_order_is_recognised() {
+        let (guid, turned) =
+            ("00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-aabbccddeeff");
+        assert!(is_guid_swapped(guid, turned) && !is_guid_swapped(guid, guid));
+    }
+}

@@ -1,0 +1,306 @@
+//! Plays scenarios with a client, several at a time, and grades the results.
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::fs;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::conversation::{Conversation, Stop};
+use super::operations::CommandLine;
+use super::process::Running;
+use super::scenario::{Arguments, Scenario};
+use super::target::{StandIn, Target, lacking, text};
+use super::verdict::{Verdict, how};
+use super::{Argument, Operations, naming};
+use crate::pace::{Again, Limit};
+use crate::shown_command::shown;
+use crate::{Glob, Grade, Interrupted, Report};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::vectors::player::Player;
+
+/// The time limit of a script's step.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The client's extra time besides its patience: to start, and to end.
+const MARGIN: Duration = Duration::from_secs(3);
+/// How many times its patience a client is instructed to wait in scenarios where it should not give
+/// up.
+const UNHURRIED: u32 = 5;
+/// How long a client may continue when everything is lost.
+const LOST: Duration = Duration::from_millis(200);
+/// The suite's own limits are not shorter.
+const SLOW: Duration = Duration::from_secs(1);
+/// The names of levels, from 0 on.
+const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+
+/// How scenarios are played.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many clients run at a time.
+    pub jobs: NonZeroUsize,
+    /// The operations that the client must support.
+    pub require: Vec<Glob>,
+    /// The process behind `{pid}`.
+    pub stand_in: StandIn,
+    /// Ends the run early: the report then says that it was interrupted, and how many scenarios
+    /// were not played.
+    pub canceller: Option<Canceller>,
+}
+
+impl Options {
+    fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
+}
+
+impl Scenario {
+    /// Whether a pattern matches it: by name, section or operation.
+    pub fn is_chosen(&self, glob: &Glob) -> bool {
+        [self.name.as_str(), self.section.as_str(), self.operation.name()]
+            .iter()
+            .any(|text| glob.matches(text))
+    }
+}
+
+/// Plays `scenarios` with the client described by `operations`. `done` is called with the name and
+/// the grade of each case, in any order; other cases may change that grade in the report.
+///
+/// On cancellation, the current scenario is abandoned, and everything started is ended. The report
+/// has the finished scenarios.
+pub fn run(
+    scenarios: &[Scenario],
+    operations: &Operations,
+    options: &Options,
+    done: &(dyn Fn(&str, Grade) + Sync),
+) -> Report {
+    // A limitation of this system is neither a fault of the client, nor something that it lacks.
+    let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
+        .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
+    // The longest first.
+    let mut order = playable.clone();
+    order.sort_by_key(|nth| !scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
+    let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
+    let (next, has_connected) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while let Some(nth) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
+                return;
+            };
+            let verdict = play(scenario, operations, options, &has_connected);
+            if options.is_cancelled() {
+                // That may have changed its behaviour.
+                return;
+            }
+            if !verdict.may_be_late() {
+                done(&scenario.name, verdict.grade());
+            }
+            verdicts.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, verdict));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..order.len().min(options.jobs.get()) {
+            scope.spawn(work);
+        }
+    });
+    let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    verdicts.sort_by_key(|(nth, _)| *nth);
+    let (mut again, mut notes) = (Again::default(), Vec::new());
+    for (nth, verdict) in verdicts.iter_mut().filter(|(_, verdict)| verdict.may_be_late()) {
+        let Some(scenario) = scenarios.get(*nth) else { continue };
+        let kind = verdict.kind();
+        if again.is_worth(&kind) && !options.is_cancelled() {
+            let second = play(scenario, operations, options, &has_connected);
+            let passes = second.grade() != Grade::Fail;
+            again.was_played(&kind, passes);
+            if passes {
+                let (name, why) = (&scenario.name, verdict.why());
+                notes.push(format!("{name}: passed only at the second try; the first: {why}"));
+            }
+            if !options.is_cancelled() {
+                *verdict = second;
+            }
+        }
+        done(&scenario.name, verdict.grade());
+    }
+    let mut played: Vec<(&Scenario, Verdict)> = verdicts
+        .into_iter()
+        .filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict)))
+        .collect();
+    naming::settle(&mut played);
+    let mut report = Report::new("client", &operations.name);
+    let not_run = playable.len().saturating_sub(played.len());
+    report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
+    report.notes = notes;
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
+        let count = reasons.entry(why).or_default();
+        *count = count.saturating_add(1);
+    }
+    report.notes.extend(
+        reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")),
+    );
+    for (scenario, verdict) in played {
+        report.add(verdict.case(scenario, &options.require));
+    }
+    report
+}
+
+fn play(
+    scenario: &Scenario,
+    operations: &Operations,
+    options: &Options,
+    has_connected: &AtomicBool,
+) -> Verdict {
+    let line = match told(scenario, operations) {
+        Ok(line) => line,
+        Err(lacks) => return Verdict::lacking(lacks),
+    };
+    // If the client should not give up, a busy machine must not make it.
+    let unhurried =
+        line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
+    converse(scenario, &unhurried, options, has_connected).unwrap_or_else(Verdict::trouble)
+}
+
+/// The command line for the scenario, or what it lacks.
+fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
+    let operation = scenario.operation;
+    let line =
+        operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
+    for needed in &scenario.needs {
+        if !needed.iter().any(|argument| line.says(*argument)) {
+            let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
+            return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
+        }
+    }
+    if let Some(deadline) =
+        line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline)
+    {
+        let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
+        return Err(format!(
+            "the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"
+        ));
+    }
+    if !scenario.is_silent && scenario.longest_wait() >= line.patience {
+        let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
+        return Err(format!("the runtime takes {takes} ms, but the client waits {waits} ms"));
+    }
+    Ok(line)
+}
+
+fn converse(
+    scenario: &Scenario,
+    line: &CommandLine,
+    options: &Options,
+    has_connected: &AtomicBool,
+) -> Result<Verdict, String> {
+    let mut target = Target::start(&options.stand_in, &scenario.decoys)
+        .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
+    let mut values = values(&scenario.arguments, &target)
+        .map_err(|error| format!("a file for it cannot be written: {error}"))?;
+    values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
+    let words = line.words(&values);
+    let mut command = Command::new(words.first().map_or("", String::as_str));
+    command.args(words.iter().skip(1)).envs(&line.env).env("TMPDIR", target.tmpdir_of_client());
+    if let Some(directory) = &line.cwd {
+        command.current_dir(directory);
+    }
+    let mut network = target.network()?;
+    if let Some(canceller) = &options.canceller {
+        network = network.with_canceller(canceller.clone());
+    }
+    let mut client = Running::start(&mut command)
+        .map_err(|error| format!("{} cannot be started: {error}", shown(&words)))?;
+
+    let began = Instant::now();
+    let gives_up = line.gives_up().saturating_add(MARGIN);
+    let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
+    let player = Player::new(&mut network, WITHIN);
+    let mut conversation =
+        Conversation::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
+    let mut outcome = conversation.play();
+    let mut limits = Vec::new();
+    if outcome.is_ok() {
+        limits.extend([whole, Limit::new(MARGIN)]);
+        outcome = conversation.attend(&limits);
+    }
+    let transcript = conversation.transcript().clone();
+    let (manner, findings) = (conversation.manner, core::mem::take(&mut conversation.findings));
+    drop(conversation);
+    // Everything still open is closed here: a client may wait for that.
+    drop(network);
+    limits.push(Limit::new(LOST));
+    let ended = client.finish(&limits, options.canceller.as_ref());
+
+    let is_slow = began.elapsed() >= SLOW.min(line.gives_up());
+    let mut verdict = Verdict { lacks: None, findings, about: Vec::new(), transcript, is_slow };
+    target.judge_decoys(&mut verdict.findings);
+    match outcome {
+        Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
+        Err(Stop::Lacks(what)) => verdict.lacks = Some(what),
+        Err(Stop::Differs(fault, text)) => verdict.findings.must(fault, text),
+        Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
+        Err(Stop::Over) => {}
+    }
+    verdict.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
+    Ok(verdict)
+}
+
+/// The arguments, with those of this target.
+fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
+    let mut values = arguments.clone();
+    let paths = [
+        (Argument::Socket, &target.socket),
+        (Argument::Output, &target.output),
+        (Argument::Port, &target.port),
+        (Argument::UserEventsData, &target.user_events_data),
+    ];
+    values.extend(paths.map(|(argument, path)| (argument, text(path))));
+    values.insert(Argument::Tmpdir, text(target.directory()));
+    values.insert(Argument::Pid, target.process_id().to_string());
+    if let Some(data) =
+        arguments.get(&Argument::ClientData).and_then(|digits| hex::decode(digits).ok())
+    {
+        fs::write(&target.client_data, data)?;
+        values.insert(Argument::ClientDataFile, text(&target.client_data));
+    }
+    values.extend(other_spellings(arguments));
+    Ok(values)
+}
+
+/// The same in other words.
+fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
+    let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
+    let mut all = Vec::new();
+    if let Some(ms) = number(Argument::TimeoutMs) {
+        all.push((Argument::TimeoutS, (ms / 1000).to_string()));
+    }
+    if let Some(keywords) = number(Argument::Keywords) {
+        all.push((Argument::KeywordsHex, format!("0x{keywords:x}")));
+    }
+    if let Some(name) =
+        number(Argument::Level).and_then(|level| LEVELS.get(usize::try_from(level).ok()?))
+    {
+        all.push((Argument::LevelName, (*name).to_owned()));
+    }
+    if let Some(rundown) = number(Argument::Rundown) {
+        all.push((Argument::RundownBool, (rundown != 0).to_string()));
+    }
+    if let Some(seconds) = number(Argument::DurationS) {
+        all.push((Argument::DurationHms, format!("00:00:{seconds:02}")));
+        all.push((Argument::DurationDhms, format!("00:00:00:{seconds:02}")));
+    }
+    if let Some(text) = arguments.get(&Argument::Arguments) {
+        all.push((Argument::ArgumentsKv, text.clone()));
+    }
+    all
+}

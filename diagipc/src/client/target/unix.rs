@@ -1,0 +1,155 @@
+//! A process for each scenario, and the directory with its socket.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::StandIn;
+use super::decoys::Decoys;
+use crate::client::finding::Findings;
+use crate::client::scenario::{Decoy, Scenario};
+use crate::networks::SocketNetwork;
+use crate::started::{OwnDirectory, Started};
+use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use dotnet_diagnostics_ipc::io::{Until, fd};
+
+/// How long the process may take to start.
+const STARTS: Duration = Duration::from_secs(10);
+/// The number of pending connections.
+const BACKLOG: i32 = 16;
+
+/// Plays the process of a scripted runtime's socket, until standard input ends: a socket that
+/// transfers the listener.
+///
+/// The system reports to a client which process listens at a socket (`SO_PEERCRED`): the last
+/// caller of `listen`. So this process calls it once more.
+///
+/// # Errors
+/// If standard input is not such a socket.
+pub fn stand_in() -> io::Result<()> {
+    let stdin = io::stdin();
+    Until::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
+    let (_, fds) = fd::receive(&stdin, &mut [0])?;
+    if let Some(listener) = fds.first() {
+        rustix::net::listen(listener, BACKLOG)?;
+        drop(fds);
+        rustix::io::write(stdin.as_fd(), b"!")?;
+        // Until the other side ends, which sends nothing more.
+        stdin.lock().read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
+}
+
+/// A live process and a private directory, which is its `TMPDIR` and the client's, with its socket.
+pub(in crate::client) struct Target {
+    // First, because running processes may write to its directory.
+    process: Started,
+    ours: UnixStream,
+    directory: OwnDirectory,
+    pub(in crate::client) socket: PathBuf,
+    pub(in crate::client) output: PathBuf,
+    pub(in crate::client) port: PathBuf,
+    pub(in crate::client) user_events_data: PathBuf,
+    pub(in crate::client) client_data: PathBuf,
+    key: u64,
+    wanted: Vec<Decoy>,
+    decoys: Decoys,
+}
+
+impl Target {
+    pub(in crate::client) fn start(stand_in: &StandIn, decoys: &[Decoy]) -> io::Result<Self> {
+        // A short name: the path of a socket has little room.
+        let directory = OwnDirectory::new("dc-")?;
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(STARTS))?;
+        let mut command = Command::new(&stand_in.program);
+        command.args(&stand_in.arguments).env("TMPDIR", directory.path());
+        let process = Started::start(
+            command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()),
+        )?;
+        // Dropping it closes the other half of the socket, which ends the process even if it does
+        // not start.
+        drop(command);
+        let stat = fs::read(format!("/proc/{}/stat", process.id()))
+            .ok()
+            .and_then(|text| ProcessStat::parse(&text).ok());
+        let key = stat.map_or(UNKNOWN_KEY, |stat| stat.start_time);
+        let name = SocketName::new(process.id(), key);
+        let at = |name: &str| directory.path().join(name);
+        let mut target = Self {
+            socket: at(&name.to_string()),
+            output: at("output"),
+            port: at("port"),
+            user_events_data: at("user_events_data"),
+            client_data: at("client_data"),
+            process,
+            ours,
+            directory,
+            key,
+            wanted: decoys.to_vec(),
+            decoys: Decoys::default(),
+        };
+        let names = (target.process.id(), key);
+        target.decoys.make(decoys, false, target.directory.path(), names)?;
+        fs::write(&target.user_events_data, b"")?;
+        Ok(target)
+    }
+
+    /// Listens at the socket on behalf of the process.
+    pub(in crate::client) fn network(&mut self) -> Result<SocketNetwork, String> {
+        let network = SocketNetwork::in_place_of_a_runtime(&self.socket)
+            .map_err(|error| format!("{error:#}"))?;
+        let hand_over = || -> io::Result<()> {
+            let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
+            fd::send(&self.ours, &[0], &[listener.as_fd()])?;
+            (&self.ours).read_exact(&mut [0])
+        };
+        hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
+        let names = (self.process.id(), self.key);
+        self.decoys
+            .make(&self.wanted, true, self.directory.path(), names)
+            .map_err(|error| format!("no decoy: {error}"))?;
+        Ok(network.with_port("p", &self.port))
+    }
+
+    /// Whether the client has sent something to another process.
+    pub(in crate::client) fn judge_decoys(&self, findings: &mut Findings) -> bool {
+        self.decoys.judge(findings)
+    }
+
+    pub(in crate::client) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The client's `TMPDIR`: the directory, unless a decoy needs another one.
+    pub(in crate::client) fn tmpdir_of_client(&self) -> PathBuf {
+        let others = self.wanted.iter().map(|decoy| decoy.subdirectory());
+        others.fold(self.directory.path().to_owned(), |directory, sub| {
+            if sub.is_empty() { directory } else { directory.join(sub) }
+        })
+    }
+
+    pub(in crate::client) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+/// Why this system does not support a scenario, if so.
+pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
+    scenario.decoys.iter().find_map(|decoy| decoy.lacks())
+}
+
+/// Whether the client listens at its port.
+pub(in crate::client) fn is_there(port: &Path) -> bool {
+    port.exists()
+}

@@ -1,0 +1,114 @@
+//! This process, which creates the pipe: the system reports that to a client
+//! (`GetNamedPipeServerProcessId`).
+//!
+//! Its default port has one name, so scenarios are played one after another.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::StandIn;
+use crate::client::Operation;
+use crate::client::finding::Findings;
+use crate::client::scenario::{Decoy, Move, Scenario};
+use crate::networks::PipeNetwork;
+use crate::started::OwnDirectory;
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+
+/// The turn to own the pipe.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// How long the arguments of a client may be in a command line, which has at most 32,767 units.
+const MOST_UNITS: usize = 32_000;
+
+/// This process, its pipe and a private directory.
+pub(in crate::client) struct Target {
+    directory: OwnDirectory,
+    pub(in crate::client) socket: PathBuf,
+    pub(in crate::client) output: PathBuf,
+    pub(in crate::client) port: PathBuf,
+    pub(in crate::client) user_events_data: PathBuf,
+    pub(in crate::client) client_data: PathBuf,
+    // Last: the next one begins after everything here is gone.
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Target {
+    pub(in crate::client) fn start(_: &StandIn, _: &[Decoy]) -> io::Result<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = OwnDirectory::new("dc-")?;
+        let at = |name: &str| directory.path().join(name);
+        let target = Self {
+            socket: format!("{PIPE_PREFIX}{}", PipeName::new(std::process::id())).into(),
+            output: at("output"),
+            // The bare, unique name of a pipe (F-124).
+            port: format!(
+                "{}-port",
+                directory.path().file_name().unwrap_or_default().to_string_lossy()
+            )
+            .into(),
+            user_events_data: at("user_events_data"),
+            client_data: at("client_data"),
+            directory,
+            _turn: turn,
+        };
+        fs::write(&target.user_events_data, b"")?;
+        Ok(target)
+    }
+
+    /// Listens at the pipe of this process.
+    pub(in crate::client) fn network(&mut self) -> Result<PipeNetwork, String> {
+        let network = PipeNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
+            .map_err(|error| format!("{error:#}"))?;
+        Ok(network.with_port("p", self.port.to_string_lossy()))
+    }
+
+    /// There are none.
+    #[allow(clippy::unused_self, reason = "on Unix there are some")]
+    pub(in crate::client) const fn judge_decoys(&self, _: &mut Findings) -> bool {
+        false
+    }
+
+    pub(in crate::client) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(in crate::client) fn tmpdir_of_client(&self) -> PathBuf {
+        self.directory.path().to_owned()
+    }
+
+    #[allow(clippy::unused_self, reason = "on Unix it is another one")]
+    pub(in crate::client) fn process_id(&self) -> u32 {
+        std::process::id()
+    }
+}
+
+/// Why this system does not support a scenario, if so.
+pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
+    if !scenario.decoys.is_empty() {
+        return Some("a pipe's name has only the process id".to_string());
+    }
+    if scenario.operation == Operation::UserEvents {
+        return Some("Windows has no user_events".to_string());
+    }
+    let units: usize = scenario.arguments.values().map(|value| value.encode_utf16().count()).sum();
+    if units > MOST_UNITS {
+        return Some("the arguments are too long for a Windows command line".to_string());
+    }
+    scenario.moves.iter().find_map(|one| match one {
+        Move::Step(step) => PipeNetwork::cannot(step).map(str::to_owned),
+        _ => None,
+    })
+}
+
+/// Whether the client listens at its port.
+pub(in crate::client) fn is_there(port: &Path) -> bool {
+    PipeTransport::is_there(&port.to_string_lossy()).is_ok_and(|is_there| is_there)
+}

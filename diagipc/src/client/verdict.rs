@@ -1,0 +1,266 @@
+//! The result of a scenario: how the client ended, its output and messages, and the resulting case.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use std::fs;
+
+use super::conversation::Manner;
+use super::finding::{Findings, Weight};
+use super::operations::CommandLine;
+use super::process::Ended;
+use super::scenario::{Exit, Output, Said, Scenario};
+use super::target::Target;
+use super::{Argument, ClientFault};
+use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
+use dotnet_diagnostics_ipc::vectors::player::Transcript;
+
+/// The result of one scenario.
+pub(super) struct Verdict {
+    /// The client does not support the scenario.
+    pub(super) lacks: Option<String>,
+    pub(super) findings: Findings,
+    /// How it was started and how it ended, one line each.
+    pub(super) about: Vec<String>,
+    pub(super) transcript: Transcript,
+    /// Whether it took so long that a limit of the client or of the suite may have decided.
+    pub(super) is_slow: bool,
+}
+
+impl Verdict {
+    /// The client cannot be given this task.
+    pub(super) fn lacking(what: String) -> Self {
+        Self {
+            lacks: Some(what),
+            findings: Findings::default(),
+            about: Vec::new(),
+            transcript: Transcript::default(),
+            is_slow: false,
+        }
+    }
+
+    /// It could not be tried.
+    pub(super) fn trouble(what: String) -> Self {
+        let mut findings = Findings::default();
+        findings.must(None, what);
+        Self {
+            lacks: None,
+            findings,
+            about: Vec::new(),
+            transcript: Transcript::default(),
+            is_slow: false,
+        }
+    }
+
+    /// Whether the time may be the cause of its failure.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.is_slow && self.grade() == Grade::Fail
+    }
+
+    /// What failed, by name if it has one.
+    pub(super) fn kind(&self) -> String {
+        let names: Vec<&str> = self.findings.faults().iter().map(|fault| fault.name()).collect();
+        names.join(" ")
+    }
+
+    /// What failed, in words.
+    pub(super) fn why(&self) -> String {
+        let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
+        texts.join("; ")
+    }
+
+    pub(super) fn grade(&self) -> Grade {
+        if self.lacks.is_some() && !self.findings.is_bad() {
+            Grade::Unimplemented
+        } else {
+            self.findings.grade()
+        }
+    }
+
+    /// The case of a report.
+    pub(super) fn case(self, scenario: &Scenario, require: &[Glob]) -> Case {
+        let mut grade = self.grade();
+        let mut found: Vec<String> =
+            self.lacks.filter(|_| grade == Grade::Unimplemented).into_iter().collect();
+        if grade == Grade::Unimplemented && require.iter().any(|glob| scenario.is_chosen(glob)) {
+            grade = Grade::Fail;
+            found.insert(0, "it is required".to_owned());
+        }
+        // What failed it, besides the explanation.
+        let mut about = Vec::new();
+        for finding in self.findings.iter() {
+            let text = match finding.weight {
+                Weight::Note => format!("note: {}", finding.text),
+                Weight::May => format!("left open: {}", finding.text),
+                Weight::Must => finding.text.clone(),
+            };
+            let is_beside =
+                grade == Grade::Fail && self.findings.is_bad() && finding.weight != Weight::Must;
+            if is_beside { &mut about } else { &mut found }.push(text);
+        }
+        if grade == Grade::Fail {
+            about.extend(self.about);
+        }
+        let faults = if grade == Grade::Pass { Vec::new() } else { self.findings.faults() };
+        let mut spec = Vec::new();
+        let of_faults = faults.iter().flat_map(|fault| fault.spec()).map(ToString::to_string);
+        for one in scenario.spec.iter().cloned().chain(of_faults) {
+            if !spec.contains(&one) {
+                spec.push(one);
+            }
+        }
+        let mut case = Case::new(
+            &scenario.name,
+            &scenario.section,
+            scenario.operation.name(),
+            &scenario.title,
+            grade,
+        );
+        case.spec = spec;
+        case.faults =
+            faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
+        let detail = Detail::conversation(
+            self.transcript.0.iter().map(Turn::from),
+            expected(scenario),
+            found,
+        );
+        case.detail = Some(Detail { about, ..detail });
+        case
+    }
+
+    /// Judges how the client ended, its output and its messages.
+    pub(super) fn judge_end(
+        &mut self,
+        scenario: &Scenario,
+        line: &CommandLine,
+        ended: &Ended,
+        target: &Target,
+        manner: Manner,
+    ) {
+        let before = self.findings.is_bad();
+        let findings = &mut self.findings;
+        let has_failed = match (ended.status, scenario.exit) {
+            (None, _) => {
+                let fault = match () {
+                    () if scenario.is_silent => ClientFault::NoReadTimeout,
+                    () if manner.waits_for_more && scenario.ok_size == Some(20) => {
+                        ClientFault::ReplySizeIgnored
+                    }
+                    () => ClientFault::RunsOn,
+                };
+                // A client that kept its connection forever is already reported.
+                let is_known = findings.has(ClientFault::NoReadTimeout)
+                    || findings.has(ClientFault::ReadsUntilClose);
+                let text =
+                    format!("it still ran after {} ms, and was killed", ended.after.as_millis());
+                if is_known {
+                    findings.note(text);
+                } else {
+                    findings.must(fault, text);
+                }
+                true
+            }
+            (Some(_), _) if ended.signal().is_some() => {
+                findings.must(ClientFault::DiesBySignal, "a signal ends it");
+                true
+            }
+            (Some(_), Exit::Zero) if !ended.is_success() => {
+                let by_manner = match () {
+                    () if manner.waits_for_more => Some(ClientFault::ReplySizeIgnored),
+                    () if manner.waits_for_the_end => Some(ClientFault::ReadsUntilClose),
+                    () => None,
+                };
+                // The plain request and its plain answer: no other cause is possible.
+                let is_plain = scenario.name.starts_with("request/plain/") && !before;
+                let fault = by_manner
+                    .or(scenario.reveals)
+                    .or(is_plain.then_some(ClientFault::OkTakenForError));
+                findings.must(fault, "it reports failure, expected success");
+                true
+            }
+            (Some(_), Exit::NonZero) if ended.is_success() => {
+                let text = "it reports success, expected failure";
+                if scenario.is_open {
+                    findings.may(scenario.reveals, text);
+                } else {
+                    findings.must(scenario.reveals, text);
+                }
+                true
+            }
+            _ => false,
+        };
+        if has_failed || before {
+            return;
+        }
+        if scenario.exit == Exit::NonZero {
+            says(scenario, ended, findings);
+        }
+        // A client that refuses writes nothing.
+        if let (Some(output), Some(_), true) = (&scenario.output, line.output, ended.is_success()) {
+            let bytes = if line.says(Argument::Output) {
+                fs::read(&target.output)
+            } else {
+                Ok(ended.stdout.clone())
+            };
+            match bytes {
+                Ok(bytes) => findings.extend(output.judge(&bytes)),
+                Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
+                Err(error) => {
+                    findings.must(output.lost(), format!("it writes no output file: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// What the client must print of an error. The document leaves open whether it does.
+fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
+    let said = [&ended.stdout[..], &ended.stderr[..]].concat();
+    let said = String::from_utf8_lossy(&said).to_lowercase();
+    for wanted in &scenario.said {
+        match wanted {
+            Said::Code(code) => {
+                let spellings =
+                    [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
+                if !spellings.iter().any(|one| said.contains(one.as_str())) {
+                    findings.may(
+                        ClientFault::HresultNotTold,
+                        format!("its output does not contain the code 0x{:08X}", code.0),
+                    );
+                }
+            }
+            Said::Text(text) => {
+                if !said.contains(&text.to_lowercase()) {
+                    findings.may(
+                        ClientFault::ErrorTextNotTold,
+                        format!("its output does not contain the text {text:?}"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+const fn expected(scenario: &Scenario) -> &'static str {
+    match scenario.exit {
+        Exit::Zero => "the correct request, and exit status 0",
+        Exit::NonZero => "an exit status other than 0, in time",
+        Exit::Any => "the correct request, and an end in time",
+    }
+}
+
+/// How it ended, with all its messages.
+pub(super) fn how(ended: &Ended) -> String {
+    let status =
+        ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let lines: Vec<&str> = stderr.trim().lines().map(str::trim).collect();
+    if lines.concat().is_empty() {
+        status
+    } else {
+        format!("{status}; on standard error: {}", lines.join(" | "))
+    }
+}

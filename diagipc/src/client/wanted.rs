@@ -1,0 +1,289 @@
+//! The expected fields of a request, from the command line.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde_json::Value;
+
+use super::operations::CommandLine;
+use super::scenario::Arguments;
+use super::{Argument, Operation};
+
+/// The expected value of a field.
+pub(super) enum Wanted {
+    /// This text; absent counts as empty.
+    Text(String),
+    /// No text.
+    Absent,
+    /// This number, text or bool, in text form.
+    Plain(String),
+    /// Only these ids, or all of them.
+    Events(String),
+    /// Arguments of a provider, `KEY=VALUE`; quotes around a value do not matter.
+    KeyValues(String),
+    /// The name of the default tracepoint, or of one of the sets.
+    Tracepoint(String),
+}
+
+pub(super) enum Field<'v> {
+    NotThere,
+    Values(Vec<&'v Value>),
+}
+
+/// The fields given in the command line.
+pub(super) fn wanted<'a>(
+    operation: Operation,
+    line: &CommandLine,
+    arguments: &'a Arguments,
+) -> Vec<(Argument, &'static str, Wanted)> {
+    let mut all = Vec::new();
+    if operation == Operation::UnsetEnv {
+        all.push((Argument::Value, "value", Wanted::Absent));
+    }
+    for (argument, value) in arguments {
+        let is_said = match argument {
+            Argument::TimeoutMs => line.says(Argument::TimeoutMs) || line.says(Argument::TimeoutS),
+            Argument::ClientData => {
+                line.says(Argument::ClientData) || line.says(Argument::ClientDataFile)
+            }
+            Argument::Keywords => line.says(Argument::Keywords) || line.says(Argument::KeywordsHex),
+            Argument::Level => line.says(Argument::Level) || line.says(Argument::LevelName),
+            Argument::Arguments => {
+                line.says(Argument::Arguments) || line.says(Argument::ArgumentsKv)
+            }
+            other => line.says(*other),
+        };
+        if !is_said {
+            continue;
+        }
+        let text = |value: &'a String| Wanted::Text(value.clone());
+        let plain = |value: &'a String| Wanted::Plain(value.clone());
+        let (field, wanted) = match argument {
+            Argument::Name => ("name", text(value)),
+            Argument::Value => ("value", text(value)),
+            Argument::Path => match operation {
+                Operation::StartupHook => ("startupHookPath", text(value)),
+                Operation::Dump => ("dumpName", text(value)),
+                _ => ("profilerPath", text(value)),
+            },
+            Argument::Type if operation == Operation::PerfMap => ("perfMapType", plain(value)),
+            Argument::Type => ("dumpType", plain(value)),
+            Argument::Flags => ("flags", plain(value)),
+            Argument::Clsid => ("profilerGuid", plain(value)),
+            Argument::ClientData => ("clientData", plain(value)),
+            Argument::TimeoutMs => ("attachTimeout", plain(value)),
+            Argument::Session => ("sessionId", plain(value)),
+            Argument::Provider => ("providers.provider_name", text(value)),
+            Argument::Keywords => ("providers.keywords", plain(value)),
+            Argument::Level => ("providers.logLevel", plain(value)),
+            Argument::Arguments => ("providers.arguments", Wanted::KeyValues(value.clone())),
+            Argument::Tracepoint => ("providers.config", Wanted::Tracepoint(value.clone())),
+            Argument::Events => ("providers.filter", Wanted::Events(value.clone())),
+            Argument::BufferMb => ("circularBufferMB", plain(value)),
+            Argument::Rundown => ("rundownKeyword", plain(value)),
+            Argument::Stacks => ("requestStackwalk", plain(value)),
+            Argument::BufferMode => ("sessionBufferMode", plain(value)),
+            _ => continue,
+        };
+        all.push((*argument, field, wanted));
+    }
+    all
+}
+
+/// The values of a field; for a provider's field, those of all providers.
+pub(super) fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
+    let mut values = Vec::from([value]);
+    for name in field.split('.') {
+        let mut next = Vec::new();
+        for value in values {
+            let field = value.get(name).or_else(|| value.get(format!("streaming_{name}")));
+            match field {
+                Some(Value::Array(list)) if name == "providers" => next.extend(list),
+                Some(value) => next.push(value),
+                None => {}
+            }
+        }
+        values = next;
+    }
+    if values.is_empty() { Field::NotThere } else { Field::Values(values) }
+}
+
+impl Wanted {
+    pub(super) fn is(&self, seen: &Value) -> bool {
+        match (self, seen) {
+            (Self::Absent, seen) => seen.is_null(),
+            (Self::Text(text), Value::Null) => text.is_empty(),
+            (Self::Text(text), seen) => seen.as_str() == Some(text),
+            (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
+            (Self::Plain(text), seen) => {
+                let seen = seen.to_string();
+                seen == *text
+            }
+            (Self::Events(ids), seen) => {
+                let list = seen
+                    .get("event_ids")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                let said: Vec<String> = list.iter().map(ToString::to_string).collect();
+                let enables = seen.get("enable") == Some(&Value::Bool(true));
+                said.join(",") == *ids && enables != ids.is_empty()
+            }
+            (Self::KeyValues(text), seen) => {
+                seen.as_str().is_none_or(|seen| is_key_values(text, seen))
+                    && (seen.is_string() || text.is_empty())
+            }
+            (Self::Tracepoint(name), seen) => {
+                let default = seen.get("default_tracepoint_name").and_then(Value::as_str);
+                let sets = seen
+                    .get("tracepoints")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                default == Some(name)
+                    || sets
+                        .iter()
+                        .any(|set| set.get("tracepoint_name").and_then(Value::as_str) == Some(name))
+            }
+        }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Absent => "absent".to_owned(),
+            Self::Plain(text) => text.clone(),
+            Self::Text(text) | Self::KeyValues(text) | Self::Tracepoint(text) => {
+                shortened(&format!("{text:?}"))
+            }
+            Self::Events(ids) if ids.is_empty() => "all events".to_owned(),
+            Self::Events(ids) => format!("the events {ids}"),
+        }
+    }
+}
+
+/// Whether `seen` has the key and the value of `text`.
+fn is_key_values(text: &str, seen: &str) -> bool {
+    let is_quoted = |(key, value): (&str, &str)| {
+        let rest = seen.strip_prefix(key).and_then(|rest| rest.strip_prefix("=\""));
+        rest.and_then(|rest| rest.strip_suffix('"')).is_some_and(|seen| seen == value)
+    };
+    text == seen || text.split_once('=').is_some_and(is_quoted)
+}
+
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((cut, _)) => {
+            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+        }
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Operations;
+    use crate::client::scenario::usual;
+
+    #[test]
+    fn wanted_is_shown_in_words() {
+        assert_eq!(Wanted::Absent.shown(), "absent");
+        assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
+        assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
+        assert_eq!(
+            Wanted::Text("a".repeat(100)).shown(),
+            format!("\"{}… (102 bytes)", "a".repeat(79))
+        );
+        assert_eq!(Wanted::Events(String::new()).shown(), "all events");
+        assert_eq!(Wanted::Events("1,2".to_owned()).shown(), "the events 1,2");
+    }
+
+    #[test]
+    fn wanted_event_ids_match_exactly() {
+        let seen =
+            |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
+        let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
+        assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
+        assert!(
+            !all.is(&seen(true, &[]))
+                && !some.is(&seen(false, &[1, 2]))
+                && !some.is(&seen(true, &[2, 1]))
+        );
+        assert!(
+            Wanted::Text(String::new()).is(&Value::Null)
+                && !Wanted::Text("a".to_owned()).is(&Value::Null)
+        );
+        assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
+    }
+
+    #[test]
+    fn wanted_argument_has_its_field() {
+        let fields = |operation: Operation, command: &str| {
+            let text = format!("[operations.{operation}]\ncommand = \"x {command}\"\n");
+            let operations = Operations::parse("x.toml", &text).unwrap();
+            let arguments = usual(operation);
+            let all = wanted(operation, operations.get(operation).unwrap(), &arguments);
+            all.into_iter()
+                .map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(fields(Operation::Dump, "{type} {flags}"), ["type dumpType 1", "flags flags 0"]);
+        assert_eq!(
+            fields(Operation::StartupProfiler, "{clsid} {path}"),
+            [
+                "path profilerPath \"/opt/profiler.so\"",
+                "clsid profilerGuid cf0d821e-299b-5307-a3d8-b283c03916dd"
+            ]
+        );
+    }
+
+    #[test]
+    fn seen_field_covers_all_providers() {
+        let value = serde_json::json!({
+            "streaming_circularBufferMB": 4,
+            "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
+            "event_ids": [1, 2],
+        });
+        let values = |field: &str| match seen(&value, field) {
+            Field::Values(values) => values.into_iter().cloned().collect(),
+            Field::NotThere => Vec::new(),
+        };
+        assert_eq!(values("providers.provider_name"), ["A", "B"]);
+        assert_eq!(values("circularBufferMB"), [4]);
+        assert_eq!(values("event_ids"), [serde_json::json!([1, 2])]);
+        assert_eq!(values("rundownKeyword"), [] as [Value; 0]);
+    }
+
+    #[test]
+    fn wanted_key_values_match_quoted_or_not() {
+        let wanted = Wanted::KeyValues("k=a b".to_owned());
+        assert!(wanted.is(&"k=a b".into()) && wanted.is(&"k=\"a b\"".into()));
+        assert!(
+            !wanted.is(&"k=a".into()) && !wanted.is(&"k=\"a b".into()) && !wanted.is(&Value::Null)
+        );
+        assert!(
+            Wanted::KeyValues(String::new()).is(&Value::Null)
+                && Wanted::KeyValues(String::new()).is(&"".into())
+        );
+    }
+
+    #[test]
+    fn wanted_tracepoint_matches_default_or_set() {
+        let wanted = Wanted::Tracepoint("Point".to_owned());
+        let config = |default: Option<&str>, sets: &[&str]| {
+            let sets: Vec<_> = sets
+                .iter()
+                .map(|name| serde_json::json!({ "tracepoint_name": name, "event_ids": [1] }))
+                .collect();
+            serde_json::json!({ "default_tracepoint_name": default, "tracepoints": sets })
+        };
+        assert!(
+            wanted.is(&config(Some("Point"), &[])) && wanted.is(&config(None, &["Other", "Point"]))
+        );
+        assert!(!wanted.is(&config(Some("Other"), &["Third"])));
+    }
+}

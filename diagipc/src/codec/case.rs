@@ -1,0 +1,190 @@
+//! A vector as one question, and the grade of an answer.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use serde_json::json;
+
+use crate::Glob;
+use dotnet_diagnostics_ipc::vectors::{
+    EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse,
+};
+
+/// The flag of vectors whose layer decides a server's answer.
+const LAYER_MATTERS: &str = "LayerMatters";
+
+/// A file of vectors and its name without `.json`.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// `grammar`.
+    pub name: String,
+    /// Its contents.
+    pub file: File,
+}
+
+/// The files embedded in the crate.
+///
+/// # Errors
+/// None, as the crate's tests check.
+pub fn embedded() -> Result<Vec<NamedFile>, LoadError> {
+    let named = |(name, text): &(&str, &str)| {
+        Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? })
+    };
+    EMBEDDED.iter().map(named).collect()
+}
+
+/// The operation asked of a codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Read `wire`.
+    Decode,
+    /// Write `value`.
+    Encode,
+}
+
+impl Operation {
+    /// Its name in the line protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decode => "decode",
+            Self::Encode => "encode",
+        }
+    }
+}
+
+/// One question.
+#[derive(Clone, Copy, Debug)]
+pub struct CodecCase<'v> {
+    /// The name of the vector's file.
+    pub section: &'v str,
+    /// The vector's group.
+    pub group: &'v Group,
+    /// The vector.
+    pub test: &'v Test,
+    /// The operation.
+    pub operation: Operation,
+}
+
+/// All questions from the vectors of `files`, in order: decode for each with bytes, encode for each
+/// with a value.
+pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
+    let tests = files.iter().flat_map(|NamedFile { name, file }| {
+        file.groups
+            .iter()
+            .flat_map(move |group| group.tests.iter().map(move |test| (name.as_str(), group, test)))
+    });
+    tests
+        .flat_map(|(section, group, test)| {
+            let decode = test.wire.is_some().then_some(Operation::Decode);
+            // A null may be the value of an absent string, but not if the bytes have no meaning.
+            let encode =
+                (test.wire.is_none() || test.result != Verdict::Invalid || is_of_limits(test))
+                    .then_some(Operation::Encode);
+            [decode, encode].into_iter().flatten().map(move |operation| CodecCase {
+                section,
+                group,
+                test,
+                operation,
+            })
+        })
+        .collect()
+}
+
+pub(super) fn is_of_limits(test: &Test) -> bool {
+    test.error.as_ref().is_some_and(|error| error.layer == "limits")
+}
+
+impl CodecCase<'_> {
+    /// `FILE/GROUP/TCID/OPERATION`.
+    pub fn name(&self) -> String {
+        format!(
+            "{}/{}/{}/{}",
+            self.section,
+            self.group.name,
+            self.test.tc_id,
+            self.operation.name()
+        )
+    }
+
+    /// Whether a layer other than the vector's is a failure.
+    pub(super) fn is_layer_binding(&self) -> bool {
+        self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
+    }
+
+    /// Whether `glob` matches its name, or a part of it, or its type or command, also with the
+    /// operation: `request/encode`.
+    pub fn is_chosen(&self, glob: &Glob) -> bool {
+        let tc_id = self.test.tc_id.to_string();
+        let kind = json!(self.group.kind);
+        let words = [
+            Some(self.section),
+            Some(self.group.name.as_str()),
+            Some(tc_id.as_str()),
+            Some(self.operation.name()),
+            kind.as_str(),
+            self.group.command.as_deref(),
+        ];
+        let with_operation =
+            |word: &str| glob.matches(&format!("{word}/{}", self.operation.name()));
+        glob.matches(&self.name())
+            || words.into_iter().flatten().any(|word| glob.matches(word))
+            || [kind.as_str(), self.group.command.as_deref()]
+                .into_iter()
+                .flatten()
+                .any(with_operation)
+    }
+
+    /// The question without its `id`.
+    pub fn request(&self) -> Value {
+        let mut request = json!({
+            "case": self.name(),
+            "op": self.operation.name(),
+            "type": self.group.kind,
+            "command": self.group.command,
+            "direction": self.group.direction,
+        });
+        let (key, given) = match self.operation {
+            Operation::Decode => ("wire", self.test.wire.as_ref().map(hex::encode).into()),
+            Operation::Encode => ("value", self.test.value.clone()),
+        };
+        if let Some(request) = request.as_object_mut() {
+            request.insert(key.to_owned(), given);
+        }
+        request
+    }
+
+    /// The expected answer, in words.
+    pub fn expected(&self) -> String {
+        let Test { value, wire, result, canonical, error, .. } = self.test;
+        let refusal =
+            error.as_ref().map(|error| format!("error of layer {} ({error})", error.layer));
+        let note = if *canonical { "canonical" } else { "not canonical" };
+        match (self.operation, wire) {
+            (Operation::Decode, _) => {
+                let taken = format!("ok, {note}, value {value}");
+                match (result, refusal) {
+                    (Verdict::Valid, _) => taken,
+                    (Verdict::Acceptable, _) => format!("a refusal, or {taken}"),
+                    (Verdict::Invalid, Some(refusal)) if is_of_limits(self.test) => {
+                        format!("{refusal}; if limits are not checked, {taken}")
+                    }
+                    (Verdict::Invalid, refusal) => refusal.unwrap_or_default(),
+                }
+            }
+            (Operation::Encode, None) => refusal.unwrap_or_default(),
+            (Operation::Encode, Some(wire)) => {
+                let or = if *result == Verdict::Valid { "" } else { ", or a refusal" };
+                let wire = hex::encode(wire);
+                if *canonical {
+                    format!("ok, wire {wire}{or}")
+                } else {
+                    format!("ok, bytes other than {wire} for the same value{or}")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Check a codec in any language: the vectors as questions, and the grading of answers.
+
+//! # Example
+//!
+//! Ask a codec in another language, a program that answers JSON lines:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use diagipc::{Adapter, AdapterCommand, codec};
+//!
+//! let files = codec::embedded()?;
+//! let cases = codec::cases(&files);
+//! let command = AdapterCommand { program: "./my-adapter".into(), arguments: Vec::new(), deadline: Duration::from_secs(5) };
+//! let mut adapter = Adapter::start(command)?;
+//! let report = codec::run(&cases, &mut adapter, &[], &mut |case| println!("{}: {:?}", case.name, case.grade));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+mod case;
+mod difference;
+mod fault;
+mod judge;
+mod own;
+mod run;
+
+pub use answer::{Answer, AnswerKind};
+pub use case::{CodecCase, NamedFile, Operation, cases, embedded};
+pub use difference::Difference;
+pub use fault::{CodecFault, WrongBytes};
+pub use judge::Judgement;
+pub use own::answer;
+pub use run::run;

@@ -1,0 +1,450 @@
+//! `diagipc call`: a client of all commands, for trying `diagipc client`.
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::{Args, Subcommand};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::StreamEnd;
+use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
+};
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
+    ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
+    StreamingSession6,
+};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::PerfMapType;
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+use crate::commands::info::Info;
+use crate::commands::printable::{printable, printable_lines};
+use crate::commands::{Outcome, dump, interrupt, output_file};
+
+/// Sends one request to a runtime.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The process id
+    #[arg(long, required_unless_present = "socket", conflicts_with = "socket")]
+    pid: Option<u32>,
+
+    /// The path of its socket, or on Windows the name of its pipe
+    #[arg(long)]
+    socket: Option<PathBuf>,
+
+    /// Time limit for the next byte
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    patience: u64,
+
+    /// Also send requests that a runtime would refuse, or crash on
+    #[arg(long)]
+    unchecked: bool,
+
+    #[command(subcommand)]
+    operation: Operation,
+}
+
+#[derive(Subcommand)]
+enum Operation {
+    ProcessInfo {
+        #[arg(long, default_value = "ProcessInfo3")]
+        command: String,
+    },
+    Environment,
+    Resume,
+    SetEnv {
+        name: String,
+        value: String,
+    },
+    UnsetEnv {
+        name: String,
+    },
+    StartupHook {
+        path: String,
+    },
+    PerfMap {
+        kind: u32,
+    },
+    PerfMapOff,
+    Dump {
+        path: String,
+        kind: u32,
+        flags: u32,
+        #[arg(long, default_value = "GenerateCoreDump3")]
+        command: String,
+    },
+    Attach {
+        clsid: String,
+        path: String,
+        data: PathBuf,
+        timeout: u32,
+    },
+    StartupProfiler {
+        clsid: String,
+        path: String,
+    },
+    Trace(Trace),
+    Stop {
+        session: u64,
+    },
+    #[cfg(unix)]
+    UserEvents(UserEvents),
+    ListenPort {
+        path: PathBuf,
+    },
+    TracePort {
+        #[arg(long)]
+        port: PathBuf,
+        #[command(flatten)]
+        trace: Trace,
+    },
+}
+
+#[derive(Args)]
+struct Provider {
+    #[arg(long = "provider")]
+    name: String,
+    #[arg(long)]
+    keywords: u64,
+    #[arg(long)]
+    level: u32,
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    arguments: String,
+}
+
+#[cfg(unix)]
+#[derive(Args)]
+struct UserEvents {
+    #[command(flatten)]
+    provider: Provider,
+    #[arg(long)]
+    tracepoint: String,
+    #[arg(long)]
+    data: PathBuf,
+    #[arg(long, default_value = "CollectTracing5")]
+    command: String,
+    #[arg(long)]
+    duration: u64,
+}
+
+#[derive(Args)]
+struct Trace {
+    #[command(flatten)]
+    provider: Provider,
+    #[arg(long)]
+    buffer: u32,
+    #[arg(long)]
+    rundown: u64,
+    #[arg(long)]
+    stacks: String,
+    #[arg(long, default_value = "")]
+    events: String,
+    #[arg(long)]
+    mode: u32,
+    #[arg(long)]
+    command: String,
+    #[arg(long)]
+    duration: u64,
+    #[arg(long)]
+    output: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let patience = Some(Duration::from_millis(arguments.patience));
+    let deadlines = Deadlines {
+        connect: patience,
+        send: patience,
+        reply: ReplyWithin::Fixed(patience),
+        continuation: patience,
+        ..Deadlines::NONE
+    };
+    let endpoint = match (&arguments.socket, arguments.pid) {
+        (Some(path), _) => at_address(path),
+        (None, pid) => Endpoint::process(pid.context("expected a process or a socket")?),
+    };
+    let waits =
+        Waits { deadlines, canceller: interrupt::canceller()?, unchecked: arguments.unchecked };
+    match (ask(&arguments.operation, &waits.client(endpoint), &waits, out), interrupt::signal()) {
+        (Ok(()), _) => Ok(Outcome::Well),
+        (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
+        (Err(error), None) => {
+            // Standard error may be closed too.
+            let _ =
+                writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
+            Ok(Outcome::Faulty)
+        }
+    }
+}
+
+#[cfg(unix)]
+fn at_address(path: &Path) -> Endpoint {
+    Endpoint::socket(path)
+}
+
+#[cfg(windows)]
+fn at_address(name: &Path) -> Endpoint {
+    Endpoint::pipe(name.to_string_lossy())
+}
+
+/// Ends a wait: its deadline, or a signal.
+struct Waits {
+    deadlines: Deadlines,
+    canceller: Canceller,
+    /// Whether to send requests that a runtime would refuse.
+    unchecked: bool,
+}
+
+impl Waits {
+    fn client<C: Connect>(&self, at: C) -> Client<C> {
+        let client =
+            Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
+        if self.unchecked { client.without_limits() } else { client }
+    }
+}
+
+fn ask(
+    operation: &Operation,
+    client: &Client,
+    waits: &Waits,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    match operation {
+        Operation::ProcessInfo { command } => process_info(client, command, out),
+        Operation::Environment => environment(client, out),
+        Operation::Resume => Ok(client.resume()?),
+        Operation::SetEnv { name, value } => {
+            Ok(client.set_environment_variable(name, Some(value))?)
+        }
+        Operation::UnsetEnv { name } => Ok(client.set_environment_variable(name, None)?),
+        Operation::StartupHook { path } => Ok(client.apply_startup_hook(path)?),
+        Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
+        Operation::PerfMapOff => Ok(client.disable_perf_map()?),
+        Operation::Dump { path, kind, flags, command } => {
+            dump::generate(client, path, DumpType(*kind), DumpFlags(*flags), newest(command)?)
+        }
+        Operation::Attach { clsid, path, data, timeout } => {
+            let data = fs::read(data).with_context(|| data.display().to_string())?;
+            let profiler_guid = clsid.parse()?;
+            let request = AttachProfiler {
+                attach_timeout: *timeout,
+                profiler_guid,
+                profiler_path: path.as_str().into(),
+                client_data: &data,
+            };
+            Ok(client.attach_profiler(&request)?)
+        }
+        Operation::StartupProfiler { clsid, path } => {
+            Ok(client.startup_profiler(&StartupProfiler {
+                profiler_guid: clsid.parse()?,
+                profiler_path: path.as_str().into(),
+            })?)
+        }
+        Operation::Trace(trace) => trace.run(client),
+        Operation::Stop { session } => match client.stop_tracing(*session)? {
+            Some(other) if other != *session => {
+                bail!("session {other} was stopped, expected {session}")
+            }
+            _ => Ok(()),
+        },
+        #[cfg(unix)]
+        Operation::UserEvents(user_events) => user_events.run(client, &waits.canceller),
+        Operation::ListenPort { path } => {
+            let (_port, runtime) = at_port(path, waits)?;
+            Ok(waits.client(runtime).resume()?)
+        }
+        Operation::TracePort { port, trace } => {
+            let (_port, runtime) = at_port(port, waits)?;
+            trace.run(&waits.client(runtime))
+        }
+    }
+}
+
+/// The first runtime that connects, and the port, which must be kept.
+fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRuntime)> {
+    let port = PortListener::bind(path, PortOptions::DEFAULT)?;
+    let deadline =
+        waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
+    let runtime =
+        port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
+    Ok((port, runtime))
+}
+
+fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let info = Info::ask(client, newest(command)?)?;
+    info.rows().iter().try_for_each(|(_, text)| say(text, out))
+}
+
+fn newest(command: &str) -> anyhow::Result<Command> {
+    command.parse().map_err(|_| anyhow!("unknown command {command}"))
+}
+
+/// A line of the target's text: unchanged for a program, printable on a terminal.
+fn say(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        writeln!(out, "{}", printable(&text.to_string()))?;
+    } else {
+        writeln!(out, "{text}")?;
+    }
+    Ok(())
+}
+
+fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut written = Ok(());
+    client.environment()?.for_each(|entry| {
+        if written.is_ok() {
+            written = say(&entry.text(), out);
+        }
+    })?;
+    written
+}
+
+#[cfg(unix)]
+impl UserEvents {
+    fn run(&self, client: &Client, canceller: &Canceller) -> anyhow::Result<()> {
+        let data = fs::File::options()
+            .read(true)
+            .write(true)
+            .open(&self.data)
+            .with_context(|| self.data.display().to_string())?;
+        let providers = [UserEventsProviderConfig {
+            keywords: self.provider.keywords,
+            log_level: EventLevel(self.provider.level),
+            provider_name: self.provider.name.as_str().into(),
+            arguments: self.provider.arguments(),
+            filter: EventFilter::ALL,
+            config: TracepointConfig {
+                default_tracepoint_name: self.tracepoint.as_str().into(),
+                tracepoints: Array::EMPTY,
+            },
+        }];
+        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+        let session = if self.command == "CollectTracing6" {
+            client.user_events(&CollectTracing6::UserEvents(session), &data)?
+        } else {
+            client.user_events(&CollectTracing5::UserEvents(session), &data)?
+        };
+        let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
+        match session.wait(&Until { deadline, canceller: Some(canceller) }) {
+            Err(error)
+                if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) =>
+            {
+                Err(error.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Provider {
+    fn arguments(&self) -> IpcString<'_> {
+        if self.arguments.is_empty() { IpcString::ABSENT } else { IpcString::new(&self.arguments) }
+    }
+}
+
+impl Trace {
+    fn run<C: Connect + Send + Sync + 'static>(&self, client: &Client<C>) -> anyhow::Result<()> {
+        let ids: Vec<u32> = self
+            .events
+            .split(',')
+            .filter(|id| !id.is_empty())
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
+        let filter = if ids.is_empty() {
+            EventFilter::ALL
+        } else {
+            EventFilter { enable: true, event_ids: Array::new(&ids) }
+        };
+        let providers = [StreamingProviderConfig {
+            keywords: self.provider.keywords,
+            log_level: EventLevel(self.provider.level),
+            provider_name: self.provider.name.as_str().into(),
+            arguments: self.provider.arguments(),
+            filter,
+        }];
+        let session = StreamingSession {
+            circular_buffer_mb: self.buffer,
+            format: Format::NET_TRACE,
+            rundown_keyword: self.rundown,
+            request_stackwalk: self.stacks.parse()?,
+            providers: Array::new(&providers),
+        };
+        let StreamingSession {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+        } = session;
+        let six = CollectTracing6::Streaming(StreamingSession6 {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+            session_buffer_mode: SessionBufferMode(self.mode),
+        });
+        let five = CollectTracing5::Streaming(session);
+        if self.command == "CollectTracing" {
+            let provider = ProviderConfig {
+                arguments: self.provider.arguments(),
+                ..ProviderConfig::new(
+                    &self.provider.name,
+                    self.provider.keywords,
+                    EventLevel(self.provider.level),
+                )
+            };
+            let providers = [provider];
+            let request =
+                CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
+            return self.record(client, client.trace(&request)?);
+        }
+        let mut fallback = if self.command == "CollectTracing6" {
+            TracingFallback::new(&six)
+        } else {
+            TracingFallback::new(&five)
+        };
+        while fallback.request().command().name() != Some(self.command.as_str()) {
+            // As if it had been sent already.
+            fallback.refused(HResult::UNKNOWN_COMMAND)?;
+        }
+        self.record(client, client.trace_by(fallback)?.0)
+    }
+
+    fn record<C: Connect + Send + Sync + 'static>(
+        &self,
+        client: &Client<C>,
+        mut trace: dotnet_diagnostics_ipc::io::Trace<C::Transport>,
+    ) -> anyhow::Result<()> {
+        let mut file = output_file::create(&self.output)?;
+        let stopper = trace.stopper(client);
+        let duration = Duration::from_millis(self.duration);
+        let stopping = thread::spawn(move || {
+            thread::sleep(duration);
+            stopper.stop()
+        });
+        let bytes = io::copy(&mut trace, &mut file)?;
+        if trace.outcome().is_none() {
+            // The stop is pending.
+            stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))??;
+        }
+        if trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete) {
+            return Ok(());
+        }
+        bail!("the stream was cut short after {bytes} bytes")
+    }
+}

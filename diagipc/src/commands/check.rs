@@ -1,0 +1,130 @@
+//! `diagipc check`.
+
+use std::fs;
+use std::io::Write;
+#[cfg(unix)]
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::thread;
+
+use anyhow::{Context as _, bail};
+use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use diagipc::codec::{self, NamedFile};
+use diagipc::report::Requirement;
+use diagipc::{Report, vectors};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::vectors as golden;
+
+use crate::commands::output::Output;
+#[cfg(unix)]
+use crate::commands::output::Progress;
+use crate::commands::{Outcome, interrupt};
+
+/// Checks everything in this program: its codec against every golden vector, the reference runtime
+/// with the server suite, and the built-in client with the client suite.
+///
+/// The suites use real sockets in temporary directories, and do not touch other processes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read or written, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+pub(crate) struct Arguments {
+    /// Check only the files of this directory instead of those in the program
+    #[arg(long, value_name = "DIRECTORY")]
+    vectors: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let canceller = interrupt::canceller()?;
+    let mut report = Report::new("check", concat!("diagipc ", env!("CARGO_PKG_VERSION")));
+    let files = match &arguments.vectors {
+        Some(directory) => read(directory)?,
+        None => codec::embedded()?,
+    };
+    report.absorb(vectors::run(&files));
+    // Starting a process costs more with more memory in use.
+    drop(files);
+    report.notes.push(coverage(&Requirement::embedded()));
+    if arguments.vectors.is_none() {
+        suites(&mut report, &arguments.output, &canceller)?;
+    }
+    arguments.output.write(report, out)
+}
+
+/// How many requirements there are, and how many a vector or test covers.
+fn coverage(all: &[Requirement]) -> String {
+    let unshown: Vec<&str> =
+        all.iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id.as_str()).collect();
+    let shown = all.len().saturating_sub(unshown.len());
+    let unshown = if unshown.is_empty() {
+        String::new()
+    } else {
+        format!("; not shown yet: {}", unshown.join(", "))
+    };
+    format!("{} requirements, {shown} of them shown by a vector or a test{unshown}", all.len())
+}
+
+/// The suites that need sockets.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
+fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> {
+    report
+        .notes
+        .push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
+    Ok(())
+}
+
+/// The suites that need sockets.
+#[cfg(unix)]
+fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
+    crate::commands::owner::own()?;
+    let this = std::env::current_exe().context("the path of this program")?;
+    let progress = Progress::new(0, output);
+    // In parallel: both mostly wait.
+    let (server, client) = thread::scope(|scope| {
+        let server = scope.spawn(|| crate::commands::server::check(&this, &progress, canceller));
+        let client = crate::commands::client::check(&this, &progress, canceller);
+        (server.join(), client)
+    });
+    report.absorb(server.unwrap_or_else(|panic| resume_unwind(panic))?);
+    report.absorb(client?);
+    Ok(())
+}
+
+/// The `*.json` files of a directory, by name.
+fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
+    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    if paths.is_empty() {
+        bail!("{}: no .json file", directory.display());
+    }
+    let read = paths.iter().map(|path| {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let name =
+            path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(NamedFile { name, file: golden::parse(&path.display().to_string(), &text)? })
+    });
+    read.collect()
+}
+
+/// A table without lines, with right-aligned numbers.
+pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(header);
+    for (index, title) in header.iter().enumerate() {
+        if let (true, Some(column)) = (
+            ["tests", "passed", "failed", "requirements", "shown"].contains(title),
+            table.column_mut(index),
+        ) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}

@@ -1,0 +1,180 @@
+//! `diagipc client`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use diagipc::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
+use diagipc::known::Profile;
+#[cfg(unix)]
+use diagipc::{Glob, Report};
+use dotnet_diagnostics_ipc::command::Command;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::Canceller;
+
+use crate::commands::output::{Output, Progress};
+use crate::commands::{Outcome, interrupt};
+
+/// How many clients run at a time: they mostly wait.
+const JOBS: usize = 8;
+/// The same for the built-in client, which needs little.
+#[cfg(unix)]
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// Checks a diagnostic client against the protocol.
+///
+/// Gives the client one task after another, plays the runtime that it talks to, and checks its
+/// requests, its handling of the replies, and how it ends. A TOML file describes its operations and
+/// command lines: diagipc/clients/README.md. A command after -- is the operation `trace`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+pub(crate) struct Arguments {
+    /// The client's operations and command lines
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["command", "list"])]
+    operations: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// The runtime to play: the client is asked only for what it knows. coreclr-VERSION,
+    /// nativeaot, mono or strict
+    #[arg(long, value_name = "NAME", default_value = "strict")]
+    profile: Profile,
+
+    /// How long the client waits for the next byte before it gives up; overrides the file
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    timeout: Option<u64>,
+
+    /// The file of accepted faults: their failures are informational, new ones fail
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+
+    /// Write such a file with the faults that fail now
+    #[arg(long, value_name = "FILE")]
+    write_known: Option<PathBuf>,
+
+    /// How many clients run at a time
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
+    jobs: NonZeroUsize,
+
+    /// List the scenarios without starting a client
+    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html", "known", "write_known"])]
+    list: bool,
+
+    /// A client that only traces, and its arguments
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "operations")]
+    command: Vec<String>,
+}
+
+/// Plays the process that is diagnosed, until standard input ends.
+#[cfg(unix)]
+pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
+    client::stand_in().context("playing a process")?;
+    Ok(Outcome::Well)
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let mut scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
+    let left_out = leave_out(&mut scenarios, arguments.profile);
+    if scenarios.is_empty() {
+        bail!("{} supports none of the chosen scenarios", arguments.profile);
+    }
+    if arguments.list {
+        for scenario in &scenarios {
+            writeln!(out, "{}", scenario.name)?;
+        }
+        return Ok(Outcome::Well);
+    }
+    let mut operations = match &arguments.operations {
+        Some(file) => {
+            let name = file.display().to_string();
+            let text = fs::read_to_string(file).with_context(|| name.clone())?;
+            Operations::parse(&name, &text)?
+        }
+        None => Operations::trace_alone(&arguments.command)?,
+    };
+    if let Some(ms) = arguments.timeout {
+        operations.set_patience(Duration::from_millis(ms));
+    }
+    let known = match &arguments.known {
+        Some(file) => {
+            let name = file.display().to_string();
+            let text = fs::read_to_string(file).with_context(|| name.clone())?;
+            KnownFaults::parse(&name, &text).map_err(anyhow::Error::msg)?
+        }
+        None => KnownFaults::default(),
+    };
+    #[cfg(unix)]
+    crate::commands::owner::own()?;
+    let this = env::current_exe().context("the path of this program")?;
+    let options = Options {
+        jobs: arguments.jobs,
+        require: arguments.output.require().to_vec(),
+        stand_in: as_process(&this),
+        canceller: Some(interrupt::canceller()?),
+    };
+    operations.find_programs(scenarios.iter().map(|scenario| scenario.operation))?;
+    let progress = Progress::new(scenarios.len(), &arguments.output);
+    let mut report =
+        client::run(&scenarios, &operations, &options, &|name, _| progress.named(name));
+    drop(progress);
+    report.profile = Some(arguments.profile.to_string());
+    report.notes.extend(left_out);
+    if let Some(file) = &arguments.write_known {
+        fs::write(file, KnownFaults::of(&report).to_toml())
+            .with_context(|| file.display().to_string())?;
+    }
+    arguments.output.write(known.apply(report), out)
+}
+
+/// Skips what the runtime does not know, and reports the number of scenarios for each operation.
+fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
+    let mut left_out: BTreeMap<client::Operation, usize> = BTreeMap::new();
+    let knows = |command: Command| profile.knows(command) && !profile.refuses(command);
+    for scenario in std::mem::take(scenarios) {
+        let operation = scenario.operation;
+        match scenario.for_runtime(knows) {
+            Some(scenario) => scenarios.push(scenario),
+            None => *left_out.entry(operation).or_default() += 1,
+        }
+    }
+    let note = |(operation, count)| {
+        format!(
+            "{count} scenarios of {operation} were not played: {profile} does not know their commands"
+        )
+    };
+    left_out.into_iter().map(note).collect()
+}
+
+/// This program as the process of a scripted runtime.
+fn as_process(this: &Path) -> StandIn {
+    StandIn { program: this.into(), arguments: vec!["stand-in".into()] }
+}
+
+/// The suite against the built-in client, which is this program.
+#[cfg(unix)]
+pub(crate) fn check(
+    this: &Path,
+    progress: &Progress,
+    canceller: &Canceller,
+) -> anyhow::Result<Report> {
+    let scenarios = client::scenarios()?;
+    let mut operations =
+        Operations::parse("diagipc.toml", include_str!("../../clients/diagipc.toml"))?;
+    operations.set_program("diagipc", &this.display().to_string());
+    let options = Options {
+        jobs: CHECK_JOBS,
+        require: vec![Glob::new("*")],
+        stand_in: as_process(this),
+        canceller: Some(canceller.clone()),
+    };
+    progress.expect(scenarios.len());
+    Ok(client::run(&scenarios, &operations, &options, &|name, _| progress.named(name)))
+}

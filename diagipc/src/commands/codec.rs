@@ -1,0 +1,109 @@
+//! `diagipc codec`.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use diagipc::{
+    Adapter, AdapterCommand, Lost, Report, TooFewJudged,
+    codec::{self, CodecCase},
+};
+use dotnet_diagnostics_ipc::io::Canceller;
+
+use crate::commands::output::{Output, Progress};
+use crate::commands::{Outcome, interrupt};
+
+/// Checks a codec in any language against all golden vectors.
+///
+/// The command is an adapter: a program that answers questions on its standard input, one JSON
+/// object per line. diagipc/adapters/README.md defines its protocol and the grading.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    output: Output,
+
+    /// Time limit for an answer
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    timeout: u64,
+
+    /// This percentage of the cases must be judged, or the run does not pass: exit status 1
+    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_judged: u8,
+
+    /// List the cases without running them
+    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
+    list: bool,
+
+    /// Check this program's own codec
+    #[arg(long = "self", conflicts_with = "adapter")]
+    own: bool,
+
+    /// The adapter and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["own", "list"])]
+    adapter: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let files = codec::embedded()?;
+    let all = codec::cases(&files);
+    let cases = arguments.output.choose(all, CodecCase::is_chosen)?;
+    if arguments.list {
+        for case in &cases {
+            writeln!(out, "{}", case.name())?;
+        }
+        return Ok(Outcome::Well);
+    }
+    #[cfg(unix)]
+    crate::commands::owner::own()?;
+    let mut command = arguments.adapter.iter().cloned();
+    let (program, rest) = match command.next() {
+        Some(program) => (program, command.collect()),
+        None => {
+            (env::current_exe().context("the path of this program")?.into(), vec!["adapter".into()])
+        }
+    };
+    let command = AdapterCommand {
+        program,
+        arguments: rest,
+        deadline: Duration::from_millis(arguments.timeout),
+    };
+    let canceller = interrupt::canceller()?;
+    let mut report = ask(&cases, command, canceller, &arguments.output);
+    if report.interrupted.is_none() && report.lost.is_none() {
+        let all = report.counts.all();
+        let judged = all.saturating_sub(report.counts.unimplemented);
+        report.too_few_judged = TooFewJudged::of(judged, all, arguments.min_judged);
+    }
+    arguments.output.write(report, out)
+}
+
+fn ask(
+    cases: &[CodecCase<'_>],
+    command: AdapterCommand,
+    canceller: Canceller,
+    output: &Output,
+) -> Report {
+    let target = command.to_string();
+    match Adapter::start(command) {
+        Ok(adapter) => {
+            let mut adapter = adapter.with_canceller(canceller);
+            let progress = Progress::new(cases.len(), output);
+            let mut report =
+                codec::run(cases, &mut adapter, output.require(), &mut |case| progress.done(case));
+            if report.interrupted.is_none() {
+                report.notes.extend(adapter.finish());
+            }
+            report
+        }
+        Err(trouble) => {
+            let mut report = Report::new("codec", &target);
+            report.lost = Some(Lost { reason: trouble.to_string(), not_run: cases.len() });
+            report
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `diagipc decode`.
+
+use std::io::Write;
+use std::iter;
+
+use anyhow::bail;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::Type;
+
+use crate::commands::{Outcome, input::Input, printable};
+use diagipc::annotated;
+use diagipc::annotated::items::{Item, MOST_IN_FIELDS, Side, Splitter, kind};
+
+/// Shows the meaning of bytes.
+///
+/// The input is one side of a connection, or both one after the other: messages, advertises, and
+/// continuations. Offsets of errors count from the start of the item, as in the vectors.
+///
+/// The input is held in memory once, a stream in it a second time in hexadecimal; messages are
+/// decoded one at a time. An environment block of more than 1 MiB is shown as bytes, without its
+/// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    input: Input,
+
+    /// The sender; without it, the command set of each message decides (0xFF is the server's)
+    #[arg(long, value_enum)]
+    from: Option<Side>,
+
+    /// The request that replies answer, such as `EventPipe/CollectTracing2`, `ProcessInfo` or
+    /// `0x0402`; without it, the previous request in the input, if any
+    #[arg(long, value_name = "COMMAND")]
+    request: Option<Command>,
+
+    /// The type of the whole input, if it is not messages: `advertise`, `environment`, `ports`,
+    /// `user-events`, `extension`, `legacy`, or any other `type` of the vectors, such as
+    /// `string`, `event_filter` or `process-stat`
+    #[arg(long, value_name = "TYPE", value_parser = kind, conflicts_with_all = ["from", "request"])]
+    kind: Option<Type>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let bytes = arguments.input.read()?;
+    let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
+        Some(_) if bytes.len() > MOST_IN_FIELDS => {
+            bail!("--kind reads at most {MOST_IN_FIELDS} bytes, the input has {}", bytes.len())
+        }
+        Some(kind) => Box::new(iter::once(Item::whole(kind, &bytes))),
+        None => Box::new(Splitter::new(&bytes, arguments.from, arguments.request)),
+    };
+    let (mut is_empty, mut is_faulty) = (true, false);
+    // One at a time: an item takes many times the memory of its bytes.
+    let mut items = items.inspect(|item| {
+        is_empty = false;
+        is_faulty |= item.error.is_some();
+    });
+    if arguments.json {
+        printable::json_array(items, out)?;
+        writeln!(out)?;
+    } else {
+        items.try_for_each(|item| annotated::item(out, &item, item.bytes_in(&bytes)))?;
+        if is_empty {
+            writeln!(out, "no bytes")?;
+        }
+    }
+    Ok(if is_empty || is_faulty { Outcome::Faulty } else { Outcome::Well })
+}

@@ -1,0 +1,146 @@
+//! `diagipc encode`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow, bail};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::commands::{Outcome, input, output_file};
+use diagipc::annotated::items::{self, Kind};
+
+/// Creates bytes from the JSON that `decode --json` prints.
+///
+/// Required for each item are `kind`, `command` and `value`, and `type` if the kind is `piece`; a
+/// kind may also be any type of the vectors: `{"kind": "environment", "value": [{"name": "A",
+/// "value": "1"}]}`. Other keys of `decode` may be omitted. The bytes are canonical: an item marked
+/// not canonical by `decode` is written in its canonical form, with a line on standard error.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A file of JSON, or `-` for standard input
+    file: String,
+
+    /// Print hexadecimal, one item per line, instead of the bytes
+    #[arg(long)]
+    hex: bool,
+
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let text = input::read(&arguments.file, 1 << 30)?;
+    let encoded = match parse(&text)
+        .and_then(|items| items.iter().enumerate().map(encode).collect::<anyhow::Result<Vec<_>>>())
+    {
+        Ok(encoded) => encoded,
+        Err(error) => {
+            writeln!(std::io::stderr(), "diagipc: {}: {error:#}", arguments.file)?;
+            return Ok(Outcome::Faulty);
+        }
+    };
+    let bytes = if arguments.hex {
+        encoded.iter().flat_map(|bytes| (hex::encode(bytes) + "\n").into_bytes()).collect()
+    } else {
+        encoded.concat()
+    };
+    match &arguments.output {
+        Some(path) => output_file::write(path, &bytes)?,
+        None => out.write_all(&bytes)?,
+    }
+    Ok(Outcome::Well)
+}
+
+/// An item: all keys of `decode --json`, few of them required.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    kind: String,
+    /// Of a piece.
+    #[serde(rename = "type")]
+    piece: Option<Type>,
+    command: Option<String>,
+    value: Value,
+    /// Set by `decode` on input that is valid but not canonical.
+    canonical: Option<bool>,
+    /// Set by `decode` on input that it could not read.
+    #[serde(default)]
+    error: Value,
+    /// Also contained in the value.
+    #[serde(rename = "offset")]
+    _offset: Option<IgnoredAny>,
+    #[serde(rename = "size")]
+    _size: Option<IgnoredAny>,
+    #[serde(rename = "code")]
+    _code: Option<IgnoredAny>,
+    #[serde(rename = "limits")]
+    _limits: Option<IgnoredAny>,
+}
+
+/// A list of items, or one item.
+fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
+    let value: Value = serde_json::from_slice(text)?;
+    let items = if value.is_array() { value } else { Value::Array(vec![value]) };
+    Ok(serde_json::from_value(items)?)
+}
+
+fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
+    let context = || format!("item {nth}");
+    if !item.error.is_null() {
+        bail!("item {nth}: an error instead of a value");
+    }
+    if item.canonical == Some(false) {
+        writeln!(
+            std::io::stderr(),
+            "diagipc: item {nth} was not canonical; its canonical form differs"
+        )?;
+    }
+    let command = item.command.as_deref().map(str::parse::<Command>);
+    let Some(kind) = kind(item).with_context(context)? else {
+        return continuation(&item.value).with_context(context);
+    };
+    let command = match (kind, command) {
+        (Type::Unknown, _) | (_, None) => None,
+        (_, Some(command)) => Some(command.with_context(context)?),
+    };
+    let subject = Subject {
+        kind,
+        command,
+        from_server: matches!(kind, Type::Reply | Type::Error | Type::Advertise),
+    };
+    subject.encode(&item.value).with_context(context)
+}
+
+/// The type of an item; `None` for a continuation.
+fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
+    let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
+        return items::kind(&item.kind)
+            .map(Some)
+            .map_err(|known| anyhow!("unknown kind {:?}: {known}", item.kind));
+    };
+    Ok(Some(match kind {
+        Kind::Continuation => return Ok(None),
+        Kind::Unknown => Type::Unknown,
+        Kind::Request => Type::Request,
+        Kind::Reply => Type::Reply,
+        Kind::Error => Type::Error,
+        Kind::Advertise => Type::Advertise,
+        Kind::Piece => item.piece.ok_or_else(|| anyhow!("a piece needs a `type`"))?,
+    }))
+}
+
+/// A continuation: its bytes unchanged, or the entries of an environment.
+fn continuation(value: &Value) -> anyhow::Result<Vec<u8>> {
+    match (value.get("bytes").and_then(Value::as_str), value.get("entries")) {
+        (Some(digits), _) => Ok(hex::decode(digits)?),
+        (None, Some(entries)) => {
+            let subject = Subject { kind: Type::Environment, command: None, from_server: true };
+            Ok(subject.encode(entries)?)
+        }
+        (None, None) => bail!("a continuation needs `bytes` or `entries`"),
+    }
+}

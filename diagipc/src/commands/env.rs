@@ -1,0 +1,85 @@
+//! `diagipc env`: the environment of a process, as known to its runtime.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use dotnet_diagnostics_ipc::io::Client;
+use serde::Serialize;
+
+use crate::commands::printable::{json_array, printable};
+use crate::commands::target::{Refused, TargetArguments, outcome};
+use crate::commands::{Outcome, interrupt};
+
+/// Shows the environment of a process, as known to its runtime: including variables set since it
+/// started.
+///
+/// On a terminal, characters that would move its cursor are escaped; otherwise entries are
+/// unchanged.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 shown, 1 the runtime refused, or a variable is not set, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: TargetArguments,
+
+    /// Only these variables
+    name: Vec<String>,
+
+    /// End each entry with a NUL, since values may contain line breaks
+    #[arg(short = '0', long)]
+    null: bool,
+
+    /// As JSON: a list of names and values. The value of an entry without `=` is null
+    #[arg(long, conflicts_with = "null")]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Variable {
+    name: String,
+    value: Option<String>,
+}
+
+impl Variable {
+    fn text(&self) -> String {
+        self.value
+            .as_ref()
+            .map_or_else(|| self.name.clone(), |value| format!("{}={value}", self.name))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let client = arguments.target.client(interrupt::canceller()?);
+    outcome("env", show(arguments, &client, out))
+}
+
+fn show(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut variables = Vec::new();
+    client.environment()?.for_each(|entry| {
+        let value = entry.value().map(|value| value.to_string());
+        variables.push(Variable { name: entry.name().to_string(), value });
+    })?;
+    if !arguments.name.is_empty() {
+        variables.retain(|variable| arguments.name.contains(&variable.name));
+    }
+    if arguments.json {
+        json_array(variables.iter(), out)?;
+        writeln!(out)?;
+    } else {
+        let is_shown = io::stdout().is_terminal() && !arguments.null;
+        for variable in &variables {
+            let text = variable.text();
+            write!(
+                out,
+                "{}{}",
+                if is_shown { printable(&text) } else { text },
+                if arguments.null { '\0' } else { '\n' }
+            )?;
+        }
+    }
+    let is_there = |name: &&String| variables.iter().any(|variable| variable.name == **name);
+    match arguments.name.iter().find(|name| !is_there(name)) {
+        Some(name) => Err(Refused(format!("{name} is not set")).into()),
+        None => Ok(()),
+    }
+}

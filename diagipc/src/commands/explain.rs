@@ -1,0 +1,274 @@
+//! `diagipc explain`.
+
+use std::io::Write;
+
+use anyhow::bail;
+#[cfg(any(unix, windows))]
+use diagipc::client::{self, ClientFault, Scenario};
+use diagipc::codec::{self, CodecCase};
+use diagipc::report::{Glossary, Requirement};
+use diagipc::server::ServerFault;
+use diagipc::{Citations, NamedFault};
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
+
+#[cfg(any(unix, windows))]
+use crate::commands::printable::plain;
+use crate::commands::{Outcome, scripts, vectors};
+
+/// How many names are suggested.
+const SUGGESTED: usize = 10;
+
+/// Explains names in a report: what each means, why it matters, and what to change.
+///
+/// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`,
+/// `grammar/grammar-string/1200/decode`, `reply/ok-20/resume`), numbers of vectors and scripts,
+/// facts (F-19, P-2), requirements (R-EVP-010), faults (`string-length-in-bytes`), flags of vectors
+/// (`SurrogatePair`) and words (`advertise`).
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.",
+    verbatim_doc_comment
+)]
+pub(crate) struct Arguments {
+    /// Names as printed in a report
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let known = Known::read()?;
+    for (nth, name) in arguments.names.iter().map(|name| name.trim()).enumerate() {
+        if nth > 0 {
+            writeln!(out)?;
+        }
+        if known.explain(name, out)? {
+            continue;
+        }
+        let alike = known.alike(name);
+        if alike.is_empty() {
+            bail!("unknown name {name}");
+        }
+        bail!("unknown name {name}; names that contain it: {}", alike.join(", "));
+    }
+    Ok(Outcome::Well)
+}
+
+/// All known names.
+struct Known {
+    citations: Citations,
+    glossary: Glossary,
+    requirements: Vec<Requirement>,
+    scripts: Vec<(&'static str, ScriptFile)>,
+    vectors: Vec<codec::NamedFile>,
+    #[cfg(any(unix, windows))]
+    scenarios: Vec<Scenario>,
+}
+
+impl Known {
+    fn read() -> anyhow::Result<Self> {
+        Ok(Self {
+            citations: Citations::embedded(),
+            glossary: Glossary::embedded(),
+            requirements: Requirement::embedded(),
+            scripts: golden::named_script_files()?,
+            vectors: codec::embedded()?,
+            #[cfg(any(unix, windows))]
+            scenarios: client::scenarios()?,
+        })
+    }
+
+    /// Writes the explanation of `name`; false if the name is unknown.
+    fn explain(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        // A report of `check` has the suite before the names of its cases. A suite and a file of
+        // vectors may have the same name.
+        let suites = ["server/", "client/", "codec/", "vectors/"];
+        let case = suites.iter().find_map(|suite| name.strip_prefix(suite));
+        Ok(self.citation(name, out)?
+            || self.fault(name, out)?
+            || self.case(name, out)?
+            || case.map_or(Ok(false), |case| self.case(case, out))?
+            || self.meaning(name, out)?)
+    }
+
+    fn case(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        Ok(self.script(name, out)? || self.vector(name, out)? || self.scenario(name, out)?)
+    }
+
+    fn citation(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let id = name.to_ascii_uppercase();
+        let Some(line) = self.citations.line(&id) else { return Ok(false) };
+        writeln!(out, "{id}  {line}")?;
+        if let Some(requirement) = self.requirements.iter().find(|one| one.id == id) {
+            writeln!(out, "  level     {}", requirement.level)?;
+            writeln!(
+                out,
+                "  section   {} (editions {})",
+                requirement.section,
+                requirement.edition.join(", ")
+            )?;
+            for fact in &requirement.fact {
+                writeln!(out, "  {fact:<8}  {}", self.citations.line(fact).unwrap_or_default())?;
+            }
+            writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
+        }
+        let groups: Vec<&str> = self
+            .groups()
+            .filter(|group| group.spec.contains(&id))
+            .map(|group| group.name.as_str())
+            .collect();
+        if !groups.is_empty() {
+            writeln!(out, "  vectors   {}", groups.join(", "))?;
+        }
+        let cite = |script: &&Script| script.spec.contains(&id);
+        let scripts: Vec<&str> = self
+            .all_scripts()
+            .map(|(_, script)| script)
+            .filter(cite)
+            .map(|one| one.name.as_str())
+            .collect();
+        if !scripts.is_empty() {
+            writeln!(out, "  scripts   {}", scripts.join(", "))?;
+        }
+        let differs = |one: &&Requirement| one.fact.contains(&id);
+        let requirements: Vec<&str> =
+            self.requirements.iter().filter(differs).map(|one| one.id.as_str()).collect();
+        if !requirements.is_empty() {
+            writeln!(out, "  required  {}", requirements.join(", "))?;
+        }
+        Ok(true)
+    }
+
+    fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        // Servers and clients have some faults in common.
+        let faults = NamedFault::SUITES.iter().filter_map(|suite| NamedFault::of(suite, name));
+        let mut is_known = false;
+        for NamedFault { suite, sentence, mend, spec, .. } in faults {
+            writeln!(out, "{name}, a {suite} fault: {sentence}")?;
+            writeln!(out, "  how to fix it: {mend}")?;
+            self.cited(spec.iter().copied(), out)?;
+            is_known = true;
+        }
+        Ok(is_known)
+    }
+
+    fn script(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let is_it = |(file, script): &(&str, &Script)| {
+            script.name == name
+                || script.sc_id.to_string() == name
+                || format!("scripts/{file}/{}", script.name) == name
+        };
+        let Some((_, script)) = self.all_scripts().find(is_it) else { return Ok(false) };
+        scripts::show(script, out)?;
+        self.cited(script.spec.iter().map(String::as_str), out)?;
+        Ok(true)
+    }
+
+    fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let files = self.vectors.iter().map(|file| (file.name.as_str(), &file.file));
+        let mut all = files.flat_map(|(file, vectors)| {
+            vectors
+                .groups
+                .iter()
+                .flat_map(move |group| group.tests.iter().map(move |test| (file, group, test)))
+        });
+        let is_it = |(file, group, test): &(&str, &Group, &Test)| {
+            let id = test.tc_id.to_string();
+            let of_codec = || {
+                name.rsplit_once('/')
+                    .is_some_and(|(front, _)| front == format!("{file}/{}/{id}", group.name))
+            };
+            name == id || name == format!("requests/{file}/{id}") || of_codec()
+        };
+        let Some((_, group, test)) = all.find(is_it) else { return Ok(false) };
+        vectors::describe(group, test, out)?;
+        for flag in &test.flags {
+            writeln!(out, "  {flag}  {}", self.glossary.meaning(flag).unwrap_or_default())?;
+        }
+        self.cited(group.spec.iter().map(String::as_str), out)?;
+        Ok(true)
+    }
+
+    #[cfg(any(unix, windows))]
+    fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else {
+            return Ok(false);
+        };
+        writeln!(out, "{}: {}", scenario.name, scenario.title)?;
+        writeln!(out, "  {:<16}  {}", "operation", scenario.operation)?;
+        for (argument, value) in &scenario.arguments {
+            writeln!(out, "  {:<16}  {}", argument.to_string(), plain(value))?;
+        }
+        self.cited(scenario.spec.iter().map(String::as_str), out)?;
+        let mut scripts = self.all_scripts().map(|(_, script)| script);
+        if let Some(script) =
+            scripts.find(|script| scenario.name == format!("{}/{}", scenario.section, script.name))
+        {
+            writeln!(out)?;
+            scripts::show(script, out)?;
+        }
+        Ok(true)
+    }
+
+    #[cfg(not(any(unix, windows)))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
+    fn scenario(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
+        Ok(false)
+    }
+
+    fn meaning(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let Some(meaning) = self.glossary.meaning(name) else { return Ok(false) };
+        writeln!(out, "{name}: {meaning}")?;
+        let has_it = |group: &&Group| {
+            group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
+        };
+        let groups: Vec<&str> =
+            self.groups().filter(has_it).map(|group| group.name.as_str()).collect();
+        if !groups.is_empty() {
+            writeln!(out, "  vectors   {}", groups.join(", "))?;
+        }
+        Ok(true)
+    }
+
+    /// The texts of the facts and requirements.
+    fn cited<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i str>,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        for id in ids {
+            writeln!(out, "  {id:<9}  {}", self.citations.line(id).unwrap_or("unknown"))?;
+        }
+        Ok(())
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.vectors.iter().flat_map(|file| &file.file.groups)
+    }
+
+    fn all_scripts(&self) -> impl Iterator<Item = (&str, &Script)> {
+        self.scripts
+            .iter()
+            .flat_map(|(file, scripts)| scripts.scripts.iter().map(move |script| (*file, script)))
+    }
+
+    /// Names that contain `part`.
+    fn alike(&self, part: &str) -> Vec<String> {
+        let part = part.to_lowercase();
+        let words =
+            self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
+        let scripts =
+            self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
+        let codec = codec::cases(&self.vectors);
+        let questions = codec.iter().map(CodecCase::name);
+        #[cfg(any(unix, windows))]
+        let of_clients = ClientFault::ALL
+            .iter()
+            .map(|fault| fault.name().to_owned())
+            .chain(self.scenarios.iter().map(|scenario| scenario.name.clone()));
+        #[cfg(not(any(unix, windows)))]
+        let of_clients = std::iter::empty();
+        let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
+        let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
+        all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()
+    }
+}

@@ -1,0 +1,276 @@
+//! `diagipc fuzz-server`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use comfy_table::CellAlignment;
+use diagipc::fuzz_server::{
+    Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
+    run as campaign,
+};
+use diagipc::known::Profile;
+use dotnet_diagnostics_ipc::vectors;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+use crate::commands::place::PlaceArguments;
+use crate::commands::printable::plain;
+use crate::commands::{Outcome, interrupt, output_file};
+use diagipc::annotated;
+use diagipc::annotated::items::{Side, Splitter};
+
+/// Sends mutated requests to a live diagnostic server, and reports which of them it does not
+/// survive.
+///
+/// The requests are valid ones of the vectors with changed counts, numbers, strings, items, sizes
+/// and ends. After each, the target must answer a complete ProcessInfo; its reply and, if known,
+/// the memory of its process are checked. Each cause is one finding, with an example request for
+/// each command. With --spawn, findings are shortened; each attempt uses a new target. The same
+/// seed gives the same cases in the same version of this program.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must
+    /// be yours. Nothing is sent without it
+    #[arg(long)]
+    allow_harmful: bool,
+
+    /// The seed of all cases
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How many cases to send
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    cases: u64,
+
+    /// The number of the first case: after the last one of another run, to continue it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first: u64,
+
+    /// The most cases per second
+    #[arg(long, value_name = "N", default_value = "100")]
+    rate: NonZeroU32,
+
+    /// The target's time limit for a ProcessInfo, before it counts as hanging
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    timeout: u64,
+
+    /// With --spawn: the maximum number of messages for shortening a finding
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    tries: u32,
+
+    /// The runtime whose known deviations name the findings: coreclr-10, strict, … Without it, the
+    /// runtime that the target reports to be, if it behaves like it
+    #[arg(long, value_name = "NAME")]
+    profile: Option<Profile>,
+
+    /// Write for each finding NAME.json, an exchange script for `replay`, and NAME.txt, its
+    /// messages in words
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print JSON: the counts and the findings
+    #[arg(long)]
+    json: bool,
+
+    /// List the cases without sending them
+    #[arg(long, conflicts_with_all = ["json", "out", "endpoint", "spawn"])]
+    list: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let bases = Bases::of(&vectors::files()?);
+    if arguments.list {
+        return list(arguments, &bases, out);
+    }
+    if !arguments.allow_harmful {
+        bail!(
+            "this may kill, block or exhaust the target: --allow-harmful confirms that it is yours"
+        );
+    }
+    let place = arguments.place.place()?;
+    if let Some(directory) = &arguments.out {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    let within = Duration::from_millis(arguments.timeout);
+    let options = Options {
+        seed: arguments.seed,
+        first: arguments.first,
+        cases: arguments.cases,
+        rate: arguments.rate,
+        within,
+        tries: arguments.tries,
+        profile: arguments.profile,
+        canceller: Some(interrupt::canceller()?),
+    };
+    let target =
+        if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
+    // Files that cannot be written are reported after the campaign.
+    let mut written = Ok(());
+    let summary = campaign(&bases, &place, &options, &mut |news| match news {
+        CampaignProgress::Played(..) => bar.inc(1),
+        CampaignProgress::Found(finding) | CampaignProgress::Further(finding) => {
+            let is_new = matches!(news, CampaignProgress::Found(_));
+            let wrote = bar.suspend(|| found(finding, is_new, arguments, within, out));
+            if written.is_ok() {
+                written = wrote;
+            }
+        }
+    });
+    bar.finish_and_clear();
+    written?;
+    if arguments.json {
+        crate::commands::printable::json(&summary, out)?;
+        writeln!(out)?;
+    } else {
+        text(&summary, out)?;
+    }
+    if let (Some(_), Some(signal)) = (&summary.interrupted, interrupt::signal()) {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    Ok(match (&summary.lost, summary.findings.is_empty()) {
+        (Some(_), _) => Outcome::Lost,
+        (None, true) => Outcome::Well,
+        (None, false) => Outcome::Faulty,
+    })
+}
+
+fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for nth in 0..arguments.cases {
+        let Some(case) =
+            arguments.first.checked_add(nth).and_then(|number| bases.case(arguments.seed, number))
+        else {
+            break;
+        };
+        let FuzzCase { number, message, delivery, .. } = &case;
+        writeln!(
+            out,
+            "{number}  {}  {}  {}  {}",
+            case.command(),
+            case.mutation(),
+            delivery.name(),
+            hex::encode(message)
+        )?;
+    }
+    Ok(Outcome::Well)
+}
+
+/// Reports a finding with a new cause, and writes its files.
+fn found(
+    finding: &Finding,
+    is_new: bool,
+    arguments: &Arguments,
+    within: Duration,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    if !arguments.json && is_new {
+        writeln!(out, "{}", plain(&finding.to_string()))?;
+        out.flush()?;
+    }
+    match &arguments.out {
+        Some(directory) => write(finding, directory, within),
+        None => Ok(()),
+    }
+}
+
+fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Result<()> {
+    let json = directory.join(format!("{}.json", finding.name()));
+    let mut script = serde_json::to_vec_pretty(&finding.script_file(within))?;
+    script.push(b'\n');
+    output_file::write(&json, &script)?;
+    let text = directory.join(format!("{}.txt", finding.name()));
+    let mut words = Vec::new();
+    writeln!(words, "{finding}\n\nThe message, {}:\n", finding.minimised.delivery.name())?;
+    message(&finding.minimised.message, &mut words)?;
+    if finding.minimised != finding.case {
+        writeln!(words, "As found, {}:\n", finding.case.delivery.name())?;
+        message(&finding.case.message, &mut words)?;
+    }
+    output_file::write(&text, &words)
+}
+
+/// A message in words.
+fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    for item in Splitter::new(bytes, Some(Side::Client), None) {
+        annotated::item(out, &item, item.bytes_in(bytes))?;
+    }
+    Ok(())
+}
+
+/// The counts.
+fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut table = crate::commands::check::table(["command", "cases"]);
+    let came: Vec<CaseVerdict> =
+        CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
+    table.set_header(
+        ["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())),
+    );
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
+    for row in &summary.commands {
+        let counts =
+            came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
+        table.add_row(
+            [plain(&row.command), row.verdicts.values().sum::<u64>().to_string()]
+                .into_iter()
+                .chain(counts),
+        );
+    }
+    let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
+    table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
+    writeln!(out, "\n{table}")?;
+    for finding in &summary.findings {
+        let fact =
+            finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
+        let commands =
+            finding.further.iter().map(Finding::command).map(|command| command.to_string());
+        let commands: Vec<_> =
+            std::iter::once(finding.command().to_string()).chain(commands).collect();
+        let line = format!(
+            "{} {}{fact}: {} cases, by {}",
+            finding.number,
+            finding.cause(),
+            finding.times,
+            commands.join(", ")
+        );
+        writeln!(out, "\nCAUSE  {}", plain(&line))?;
+    }
+    if let Some(reason) = &summary.lost {
+        writeln!(out, "\nLOST  {}", plain(reason))?;
+    }
+    if let Some(interrupted) = &summary.interrupted {
+        writeln!(out, "\nINTERRUPTED  {} cases were not run", interrupted.not_run)?;
+    }
+    let about: Vec<&str> =
+        [&summary.runtime, &summary.profile].into_iter().flatten().map(String::as_str).collect();
+    let about =
+        if about.is_empty() { String::new() } else { format!(" ({})", plain(&about.join(", "))) };
+    let known = summary.findings.iter().filter(|finding| finding.known.is_some()).count();
+    let last = summary.first.saturating_add(summary.cases).saturating_sub(1);
+    writeln!(
+        out,
+        "\n{}{about}: seed {}, cases {} to {last}, {} starts, {} findings, {known} of them known",
+        plain(&summary.target),
+        summary.seed,
+        summary.first,
+        summary.starts,
+        summary.findings.len()
+    )?;
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! SIGINT, SIGTERM and SIGHUP: a run ends the processes it started, and reports its results so far.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+
+/// The first signal; 0 for none.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that ended the run, if any.
+pub(crate) fn signal() -> Option<i32> {
+    Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
+
+/// The exit status of a program that this signal ends.
+pub(crate) fn status(signal: i32) -> u8 {
+    u8::try_from(signal).unwrap_or_default().saturating_add(128)
+}
+
+/// Cancelled by the first signal. A second one ends this program immediately, with everything it
+/// has started.
+pub(crate) fn canceller() -> std::io::Result<Canceller> {
+    let canceller = Canceller::new()?;
+    cancels(vec![vec![canceller.clone()]])?;
+    Ok(canceller)
+}
+
+/// The nth signal cancels all of the nth of `steps`; the one after the last ends this program
+/// immediately.
+#[cfg(unix)]
+pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
+    use std::process::exit;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use diagipc::end_all_started;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    /// `timeout` signals the process, and again its group: these count as one.
+    const SAME: Duration = Duration::from_millis(300);
+
+    // `nohup` lets it be ignored.
+    let hang_up = Some(SIGHUP).filter(|_| !is_ignored(SIGHUP));
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut steps = steps.into_iter();
+        let mut last: Option<Instant> = None;
+        for signal in signals.forever() {
+            if last.is_some_and(|last| last.elapsed() < SAME) {
+                continue;
+            }
+            last = Some(Instant::now());
+            let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+            let Some(step) = steps.next() else {
+                end_all_started();
+                exit(status(signal).into());
+            };
+            step.iter().for_each(Canceller::cancel);
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether this process was started with the signal ignored, as far as the system says.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
+}
+
+/// Nothing is cancelled here: the system ends this program.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+pub(crate) fn cancels(_: Vec<Vec<Canceller>>) -> std::io::Result<()> {
+    Ok(())
+}

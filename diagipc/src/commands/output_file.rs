@@ -1,0 +1,126 @@
+//! Files that a command writes for its user: others cannot read a new one, and no link to a file is
+//! followed.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use dotnet_diagnostics_ipc::io::Canceller;
+
+use crate::commands::interrupt;
+
+/// What a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// Nothing: [`create_new`] creates it.
+    Nothing,
+    /// A regular file.
+    File,
+    /// A FIFO, a device, or an open descriptor: [`open_stream`] opens it as it is.
+    Stream,
+}
+
+/// # Errors
+/// A directory, and a symbolic link: to a FIFO or a device it is followed, to a file it is not.
+pub(crate) fn named(path: &Path) -> io::Result<Named> {
+    let has_kind = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Named::Nothing),
+        metadata => metadata?.file_type(),
+    };
+    if has_kind.is_file() {
+        return Ok(Named::File);
+    }
+    let leads_to_file = || fs::metadata(path).is_ok_and(|at| at.is_file());
+    let is_link = has_kind.is_symlink();
+    if is_link && !is_descriptor(path) && (leads_to_file() || !path.exists()) {
+        return Err(io::Error::other(
+            "it is a symbolic link, which is not followed: expected the name of the file itself",
+        ));
+    }
+    if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(Named::Stream) }
+}
+
+/// Whether it names an open descriptor, for example of a redirection.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|fds| path.parent() == Some(Path::new(fds)))
+}
+
+/// A new file that only its owner can read. A symbolic link is not followed.
+///
+/// # Errors
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the name exists, also as a symbolic link.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// A new file as [`create_new`] makes it, or what is there: an existing file is emptied, and keeps its
+/// mode. A signal ends the wait for the reader of a FIFO.
+pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
+    let create = || match named(path)? {
+        Named::Nothing => create_new(path),
+        Named::File => empty(path),
+        Named::Stream => open_stream(path, &interrupt::canceller()?),
+    };
+    create().with_context(|| path.display().to_string())
+}
+
+/// Writes a whole file: [`create`].
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    create(path)?.write_all(bytes).with_context(|| path.display().to_string())
+}
+
+/// Nor is a symbolic link followed that has just taken the place of the file.
+#[cfg(unix)]
+fn empty(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(not(unix))]
+fn empty(path: &Path) -> io::Result<File> {
+    File::options().write(true).truncate(true).open(path)
+}
+
+/// Opens what is there for writing at its end: nothing is created or truncated. A FIFO waits for a
+/// reader, until `canceller` is cancelled.
+///
+/// # Errors
+/// [`Interrupted`](io::ErrorKind::Interrupted) if cancelled.
+#[cfg(unix)]
+pub(crate) fn open_stream(path: &Path, canceller: &Canceller) -> io::Result<File> {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+    use rustix::io::Errno;
+
+    // Without a reader the system refuses, instead of a wait that no signal ends.
+    let flags =
+        OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    loop {
+        match open(path, flags, Mode::empty()) {
+            Ok(fd) => {
+                fcntl_setfl(&fd, fcntl_getfl(&fd)?.difference(OFlags::NONBLOCK))?;
+                return Ok(File::from(fd));
+            }
+            Err(Errno::NXIO) if fs::metadata(path)?.file_type().is_fifo() => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if canceller.is_cancelled() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_stream(path: &Path, _: &Canceller) -> io::Result<File> {
+    File::options().append(true).open(path)
+}

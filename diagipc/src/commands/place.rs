@@ -1,0 +1,52 @@
+//! The arguments that locate the server under test.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::bail;
+use diagipc::server::{Place, SpawnCommand};
+
+/// How long a started target may take until it can be reached.
+const STARTS: Duration = Duration::from_secs(30);
+
+/// An endpoint, or the command that starts the target.
+#[derive(clap::Args)]
+#[allow(clippy::doc_markdown, reason = "this is the help of a command")]
+pub(crate) struct PlaceArguments {
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
+    /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
+    /// that it connects to
+    #[arg(required_unless_present_any = ["spawn", "list"])]
+    endpoint: Option<Place>,
+
+    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is
+    /// reached at its default port's socket there, or at the socket whose path or process id
+    /// is its first line of output; on Windows at the pipe of its process, or at the pipe in
+    /// its first line
+    #[arg(long, requires = "command", conflicts_with = "endpoint")]
+    spawn: bool,
+
+    /// The command that starts the target, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl PlaceArguments {
+    pub(crate) fn place(&self) -> anyhow::Result<Place> {
+        let mut command = self.command.iter().cloned();
+        Ok(match (&self.endpoint, command.next()) {
+            (Some(place), None) => place.clone(),
+            (None, Some(program)) => {
+                #[cfg(unix)]
+                crate::commands::owner::own()?;
+                spawned(program, command.collect())
+            }
+            _ => bail!("a command needs --spawn"),
+        })
+    }
+}
+
+/// The target that a command starts.
+pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Place {
+    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS })
+}

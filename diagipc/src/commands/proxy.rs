@@ -1,0 +1,211 @@
+//! `diagipc proxy`.
+
+use std::path::PathBuf;
+
+/// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
+///
+/// Prints the socket where it listens, then a line on standard error for each connection that has
+/// ended. SIGHUP, SIGINT or SIGTERM ends it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 it was ended, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist."
+)]
+// Unused without sockets.
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) struct Arguments {
+    /// Where clients connect: the path of a socket; or a directory, for a socket named like a
+    /// runtime's; or a process id, for the socket of that process in TMPDIR
+    #[arg(long, value_name = "A", required_unless_present = "port", conflicts_with = "port")]
+    listen: Option<PathBuf>,
+
+    /// The runtime: the path of its socket, or its process id
+    #[arg(long, value_name = "B", required_unless_present = "port", conflicts_with = "to_port")]
+    to: Option<String>,
+
+    /// The reverse direction: where a runtime connects, its diagnostic port
+    #[arg(long, value_name = "A", requires = "to_port")]
+    port: Option<PathBuf>,
+
+    /// The port where a tool listens
+    #[arg(long, value_name = "B", requires = "port")]
+    to_port: Option<PathBuf>,
+
+    /// The process id in the name of a socket in a directory; by default the proxy's
+    #[arg(long, value_name = "N")]
+    pid: Option<u32>,
+
+    /// Write the messages to this directory, as `diagipc record` does
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// The name of the files
+    #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
+    name: String,
+
+    /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named
+    /// pipe can be watched live. An existing file is overwritten
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
+
+    /// End after one connection
+    #[arg(long, conflicts_with = "connections")]
+    once: bool,
+
+    /// End after this many connections
+    #[arg(long, value_name = "N")]
+    connections: Option<u64>,
+
+    /// End when standard input ends, after the open connections
+    #[arg(long, hide = true)]
+    until_eof: bool,
+}
+
+#[cfg(not(unix))]
+pub(crate) fn run(
+    _: &Arguments,
+    _: &mut dyn std::io::Write,
+) -> anyhow::Result<crate::commands::Outcome> {
+    anyhow::bail!("this needs Unix sockets, which this system does not have")
+}
+
+#[cfg(unix)]
+pub(crate) use unix::run;
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::time::Duration;
+    use std::{env, fs, thread};
+
+    use anyhow::{Context as _, anyhow};
+    use diagipc::record::{ConnectionSummary, Proxy, Side};
+    use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
+    use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
+    use dotnet_diagnostics_ipc::vectors::script::Ending;
+
+    use super::Arguments;
+    use crate::commands::capture::Capture;
+    use crate::commands::{Outcome, interrupt, record};
+
+    /// How long connections may continue after their client has ended.
+    const GRACE: Duration = Duration::from_secs(2);
+
+    pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port)
+        {
+            (Some(at), Some(to), None, None) => {
+                let Some(to) = endpoint(to) else {
+                    writeln!(io::stderr(), "diagipc: {to}: no such runtime")?;
+                    return Ok(Outcome::Lost);
+                };
+                (socket(at, arguments.pid), to)
+            }
+            (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
+            _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
+        };
+        if let Some(directory) = &arguments.out {
+            fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        }
+        let opens = if arguments.port.is_some() { Side::Runtime } else { Side::Client };
+        let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
+        let capture = arguments
+            .pcapng
+            .as_ref()
+            .map(|file| Capture::create(file, &name(), opens).map(Arc::new))
+            .transpose()?;
+        let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
+        interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
+        let (listener, guard) = bind_private(&at)?;
+        let mut proxy = Proxy::new(listener, to).until(closing.clone());
+        if arguments.port.is_some() {
+            proxy = proxy.of_a_port();
+        }
+        if arguments.out.is_some() {
+            proxy = proxy.recording();
+        }
+        if let Some(capture) = capture.clone() {
+            proxy = proxy.witnessed_by(capture);
+        }
+        if arguments.until_eof {
+            let canceller = canceller.clone();
+            thread::spawn(move || {
+                // An unreadable input counts as ended.
+                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+                closing.cancel();
+                thread::sleep(GRACE);
+                canceller.cancel();
+            });
+        }
+        writeln!(out, "{}", at.display())?;
+        out.flush()?;
+        let connections = if arguments.once { Some(1) } else { arguments.connections };
+        let recording = proxy.run(&canceller, connections, &say)?;
+        drop(guard);
+        if let Some(directory) = &arguments.out {
+            record::write(&recording, directory, &arguments.name, &mut io::stderr())?;
+        }
+        if let Some(capture) = capture {
+            capture.finish()?;
+        }
+        Ok(Outcome::Well)
+    }
+
+    /// A runtime by its process id or its socket; `None` if it does not exist.
+    fn endpoint(text: &str) -> Option<Endpoint> {
+        match text.parse() {
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
+                .ok()
+                .map(|_| Endpoint::process(process_id)),
+            Err(_) => Path::new(text).exists().then(|| Endpoint::socket(text)),
+        }
+    }
+
+    /// Where to listen.
+    fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
+        let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
+        let directory = match number {
+            Some(_) => PathBuf::from(names::directory(env::var("TMPDIR").ok().as_deref())),
+            None if at.is_dir() => at.to_path_buf(),
+            None => return at.to_path_buf(),
+        };
+        let process_id = number.or(pid).unwrap_or_else(std::process::id);
+        // If the start time is unknown, the key is 0 (F-61).
+        let stat = fs::read(format!("/proc/{process_id}/stat")).ok();
+        let key = stat
+            .and_then(|text| ProcessStat::parse(&text).ok())
+            .map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
+        directory.join(SocketName::new(process_id, key).to_string())
+    }
+
+    /// The line of a connection.
+    fn say(summary: &ConnectionSummary) {
+        let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
+            summary;
+        let command =
+            command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
+        let ended = match (trouble, ended) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some((by, how))) => format!(
+                "{} by the {}",
+                match how {
+                    Ending::HalfClose => "half-closed",
+                    Ending::Close => "closed",
+                    Ending::Reset => "reset",
+                },
+                match by {
+                    Side::Client => "client",
+                    Side::Runtime => "runtime",
+                }
+            ),
+            (None, None) => "ended with the proxy".to_owned(),
+        };
+        let (began, over) = (began.as_secs_f64(), over.as_secs_f64());
+        // Standard error may be closed.
+        let _ = writeln!(
+            io::stderr(),
+            "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes sent, {runtime} received, {ended}"
+        );
+    }
+}

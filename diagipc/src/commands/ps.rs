@@ -1,0 +1,274 @@
+//! `diagipc ps`: the processes on this machine that can be diagnosed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::iter;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::io::discovery::{
+    self, DiscoveredEndpoint, EndpointState, UnreadablePath,
+};
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind};
+use serde::Serialize;
+
+use crate::commands::info::Info;
+use crate::commands::printable::{json_array, plain, printable};
+use crate::commands::{Outcome, interrupt};
+
+/// Time limit for everything that is asked, of all processes together.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many are asked at a time. Each takes a thread and a descriptor, of which some systems allow
+/// 256.
+const AT_A_TIME: usize = 128;
+
+/// Lists the processes on this machine that can be diagnosed, and places that could not be read.
+///
+/// Sends each runtime a `ProcessInfo`, which has no side effects.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 129, 130 or 143 interrupted."
+)]
+pub(crate) struct Arguments {
+    /// Only these processes
+    process: Vec<u32>,
+
+    /// Also sockets without a listener
+    #[arg(long)]
+    stale: bool,
+
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    process_id: Option<u32>,
+    state: String,
+    endpoint: String,
+    #[serde(flatten)]
+    answer: Answer,
+    /// What the system reports of a process that did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_line: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Info(Box<Info>),
+    Error(String),
+    #[serde(untagged)]
+    NotAsked {},
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let canceller = interrupt::canceller()?;
+    let seen = discovery::processes()?;
+    let is_wanted = |found: &&DiscoveredEndpoint| {
+        let is_named = arguments.process.is_empty()
+            || found.process_id.is_some_and(|id| arguments.process.contains(&id));
+        is_named && (arguments.stale || !found.is_stale())
+    };
+    let found: Vec<&DiscoveredEndpoint> = seen.found.iter().filter(is_wanted).collect();
+    let mut answers = ask(&found, &canceller)?;
+    if let Some(signal) = interrupt::signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    let rows = found.iter().enumerate().map(|(place, found)| row(found, answers.remove(&place)));
+    let rows: Vec<Row> = rows.collect();
+    if arguments.json {
+        json_array(rows.iter(), out)?;
+        writeln!(out)?;
+    } else {
+        table(&rows, out)?;
+    }
+    not_seen(&seen.unseen)?;
+    let is_there = |id: &&u32| rows.iter().any(|row| row.process_id == Some(**id));
+    match arguments.process.iter().find(|id| !is_there(id)) {
+        Some(id) => {
+            // Standard error may be closed too.
+            let _ = writeln!(io::stderr(), "diagipc ps: process {id} has no visible endpoint");
+            Ok(Outcome::Faulty)
+        }
+        None => Ok(Outcome::Well),
+    }
+}
+
+/// The answers of those that listen, by their places. Many are asked at a time: a stopped or blocked
+/// one does not answer, and anyone can create sockets at which nobody answers.
+fn ask(
+    found: &[&DiscoveredEndpoint],
+    canceller: &Canceller,
+) -> io::Result<BTreeMap<usize, Answer>> {
+    let end = Instant::now().checked_add(PATIENCE);
+    let left = || end.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+    let listening: Vec<_> = found
+        .iter()
+        .enumerate()
+        .filter(|(_, found)| found.state == EndpointState::Listening)
+        .collect();
+    let queue = Mutex::new(listening.iter());
+    let next = || {
+        let mut queue = queue.lock().ok()?;
+        // Every one gets its share of the time that is left.
+        let rounds = u32::try_from(queue.len().div_ceil(AT_A_TIME)).unwrap_or(u32::MAX);
+        let (place, found) = queue.next()?;
+        Some((*place, found, left().checked_div(rounds)?))
+    };
+    let (done, answered) = mpsc::channel();
+    thread::scope(|scope| {
+        for worker in 0..listening.len().min(AT_A_TIME) {
+            let (done, next) = (done.clone(), &next);
+            let work = move || {
+                while let Some((place, found, patience)) = next() {
+                    // It is received until all are done.
+                    let _ = done.send((place, info(found, patience, canceller)));
+                }
+            };
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Err(error) if worker == 0 => return Err(error),
+                // The others do its work.
+                Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        drop(done);
+        let mut answers = BTreeMap::new();
+        loop {
+            match answered.recv_timeout(left()) {
+                Ok((place, answer)) => drop(answers.insert(place, answer)),
+                // Some answer several questions, each late.
+                Err(RecvTimeoutError::Timeout) => {
+                    canceller.cancel();
+                    answers.extend(answered.iter());
+                    return Ok(answers);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(answers),
+            }
+        }
+    })
+}
+
+fn row(found: &DiscoveredEndpoint, answer: Option<Answer>) -> Row {
+    let command_line = match answer {
+        Some(Answer::Info(_)) => None,
+        _ => found.process_id.and_then(command_line_of),
+    };
+    Row {
+        process_id: found.process_id,
+        state: found.state.to_string(),
+        endpoint: found.endpoint.to_string_lossy().into_owned(),
+        answer: answer.unwrap_or(Answer::NotAsked {}),
+        command_line,
+    }
+}
+
+/// As the kernel reports it, where it does: the arguments, each with a NUL at its end.
+fn command_line_of(process_id: u32) -> Option<String> {
+    let arguments = std::fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
+    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
+    let line = String::from_utf8_lossy(arguments).replace('\0', " ");
+    (!line.is_empty()).then_some(line)
+}
+
+fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -> Answer {
+    // It is only asked for its info. Root may ask other users' processes; for others the socket's
+    // mode refuses it. No other process may answer for it.
+    let policy = found
+        .owner
+        .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+    let deadlines = Deadlines { whole: Some(patience), ..Deadlines::DEFAULT };
+    let client = Client::new(Endpoint::from(found).trusting(policy))
+        .with_deadlines(deadlines)
+        .with_canceller(canceller.clone());
+    match Info::ask(&client, Command::PROCESS_INFO3) {
+        Ok(info) => Answer::Info(Box::new(info)),
+        Err(error) => {
+            let kind = error.downcast_ref().map(Error::kind);
+            Answer::Error(match kind {
+                Some(ErrorKind::TimedOut | ErrorKind::Cancelled) => {
+                    "it did not answer in time".to_owned()
+                }
+                _ => format!("{error:#}"),
+            })
+        }
+    }
+}
+
+/// The widest that a column is made for its longest text. Any process may choose long ones: such a
+/// text moves what follows it in its own row.
+const WIDEST: usize = 64;
+
+fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    let heading = ["PROCESS", "VERSION", "ENDPOINT", "COMMAND LINE"].map(str::to_owned);
+    let lines: Vec<[String; 4]> = iter::once(heading).chain(rows.iter().map(cells)).collect();
+    let width = |cell: fn(&[String; 4]) -> &String| {
+        let widths = lines.iter().map(|line| cell(line).chars().count());
+        widths.filter(|width| *width <= WIDEST).max().unwrap_or_default()
+    };
+    let (first, second, third) = (
+        width(|[id, ..]| id),
+        width(|[_, version, ..]| version),
+        width(|[.., endpoint, _]| endpoint),
+    );
+    for [process_id, version, endpoint, command_line] in &lines {
+        let line =
+            format!("{process_id:>first$}  {version:second$}  {endpoint:third$}  {command_line}");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The last is the longest, so that no row is padded to its length.
+fn cells(row: &Row) -> [String; 4] {
+    let process_id = row.process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+    let without_answer = |why: &str| {
+        let known = row.command_line.iter().map(|line| plain(line));
+        known.chain([format!("({})", plain(why))]).collect::<Vec<_>>().join(" ")
+    };
+    let (version, command_line) = match &row.answer {
+        Answer::Info(info) => {
+            (info.clr_product_version.as_deref().unwrap_or("5"), plain(&info.command_line))
+        }
+        Answer::Error(error) => ("?", without_answer(error)),
+        Answer::NotAsked {} => ("?", without_answer(&row.state)),
+    };
+    // A process may choose any name.
+    [process_id, plain(version), printable(&row.endpoint), command_line]
+}
+
+/// How many processes are named whose files could not be read.
+const NAMED: usize = 8;
+
+/// One line for each reason.
+fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
+    let mut processes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut errors = io::stderr().lock();
+    for one in unseen {
+        match (one.process_id, one.path.file_name()) {
+            (Some(id), Some(file)) if one.path.starts_with("/proc") => {
+                let what = format!("{}: {}", file.to_string_lossy(), one.why);
+                processes.entry(what).or_default().push(id);
+            }
+            _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
+        }
+    }
+    for (what, ids) in processes {
+        let named: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
+        let more = if ids.len() > NAMED { ", …" } else { "" };
+        writeln!(
+            errors,
+            "not readable: {} × /proc/PID/{what} (PID {}{more})",
+            ids.len(),
+            named.join(", ")
+        )?;
+    }
+    Ok(())
+}

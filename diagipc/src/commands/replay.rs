@@ -1,0 +1,256 @@
+//! `diagipc replay`.
+
+use std::path::PathBuf;
+
+/// Plays a recorded conversation, or any exchange script.
+///
+/// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's
+/// diagnostic port. With `--listen` it plays the side that listens: a runtime for a client, or a
+/// tool for a runtime with that port. If several scripts in the file fit, name one.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) struct Arguments {
+    /// A file of exchange scripts
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// The script, by its name or number
+    #[arg(long, value_name = "NAME")]
+    script: Option<String>,
+
+    /// The runtime: the path of its socket, or its process id; or the socket of a tool's port
+    #[arg(
+        long,
+        value_name = "ENDPOINT",
+        required_unless_present = "listen",
+        conflicts_with = "listen"
+    )]
+    to: Option<String>,
+
+    /// Where a client connects, or a runtime to its port
+    #[arg(long, value_name = "PATH")]
+    listen: Option<PathBuf>,
+
+    /// Default time limit of a step; without it, the file's
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=600_000))]
+    within: Option<u32>,
+
+    /// Also play scripts that change the runtime: dumps, profilers, environment, resume
+    #[arg(long)]
+    allow_side_effects: bool,
+
+    /// Also play scripts that may kill or block the runtime, or make it leak
+    #[arg(long)]
+    allow_harmful: bool,
+}
+
+#[cfg(not(unix))]
+pub(crate) fn run(
+    _: &Arguments,
+    _: &mut dyn std::io::Write,
+) -> anyhow::Result<crate::commands::Outcome> {
+    anyhow::bail!("this needs Unix sockets, which this system does not have")
+}
+
+#[cfg(unix)]
+pub(crate) use unix::run;
+
+#[cfg(unix)]
+mod unix {
+    use std::fs;
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use anyhow::{Context as _, anyhow, bail};
+    use diagipc::networks::SocketNetwork;
+    use dotnet_diagnostics_ipc::io::{Until, discovery};
+    use dotnet_diagnostics_ipc::vectors::player::{
+        Failure, Network as _, Player, PlayerError, Transcript, TurnDirection,
+    };
+    use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
+    use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
+
+    use super::Arguments;
+    use crate::commands::{Outcome, interrupt};
+
+    /// The most bytes shown of one message.
+    const SHOWN: usize = 256;
+
+    pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let file_name = arguments.file.display().to_string();
+        let text = fs::read_to_string(&arguments.file).with_context(|| file_name.clone())?;
+        let file = parse_scripts(&file_name, &text)?;
+        let script = chosen(&file.scripts, arguments)?;
+        match script.hazard {
+            Some(Hazard::Harmful) if !arguments.allow_harmful => {
+                bail!("{}: may kill or block the runtime (--allow-harmful plays it)", script.name);
+            }
+            Some(Hazard::SideEffect)
+                if !arguments.allow_side_effects && !arguments.allow_harmful =>
+            {
+                bail!("{}: changes the runtime (--allow-side-effects plays it)", script.name);
+            }
+            _ => {}
+        }
+        let canceller = interrupt::canceller()?;
+        let Some(network) = network(script, arguments)? else { return Ok(Outcome::Lost) };
+        let mut network = network.with_canceller(canceller);
+        let within = Duration::from_millis(arguments.within.unwrap_or(file.within_ms).into());
+        let mut player = Player::new(&mut network, within);
+        let outcome = player.play(&script.steps);
+        let transcript = player.transcript().clone();
+        let _ = player.close_all();
+        match outcome {
+            Ok(()) => {
+                writeln!(
+                    out,
+                    "{}: all {} steps matched the script",
+                    script.name,
+                    script.steps.len()
+                )?;
+                Ok(Outcome::Well)
+            }
+            Err(Failure { trouble: PlayerError::Unavailable(why), step, .. }) => {
+                Err(anyhow!("{}: step {step} cannot be played here: {why}", script.name))
+            }
+            Err(failure) => {
+                if let Some(signal) = interrupt::signal() {
+                    writeln!(
+                        out,
+                        "INTERRUPTED  {}: in step {} of {}",
+                        script.name,
+                        failure.step,
+                        script.steps.len()
+                    )?;
+                    show(&transcript, out)?;
+                    return Ok(Outcome::Interrupted(signal));
+                }
+                writeln!(out, "{}: {failure}", script.name)?;
+                show(&transcript, out)?;
+                let meets =
+                    matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));
+                Ok(if meets && transcript.0.is_empty() { Outcome::Lost } else { Outcome::Faulty })
+            }
+        }
+    }
+
+    /// Whether a script connects rather than listens.
+    fn connects(script: &Script) -> bool {
+        match &script.plays {
+            Plays::Client(part) => part.target.ports.is_empty(),
+            Plays::Runtime(part) => part.ask.port.is_some(),
+        }
+    }
+
+    fn chosen<'s>(scripts: &'s [Script], arguments: &Arguments) -> anyhow::Result<&'s Script> {
+        let option = if arguments.to.is_some() { "--to" } else { "--listen" };
+        let fits = |script: &&Script| connects(script) == arguments.to.is_some();
+        if let Some(name) = &arguments.script {
+            let found = scripts
+                .iter()
+                .find(|script| script.name == *name || script.sc_id.to_string() == *name);
+            let script = found.ok_or_else(|| anyhow!("unknown script {name}"))?;
+            if !fits(&script) {
+                bail!("script {name} cannot be played with {option}");
+            }
+            return Ok(script);
+        }
+        match scripts.iter().filter(fits).collect::<Vec<_>>().as_slice() {
+            [script] => Ok(script),
+            [] => bail!("no script can be played with {option}"),
+            several => bail!(
+                "{} scripts can be played with {option}: choose one with --script",
+                several.len()
+            ),
+        }
+    }
+
+    /// The sockets for the script; `None` if the other side does not exist.
+    fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<SocketNetwork>> {
+        let port = match &script.plays {
+            Plays::Client(part) => {
+                let target = &part.target;
+                // It is unknown whether it was started like that.
+                if target.suspended
+                    || !target.environment.is_empty()
+                    || !target.default_port
+                    || target.ports.len() > 1
+                {
+                    bail!("{}: needs a runtime started for this script", script.name);
+                }
+                target.ports.first().map(|port| (port.id.as_str(), port.listening))
+            }
+            Plays::Runtime(part) => part.ask.port.as_deref().map(|port| (port, false)),
+        };
+        let path = match (&arguments.to, &arguments.listen) {
+            (Some(to), _) => match socket(to)? {
+                Some(path) => path,
+                None => return Ok(None),
+            },
+            (None, Some(path)) => path.clone(),
+            (None, None) => bail!("expected either --to or --listen"),
+        };
+        let Some((name, listening)) = port else {
+            if arguments.to.is_none() {
+                return Ok(Some(SocketNetwork::in_place_of_a_runtime(path)?));
+            }
+            let network = SocketNetwork::to_socket(path);
+            let process_id = arguments.to.as_deref().and_then(|to| to.parse::<u32>().ok());
+            return Ok(Some(match process_id {
+                Some(process_id) => network.with_process_id(process_id),
+                None => network,
+            }));
+        };
+        let mut network = SocketNetwork::to_socket(&path).with_port(name, &path);
+        if listening {
+            network
+                .listen(name, true)
+                .map_err(|trouble| anyhow!("{}: {trouble}", path.display()))?;
+        }
+        Ok(Some(network))
+    }
+
+    /// The socket of a runtime; `None`, after a message, if there is none.
+    fn socket(to: &str) -> anyhow::Result<Option<PathBuf>> {
+        let found = match to.parse() {
+            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
+                .map_err(|error| format!("{error:#}")),
+            Err(_) if Path::new(to).exists() => Ok(PathBuf::from(to)),
+            Err(_) => Err(format!("{to} does not exist")),
+        };
+        match found {
+            Ok(path) => Ok(Some(path)),
+            Err(why) => {
+                writeln!(io::stderr(), "diagipc: {why}")?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The bytes on the connections.
+    fn show(transcript: &Transcript, out: &mut dyn Write) -> anyhow::Result<()> {
+        for passage in &transcript.0 {
+            let what = match passage.direction {
+                TurnDirection::Sent => "sent",
+                TurnDirection::Received => "seen",
+            };
+            let (shown, rest) =
+                passage.bytes.split_at_checked(SHOWN).unwrap_or((&passage.bytes, &[]));
+            let more = u64::try_from(rest.len()).unwrap_or(u64::MAX).saturating_add(passage.more);
+            let all = more.saturating_add(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+            write!(out, "  {} {what} {all} bytes: {}", passage.connection, hex::encode(shown))?;
+            if more > 0 {
+                write!(out, " … {more} more")?;
+            }
+            if passage.fds > 0 {
+                write!(out, ", with {} descriptors", passage.fds)?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}

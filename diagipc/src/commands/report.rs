@@ -1,0 +1,58 @@
+//! `diagipc report`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use diagipc::report::html;
+use diagipc::{Citations, Report};
+
+use crate::commands::{Outcome, input, output, output_file, printable};
+
+/// Compares the reports of several runs.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the reports were read, whatever their results, 1 a file is not a report, 2 usage error, or a file that cannot be read or written."
+)]
+pub(crate) struct Arguments {
+    /// Write one page: implementations by cases, with all details
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// The most bytes of a report to read
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    limit: u64,
+
+    /// The output of a suite with `--json`
+    #[arg(required = true, value_name = "REPORT")]
+    reports: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let mut reports = Vec::new();
+    for file in &arguments.reports {
+        let bytes = input::read(file, arguments.limit)?;
+        let report =
+            std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(Report::parse);
+        match report {
+            Ok(report) => reports.push(report),
+            Err(error) => {
+                writeln!(
+                    io::stderr(),
+                    "diagipc: {file} is not a report: {}",
+                    printable::plain(&error)
+                )?;
+                return Ok(Outcome::Faulty);
+            }
+        }
+    }
+    if let Some(file) = &arguments.html {
+        let page = html(&reports, &Citations::embedded()).map_err(anyhow::Error::msg)?;
+        output_file::write(file, page.as_bytes())?;
+    }
+    let title = |report: &Report| {
+        format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target))
+    };
+    let rows: Vec<_> = reports.iter().map(|report| (title(report), report.counts)).collect();
+    writeln!(out, "{}", output::table("report", &rows))?;
+    Ok(Outcome::Well)
+}

@@ -1,0 +1,253 @@
+//! `diagipc runtime`.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+#[cfg(unix)]
+use anyhow::Context as _;
+use diagipc::known::Profile;
+#[cfg(unix)]
+use diagipc::runtime::Agreement;
+use diagipc::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
+use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+
+use crate::commands::Outcome;
+
+/// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
+///
+/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and
+/// runs no code: it streams no events, and writes only the head of a dump.
+#[derive(clap::Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
+#[command(after_help = "Exit status: 0 it was ended, 2 usage error, or it cannot start.")]
+pub(crate) struct Arguments {
+    /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A
+    /// version that was not recorded uses the nearest recorded one
+    #[arg(long, value_name = "PROFILE", default_value = "coreclr-10")]
+    profile: String,
+
+    /// Listen here instead of where a runtime of this process would: a path, on Windows the name
+    /// of a pipe
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+
+    /// Connect to these ports instead of those in DOTNET_DiagnosticPorts
+    #[arg(long, value_name = "TEXT")]
+    ports: Option<String>,
+
+    /// Suspend: wait for a resume on the default port
+    #[arg(long)]
+    suspended: bool,
+
+    /// Add this to the environment; any text, even without `=`. Of this process's environment it
+    /// keeps the variables read by the imitated runtime (DOTNET_DiagnosticPorts and others),
+    /// and those that begin with DIAG_
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<String>,
+
+    /// Write dumps requested by a name without a directory here: files that begin like a core,
+    /// never overwriting one
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    dumps: PathBuf,
+
+    /// Show this fault; --list lists them
+    #[arg(long, value_name = "NAME[=N]")]
+    misbehave: Vec<String>,
+
+    /// Die, as in a crash, on the requests that kill the imitated runtime, read on after payloads
+    /// that end too early, and end on signals as it does
+    #[arg(long)]
+    dies: bool,
+
+    /// End with standard input
+    #[arg(long)]
+    until_eof: bool,
+
+    /// List the faults, and the fact that each one shows
+    #[arg(long)]
+    list: bool,
+
+    /// Report how closely it matches the builds in these files (evidence/*.json), and run no
+    /// runtime. Differences go to standard error
+    #[cfg(unix)]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    agreement: Vec<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if arguments.list {
+        list(out)?;
+        return Ok(Outcome::Well);
+    }
+    #[cfg(unix)]
+    if !arguments.agreement.is_empty() {
+        return agreement(&arguments.agreement, out);
+    }
+    let misbehaviours = arguments
+        .misbehave
+        .iter()
+        .map(|text| Misbehaviour::parse(text))
+        .collect::<Result<_, _>>()?;
+    let mut config = Config {
+        profile: arguments.profile.parse()?,
+        socket: arguments.socket.clone().unwrap_or_else(default_socket),
+        ports: arguments.ports.clone(),
+        suspended: arguments.suspended,
+        environment: arguments.environment.clone(),
+        environment_bytes: Vec::new(),
+        dumps: Some(arguments.dumps.clone()),
+        misbehaviours,
+        dies: arguments.dies,
+    };
+    for (name, value) in own_environment() {
+        config.set(&name, value.as_encoded_bytes());
+    }
+    // Before the process is visible: a signal that ends it then ends it cleanly.
+    let ended = end(arguments.until_eof)?;
+    let runtime = ReferenceRuntime::start(config)?;
+    if runtime.listens() {
+        writeln!(out, "{}", runtime.socket().display())?;
+        out.flush()?;
+    }
+    // An error: nothing ends it any more, and it keeps running.
+    while let Ok(Some(signal)) = ended.recv() {
+        match runtime.reacts_to(signal) {
+            SignalReaction::RunsOn => {}
+            SignalReaction::LeavesSocket => {
+                runtime.abandon();
+                die_of(signal)?;
+                break;
+            }
+            _ => break,
+        }
+    }
+    Ok(Outcome::Well)
+}
+
+/// Which of this process's environment the runtime has: its configuration, and what testers set.
+fn own_environment() -> impl Iterator<Item = (String, OsString)> {
+    let is_meant = |name: &str| {
+        let configured = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"));
+        let variables = [
+            "DiagnosticPorts",
+            "DefaultDiagnosticPortSuspend",
+            "EnableDiagnostics",
+            "EnableDiagnostics_IPC",
+        ];
+        name.starts_with("DIAG_") || configured.is_some_and(|name| variables.contains(&name))
+    };
+    let named =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    named.filter(move |(name, _)| is_meant(name))
+}
+
+/// A row for each recorded build.
+#[cfg(unix)]
+fn agreement(files: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for path in files {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let agreement = Agreement::with(&text)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| path.display().to_string())?;
+        writeln!(out, "{agreement}")?;
+        for difference in &agreement.differences {
+            writeln!(std::io::stderr(), "{} {difference}", agreement.build)?;
+        }
+    }
+    Ok(Outcome::Well)
+}
+
+/// The faults.
+fn list(out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut table = crate::commands::check::table(["misbehaviour", "fact", "what it does"]);
+    for kind in MisbehaviourKind::ALL {
+        table.add_row([Misbehaviour::new(*kind).to_string().as_str(), kind.spec(), kind.text()]);
+    }
+    writeln!(out, "{table}")?;
+    let profiles: Vec<_> = Profile::ALL.iter().map(Profile::to_string).collect();
+    writeln!(out, "\nprofiles: {}", profiles.join(", "))?;
+    Ok(())
+}
+
+/// Where the runtime of this process would listen.
+#[cfg(unix)]
+fn default_socket() -> PathBuf {
+    use dotnet_diagnostics_ipc::endpoint::{self, ProcessStat, SocketName};
+
+    let directory = std::env::var("TMPDIR").ok();
+    // If the start time is unknown, the key is 0 (F-61).
+    let stat = std::fs::read("/proc/self/stat").ok();
+    let key = stat.and_then(|text| ProcessStat::parse(&text).ok().map(|stat| stat.start_time));
+    let name = SocketName::new(std::process::id(), key.unwrap_or(endpoint::UNKNOWN_KEY));
+    PathBuf::from(endpoint::directory(directory.as_deref())).join(name.to_string())
+}
+
+/// The same on Windows.
+#[cfg(windows)]
+fn default_socket() -> PathBuf {
+    PathBuf::from(dotnet_diagnostics_ipc::endpoint::PipeName::new(std::process::id()).to_string())
+}
+
+/// Why it must end; `None`: the input has ended.
+type Told = Option<SignalKind>;
+
+/// Sends each signal that ends it.
+#[cfg(unix)]
+fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            // It is ending already if there is no receiver.
+            let _ =
+                told.send(Some(if signal == SIGINT { SignalKind::Int } else { SignalKind::Term }));
+        }
+    });
+    Ok(())
+}
+
+/// The system ends it, and removes its pipe. It waits forever, while there is a sender.
+#[cfg(windows)]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
+    std::mem::forget(told);
+    Ok(())
+}
+
+/// Ends this process as the unhandled signal does.
+#[cfg(unix)]
+fn die_of(signal: SignalKind) -> anyhow::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let number = if signal == SignalKind::Int { SIGINT } else { SIGTERM };
+    Ok(signal_hook::low_level::emulate_default_handler(number)?)
+}
+
+/// There are no signals on Windows.
+#[cfg(windows)]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+const fn die_of(_: SignalKind) -> anyhow::Result<()> {
+    Ok(())
+}
+
+/// Receives when it must end, and by which signal.
+fn end(until_eof: bool) -> anyhow::Result<mpsc::Receiver<Told>> {
+    let (sender, receiver) = mpsc::channel();
+    told_to_end(sender.clone())?;
+    if until_eof {
+        thread::spawn(move || {
+            // An unreadable input counts as ended.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            let _ = sender.send(None);
+        });
+    }
+    Ok(receiver)
+}

@@ -1,0 +1,204 @@
+//! `diagipc server`.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+#[cfg(unix)]
+use diagipc::Report;
+use diagipc::TooFewJudged;
+use diagipc::codec;
+use diagipc::known::{Profile, UnknownProfile};
+use diagipc::server::{self, Claims, Options, ServerCase};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
+
+use crate::commands::output::{Output, Progress};
+use crate::commands::place::PlaceArguments;
+use crate::commands::target::trust;
+use crate::commands::{Outcome, interrupt};
+
+/// More targets at a time disturb each other.
+const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+/// The reference runtime mostly waits.
+#[cfg(unix)]
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
+
+/// Checks a live diagnostic server against the protocol.
+///
+/// Plays the exchange scripts and sends every request of the vectors, one after another, and
+/// reports differences. By default only cases without side effects are played.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+)]
+#[allow(
+    clippy::struct_excessive_bools,
+    clippy::doc_markdown,
+    reason = "these are the switches and the help of a command"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or
+    /// strict. auto recognises the target by its behaviour, and the report explains how: a
+    /// server that is not recognisably .NET is strict, which follows only the document. A
+    /// version that was not recorded uses the nearest recorded one: 3.1, 8, 9 or 10
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
+    profile: Auto,
+
+    /// What the target supports: diagipc/servers/README.md. Anything not in the file is found out
+    /// by asking
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+
+    /// This percentage of the cases claimed by the target must be judged, or the run does not
+    /// pass: exit status 1
+    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_judged: u8,
+
+    /// End the run at the first failure
+    #[arg(long)]
+    fail_fast: bool,
+
+    /// Start no case after this time; the run then does not pass
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    max_time: Option<u64>,
+
+    /// Also use a socket of another user, in directories of other users
+    #[arg(long)]
+    any_owner: bool,
+
+    /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup
+    /// hooks, resumes
+    #[arg(long)]
+    allow_side_effects: bool,
+
+    /// Also play cases that may kill, block or exhaust the target. Only for a target that is yours
+    #[arg(long)]
+    allow_harmful: bool,
+
+    /// Default time limit of a step
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    timeout: Option<u64>,
+
+    /// The target's name in the report
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+
+    /// If a script passes user_events_data: pass a packet socket instead of this system's file.
+    /// The target must accept it as that
+    #[arg(long)]
+    stand_in_for_user_events: bool,
+
+    /// With --spawn: how many targets run at a time; by default one for each processor, at most 4
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// List the cases and their effects on a target, without playing them
+    #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "endpoint", "spawn"])]
+    list: bool,
+}
+
+/// A profile, or none: what the target reports.
+#[derive(Clone, Copy)]
+struct Auto(Option<Profile>);
+
+fn profile(text: &str) -> Result<Auto, UnknownProfile> {
+    if text == "auto" { Ok(Auto(None)) } else { text.parse().map(|profile| Auto(Some(profile))) }
+}
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let all = server::cases(&scripts, &vectors);
+    let cases = arguments.output.choose(all, ServerCase::is_chosen)?;
+    if arguments.list {
+        return list(&cases, out);
+    }
+    let place = arguments.place.place()?;
+    let claims = match &arguments.target {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path).with_context(|| file.clone())?;
+            Claims::parse(&file, &text).map_err(anyhow::Error::msg)?
+        }
+        None => Claims::default(),
+    };
+    let options = Options {
+        profile: arguments.profile.0,
+        allow_side_effects: arguments.allow_side_effects,
+        allow_harmful: arguments.allow_harmful,
+        within: arguments.timeout.map(Duration::from_millis),
+        min_judged: arguments.min_judged,
+        trust: trust(arguments.any_owner),
+        fail_fast: arguments.fail_fast,
+        max_time: arguments.max_time.map(Duration::from_secs),
+        claims,
+        stand_in_for_user_events: arguments.stand_in_for_user_events,
+        require: arguments.output.require().to_vec(),
+        jobs: arguments
+            .jobs
+            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MOST_JOBS)))
+            .unwrap_or(NonZeroUsize::MIN),
+        canceller: Some(interrupt::canceller()?),
+    };
+    let progress = Progress::new(cases.len(), &arguments.output);
+    let mut report = server::run(&cases, &place, &options, &mut |case| progress.judged(case));
+    drop(progress);
+    if let Some(name) = arguments.name.as_ref().or(options.claims.name.as_ref()) {
+        report.target.clone_from(name);
+    }
+    if report.cases.is_empty() && report.lost.is_none() && report.interrupted.is_none() {
+        // An empty run must not look successful.
+        bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
+    }
+    arguments.output.write(report, out)
+}
+
+fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    for case in cases {
+        let hazard = match case.hazard() {
+            None => "",
+            Some(Hazard::SideEffect) => "  side-effect",
+            Some(Hazard::Harmful) => "  harmful",
+        };
+        writeln!(out, "{}{hazard}", case.name())?;
+    }
+    Ok(Outcome::Well)
+}
+
+/// The suite against the reference runtime, which is this program.
+#[cfg(unix)]
+pub(crate) fn check(
+    this: &Path,
+    progress: &Progress,
+    canceller: &Canceller,
+) -> anyhow::Result<Report> {
+    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let cases = server::cases(&scripts, &vectors);
+    let place = crate::commands::place::spawned(
+        this.into(),
+        ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
+    );
+    let options = Options {
+        profile: Some(Profile::STRICT),
+        // The target is ours, so nothing is harmful to it.
+        allow_side_effects: true,
+        allow_harmful: true,
+        stand_in_for_user_events: true,
+        jobs: CHECK_JOBS,
+        canceller: Some(canceller.clone()),
+        ..Options::default()
+    };
+    progress.expect(cases.len());
+    Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))
+}

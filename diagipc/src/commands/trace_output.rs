@@ -1,0 +1,218 @@
+//! Where a trace goes: a new file, the place of an older one, a stream, or standard output.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use dotnet_diagnostics_ipc::io::Canceller;
+use tempfile::NamedTempFile;
+
+use crate::commands::output_file::{Named, create_new, named, open_stream};
+
+const STANDARD_OUTPUT: &str = "standard output";
+
+/// An output that was checked before the session starts. No file is touched yet.
+#[derive(Debug)]
+pub(crate) enum Planned {
+    New(PathBuf),
+    Replacing(PathBuf),
+    Open(Output),
+}
+
+impl Planned {
+    /// `-` is standard output. A FIFO is opened here, since nobody reads it before: `canceller` ends
+    /// the wait for its reader.
+    pub(crate) fn at(path: PathBuf, force: bool, canceller: &Canceller) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            let file = standard_output().context(STANDARD_OUTPUT)?;
+            return Ok(Self::Open(Output::at(Place::Stream {
+                name: STANDARD_OUTPUT.into(),
+                file,
+            })));
+        }
+        match named(&path).with_context(|| path.display().to_string())? {
+            Named::Nothing => Ok(Self::New(path)),
+            Named::File if force => Ok(Self::Replacing(path)),
+            Named::File => bail!("{} already exists: --force overwrites it", path.display()),
+            Named::Stream => {
+                let name = path.display().to_string();
+                let file = open_stream(&path, canceller).with_context(|| name.clone())?;
+                Ok(Self::Open(Output::at(Place::Stream { name, file })))
+            }
+        }
+    }
+
+    /// Creates the file, which only its owner can read: a new one in its place, and one that
+    /// replaces another beside it.
+    pub(crate) fn open(self) -> anyhow::Result<Output> {
+        match self {
+            Self::New(path) => {
+                let file = create_new(&path).with_context(|| path.display().to_string())?;
+                Ok(Output::at(Place::New { path, file }))
+            }
+            Self::Replacing(path) => {
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let mut name = path.file_name().unwrap_or_default().to_owned();
+                name.push(".");
+                let part = tempfile::Builder::new()
+                    .prefix(&name)
+                    .suffix(".part")
+                    .tempfile_in(directory.unwrap_or(Path::new(".")))
+                    .with_context(|| path.display().to_string())?;
+                Ok(Output::at(Place::Replacing { path, part }))
+            }
+            Self::Open(output) => Ok(output),
+        }
+    }
+}
+
+/// An output that is being written.
+#[derive(Debug)]
+pub(crate) struct Output {
+    place: Place,
+    bytes: u64,
+    /// The last two.
+    tail: [u8; 2],
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A file that did not exist before.
+    New { path: PathBuf, file: File },
+    /// The file beside an older one, whose name it gets at the end.
+    Replacing { path: PathBuf, part: NamedTempFile },
+    /// A FIFO, a device or standard output: written, and otherwise left as it is.
+    Stream { name: String, file: File },
+}
+
+impl Output {
+    const fn at(place: Place) -> Self {
+        Self { place, bytes: 0, tail: [0; 2] }
+    }
+
+    /// How many bytes were written.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether it has the end of a stream: that of its last block, and the tag after all blocks
+    /// (F-102, F-123). A runtime writes both when its process exits.
+    pub(crate) const fn has_end(&self) -> bool {
+        matches!(self.tail, [6, 1])
+    }
+
+    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> anyhow::Result<()> {
+        while !bytes.is_empty() {
+            let file = match &mut self.place {
+                Place::New { file, .. } | Place::Stream { file, .. } => file,
+                Place::Replacing { part, .. } => part.as_file_mut(),
+            };
+            match file.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(n @ 1..) => {
+                    self.bytes = self.bytes.saturating_add(n as u64);
+                    let (written, left) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
+                    for byte in written.iter().skip(n.saturating_sub(2)) {
+                        self.tail = [self.tail[1], *byte];
+                    }
+                    bytes = left;
+                }
+                // By its text: a reader that closes early is not a success here.
+                Ok(_) => bail!("writing {self}: it takes no more bytes"),
+                Err(error) => bail!("writing {self}: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// It is whole: it is on the disk, and has its name.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        match self.place {
+            Place::New { path, file } => {
+                file.sync_all().with_context(|| path.display().to_string())
+            }
+            Place::Replacing { path, part } => {
+                let replaced = match part.as_file().sync_all() {
+                    Ok(()) => part.persist(&path).map_err(|error| (error.error, error.file)),
+                    Err(error) => Err((error, part)),
+                };
+                let failed = |(error, part)| {
+                    anyhow!("{}: {error}; the trace is in {}", path.display(), keep(part))
+                };
+                replaced.map(drop).map_err(failed)
+            }
+            Place::Stream { .. } => Ok(()),
+        }
+    }
+
+    /// It is not whole. Says where its bytes are; without any, what this run created is removed.
+    pub(crate) fn abandon(self) -> String {
+        let Self { place, bytes, .. } = self;
+        if bytes == 0 {
+            if let Place::New { path, file } = place {
+                remove_created(&path, &file);
+            }
+            return "nothing was written".to_owned();
+        }
+        match place {
+            Place::New { path, .. } => format!("{} has the first {bytes} bytes", path.display()),
+            Place::Replacing { path, part } => {
+                let part = keep(part);
+                format!("{part} has the first {bytes} bytes, {} is unchanged", path.display())
+            }
+            Place::Stream { name, .. } => format!("{bytes} bytes were written to {name}"),
+        }
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::New { path, .. } | Place::Replacing { path, .. } => path.display().fmt(f),
+            Place::Stream { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// Where it is kept.
+fn keep(part: NamedTempFile) -> String {
+    match part.keep() {
+        Ok((_, path)) => path.display().to_string(),
+        Err(error) => error.file.path().display().to_string(),
+    }
+}
+
+/// Removes a file that this run created, unless its name is now that of another.
+fn remove_created(path: &Path, file: &File) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let same =
+            |at: fs::Metadata, ours: fs::Metadata| (at.dev(), at.ino()) == (ours.dev(), ours.ino());
+        let there = fs::symlink_metadata(path).and_then(|at| Ok(same(at, file.metadata()?)));
+        if !there.unwrap_or(false) {
+            return;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    // It is empty: nothing is lost if it stays.
+    let _ = fs::remove_file(path);
+}
+
+#[cfg(unix)]
+fn standard_output() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn standard_output() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+
+    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+}

@@ -1,0 +1,219 @@
+//! `diagipc vectors`.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use diagipc::corpus::{TARGETS, dictionary, seeds};
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
+
+use crate::commands::printable::shortened;
+use crate::commands::{Outcome, check};
+use diagipc::annotated;
+pub(crate) use diagipc::annotated::name;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Lists the groups of vectors
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one vector: its value, and its bytes with their meaning
+    Show {
+        /// The number of the vector
+        #[arg(value_name = "TCID")]
+        tc_id: u32,
+    },
+    /// Writes the files to a directory, including exchange scripts, schemas and documentation
+    Export {
+        /// The directory; created if missing
+        directory: PathBuf,
+        /// Overwrite existing files
+        #[arg(long)]
+        force: bool,
+    },
+    /// Writes the corpus of a fuzzer: for each target of fuzz/ a directory of seeds, and
+    /// `dictionary.txt`
+    Corpus {
+        /// The directory; created if missing. Other files are kept
+        directory: PathBuf,
+    },
+}
+
+/// Documentation of the vectors.
+static COMPANIONS: &[(&str, &str)] = &[
+    ("README.md", documents::VECTORS),
+    ("schema/vectors.schema.json", documents::VECTORS_SCHEMA),
+    ("schema/exchanges.schema.json", documents::EXCHANGES_SCHEMA),
+    ("adapters/README.md", include_str!("../../adapters/README.md")),
+    ("adapters/python/adapter.py", include_str!("../../adapters/python/adapter.py")),
+    ("adapters/c/adapter.c", include_str!("../../adapters/c/adapter.c")),
+    ("exchanges/README.md", documents::EXCHANGES),
+    ("schema/report.schema.json", include_str!("../../schema/report.schema.json")),
+    ("schema/REPORTS.md", include_str!("../../schema/REPORTS.md")),
+    ("clients/README.md", include_str!("../../clients/README.md")),
+    ("clients/diagipc.toml", include_str!("../../clients/diagipc.toml")),
+    ("clients/examples.toml", include_str!("../../clients/examples.toml")),
+    ("clients/csclient.toml", include_str!("../../clients/csclient.toml")),
+    ("clients/dotnet-counters.toml", include_str!("../../clients/dotnet-counters.toml")),
+    ("clients/dotnet-trace.toml", include_str!("../../clients/dotnet-trace.toml")),
+    ("clients/dotnetdiag.toml", include_str!("../../clients/dotnetdiag.toml")),
+    ("clients/csclient.known.toml", include_str!("../../clients/csclient.known.toml")),
+];
+
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        Command::List { json } => list(*json, out),
+        Command::Show { tc_id } => show(*tc_id, out),
+        Command::Export { directory, force } => export(directory, *force, out),
+        Command::Corpus { directory } => corpus(directory, out),
+    }?;
+    Ok(Outcome::Well)
+}
+
+fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let files = golden::files()?;
+    let groups: Vec<_> = files.iter().flat_map(|file| &file.groups).collect();
+    if json {
+        let rows = groups.iter().map(|group| {
+            let mut row = serde_json::to_value(group)?;
+            if let Some(row) = row.as_object_mut() {
+                row.insert("tests".into(), group.tests.len().into());
+            }
+            Ok(row)
+        });
+        let rows: serde_json::Result<Vec<_>> = rows.collect();
+        crate::commands::printable::json(&rows?, out)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let mut table = check::table(["group", "type", "command", "source", "tests", "tcIds"]);
+    for group in groups {
+        let ids = group.tests.iter().map(|test| test.tc_id);
+        let range = format!("{}-{}", ids.clone().min().unwrap_or(0), ids.max().unwrap_or(0));
+        let command = group.command.clone().unwrap_or_default();
+        table.add_row([
+            &group.name,
+            &name(&group.kind)?,
+            &command,
+            &name(&group.source.kind)?,
+            &group.tests.len().to_string(),
+            &range,
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
+    let files = golden::files()?;
+    let mut all = files
+        .iter()
+        .flat_map(|file| &file.groups)
+        .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
+    let (group, test) = all
+        .find(|(_, test)| test.tc_id == tc_id)
+        .ok_or_else(|| anyhow!("unknown vector {tc_id}"))?;
+    describe(group, test, out)?;
+    Ok(())
+}
+
+/// All information on one test.
+pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
+    write!(out, "  group   {} ({}", group.name, name(&group.kind)?)?;
+    group.command.as_ref().map_or(Ok(()), |command| write!(out, ", {command}"))?;
+    writeln!(out, ")")?;
+    let source = &group.source;
+    let words = [
+        Some(name(&source.kind)?),
+        source.edition.clone(),
+        source.section.clone(),
+        source.fact.clone(),
+        source.runtime.clone(),
+    ];
+    writeln!(
+        out,
+        "  source  {}: {}",
+        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        group.made
+    )?;
+    if !group.spec.is_empty() {
+        writeln!(out, "  facts   {}", group.spec.join(", "))?;
+    }
+    let canonical = if test.canonical { "canonical" } else { "not canonical" };
+    let verdict = name(&test.result)?;
+    match &test.error {
+        Some(error) => writeln!(out, "  result  {verdict}: {error}")?,
+        None => writeln!(out, "  result  {verdict}, {canonical}")?,
+    }
+    if !test.acceptable_on.is_empty() {
+        writeln!(out, "  accepted by {}", test.acceptable_on.join(", "))?;
+    }
+    if let Some(refusals) = &test.refusals {
+        let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+        writeln!(out, "  may be refused by {}", refusals.join(", "))?;
+    }
+    if let Some(hazard) = &test.hazard {
+        writeln!(out, "  hazard  {}", name(hazard)?)?;
+    }
+    if test.result != Verdict::Invalid || !test.value.is_null() {
+        writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
+    }
+    if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
+        annotated::fields(out, subject, wire, 0)?;
+    }
+    Ok(())
+}
+
+fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let beside =
+        golden::EMBEDDED.iter().chain(COMPANIONS).map(|(name, text)| (PathBuf::from(name), text));
+    let exchanges = golden::EMBEDDED_SCRIPTS
+        .iter()
+        .map(|(name, text)| (Path::new("exchanges").join(name), text));
+    let mut written = 0usize;
+    for (name, text) in beside.chain(exchanges) {
+        let path = directory.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        }
+        let file = if force { File::create(&path) } else { File::create_new(&path) };
+        file.and_then(|mut file| file.write_all(with_links(text).as_bytes()))
+            .with_context(|| path.display().to_string())?;
+        written = written.saturating_add(1);
+    }
+    writeln!(out, "{written} files in {}", directory.display())?;
+    Ok(())
+}
+
+/// In the repository, what is about testing others is in `diagipc/`, beside `vectors/`; here it is
+/// below.
+fn with_links(text: &str) -> String {
+    text.replace("](../diagipc/", "](").replace("](../../vectors/", "](../")
+}
+
+fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
+    let put = |path: PathBuf, bytes: &[u8]| {
+        fs::write(&path, bytes).with_context(|| path.display().to_string())
+    };
+    for target in TARGETS {
+        let place = directory.join(target);
+        fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+        let seeds = seeds(target)?;
+        for seed in &seeds {
+            put(place.join(&seed.name), &seed.input)?;
+        }
+        writeln!(out, "{:>5} seeds in {}", seeds.len(), place.display())?;
+    }
+    put(directory.join("dictionary.txt"), dictionary().as_bytes())
+}

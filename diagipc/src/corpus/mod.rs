@@ -1,0 +1,38 @@
+//! Start a fuzzing campaign: seeds for each target of `fuzz/`, made from the golden vectors, and a
+//! dictionary.
+//!
+//! ```
+//! use diagipc::corpus;
+//!
+//! for target in corpus::TARGETS {
+//!     assert!(!corpus::seeds(target)?.is_empty(), "{target}");
+//! }
+//! assert!(corpus::dictionary().contains("CollectTracing2="));
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+
+mod dictionary;
+mod seeds;
+mod subjects;
+
+pub use dictionary::dictionary;
+pub use seeds::{COMMANDS, Seed, seeds};
+pub use subjects::{Asked, SUBJECTS, of_c_header};
+
+/// The targets of `fuzz/`.
+pub const TARGETS: [&str; 14] = [
+    "decode_any",
+    "roundtrip",
+    "canonical",
+    "client_exchange",
+    "server_exchange",
+    "diagnostic_port",
+    "conversations",
+    "environment",
+    "ports",
+    "endpoint_names",
+    "user_events",
+    "differential",
+    "c_header",
+    "cli_decode",
+];

@@ -1,0 +1,212 @@
+//! Why something is a finding: the server's reaction, and the fault in the request that caused it.
+
+use alloc::{borrow::ToOwned as _, format, string::String};
+
+use super::case::FuzzCase;
+use super::verdict::CaseVerdict;
+use crate::server::Death;
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, VectorFault};
+
+/// Something that no server may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Symptom {
+    /// Its process ended.
+    Crash(Option<Death>),
+    /// It no longer answers anybody.
+    Hang,
+    /// Its endpoint has no listener any more, and its process is alive, as far as known.
+    EndpointGone,
+    /// It sent bytes without a header.
+    Leaked,
+    /// The connection stays open after a final reply.
+    LeftOpen,
+    /// A request without the magic was accepted.
+    MagicUnchecked,
+    /// A request whose size is below that of a header was accepted.
+    SizeUnchecked,
+    /// A reply has a wrong magic.
+    ReplyMagic,
+    /// The size field of a reply is wrong.
+    ReplySize,
+    /// The command set of a reply is not that of the server.
+    ReplySet,
+    /// The command id of a reply is neither OK nor Error.
+    ReplyId,
+    /// `reserved` of a reply is not zero.
+    ReplyReserved,
+    /// The payload of a reply is not the command's: the kind of the decoder's error.
+    ReplyPayload(String),
+    /// The continuation of a reply is wrong.
+    Continuation,
+    /// Its memory grows with each request.
+    MemoryGrowth,
+}
+
+impl Symptom {
+    pub(super) const fn verdict(&self) -> CaseVerdict {
+        match self {
+            Self::Crash(_) => CaseVerdict::Crash,
+            Self::Hang => CaseVerdict::Hang,
+            Self::EndpointGone => CaseVerdict::EndpointGone,
+            Self::Leaked => CaseVerdict::Leaked,
+            Self::LeftOpen => CaseVerdict::LeftOpen,
+            Self::MagicUnchecked | Self::SizeUnchecked => CaseVerdict::Unchecked,
+            Self::ReplyMagic
+            | Self::ReplySize
+            | Self::ReplySet
+            | Self::ReplyId
+            | Self::ReplyReserved
+            | Self::ReplyPayload(_)
+            | Self::Continuation => CaseVerdict::Malformed,
+            Self::MemoryGrowth => CaseVerdict::MemoryGrowth,
+        }
+    }
+
+    /// Whether the fault in the request distinguishes two of them.
+    pub(super) const fn depends_on_the_request(&self) -> bool {
+        matches!(self, Self::Crash(_) | Self::Hang | Self::EndpointGone | Self::Leaked)
+    }
+
+    /// Whether the rules of the server suite can explain it for a runtime. They do not cover hangs
+    /// or headers.
+    pub(super) const fn may_be_known(&self) -> bool {
+        matches!(
+            self,
+            Self::Crash(_)
+                | Self::Leaked
+                | Self::LeftOpen
+                | Self::SizeUnchecked
+                | Self::ReplyPayload(_)
+                | Self::Continuation
+        )
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Crash(_) => "crash",
+            Self::Hang => "hang",
+            Self::EndpointGone => "endpoint-gone",
+            Self::Leaked => "leaked",
+            Self::LeftOpen => "left-open",
+            Self::MagicUnchecked => "magic-unchecked",
+            Self::SizeUnchecked => "size-unchecked",
+            Self::ReplyMagic => "reply-magic-wrong",
+            Self::ReplySize => "reply-size-wrong",
+            Self::ReplySet => "reply-set-wrong",
+            Self::ReplyId => "reply-id-wrong",
+            Self::ReplyReserved => "reply-reserved-wrong",
+            Self::ReplyPayload(_) => "reply-malformed",
+            Self::Continuation => "continuation-wrong",
+            Self::MemoryGrowth => "memory-growth",
+        }
+    }
+}
+
+/// The fault in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Defect {
+    /// None.
+    None,
+    /// A command that is not in the document.
+    UnknownCommand,
+    /// It decodes, but is not canonical: bytes after the last field, a bool that is neither 0
+    /// nor 1.
+    NotCanonical,
+    /// The kind of error with which a decoder, or its limits, refuses it.
+    Refused(String),
+}
+
+impl Defect {
+    fn of(message: &[u8]) -> Self {
+        match (Subject { kind: Type::Request, command: None, from_server: false }).decode(message) {
+            Err(refusal) => Self::Refused(refusal.fault.kind),
+            Ok(decoded) => match (decoded.limit, decoded.kind, decoded.canonical) {
+                (Some(limit), ..) => Self::Refused(VectorFault::from(limit).kind),
+                (None, Type::Unknown, _) => Self::UnknownCommand,
+                (None, _, false) => Self::NotCanonical,
+                (None, _, true) => Self::None,
+            },
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::None => "right-request".to_owned(),
+            Self::UnknownCommand => "unknown-command".to_owned(),
+            Self::NotCanonical => "not-canonical".to_owned(),
+            Self::Refused(kind) => kind.replace('_', "-"),
+        }
+    }
+}
+
+/// What two cases of one finding have in common, whatever their commands and mutations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cause {
+    pub(super) symptom: Symptom,
+    /// `None` if it does not matter.
+    defect: Option<Defect>,
+}
+
+impl Cause {
+    pub(super) fn new(symptom: Symptom, case: &FuzzCase) -> Self {
+        let defect = symptom.depends_on_the_request().then(|| Defect::of(&case.message));
+        Self { symptom, defect }
+    }
+
+    /// `crash:unexpected-end`, `magic-unchecked`, `reply-malformed:missing-terminator`.
+    pub(super) fn name(&self) -> String {
+        match (&self.symptom, &self.defect) {
+            (Symptom::ReplyPayload(kind), _) => {
+                format!("{}:{}", self.symptom.name(), kind.replace('_', "-"))
+            }
+            (symptom, Some(defect)) => format!("{}:{}", symptom.name(), defect.name()),
+            (symptom, None) => symptom.name().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz_server::Delivery;
+    use alloc::vec::Vec;
+    use dotnet_diagnostics_ipc::command::Command;
+
+    fn case(message: &[u8]) -> FuzzCase {
+        let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);
+        FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base,
+            mutations: Vec::new(),
+            message: message.to_vec(),
+            delivery,
+        }
+    }
+
+    #[test]
+    fn cause_name_has_symptom_and_request_fault() {
+        let name = |symptom, message: &[u8]| Cause::new(symptom, &case(message)).name();
+        let crash = || Symptom::Crash(Some(Death::Signal(11)));
+        assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");
+        assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x15\0\x04\x00\0\0\x07"), "crash:not-canonical");
+        assert_eq!(name(crash(), b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0"), "crash:unexpected-end");
+        assert_eq!(
+            name(Symptom::Hang, b"DOTNET_IPC_V1\0\x14\0\x63\x01\0\0"),
+            "hang:unknown-command"
+        );
+        assert_eq!(
+            name(Symptom::EndpointGone, b"DOTNET_IPC_V2\0\x14\0\x04\x00\0\0"),
+            "endpoint-gone:bad-magic"
+        );
+        // The reply is sufficient.
+        assert_eq!(
+            name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
+            "reply-reserved-wrong"
+        );
+        assert_eq!(
+            name(Symptom::ReplyPayload("count_too_large".into()), b""),
+            "reply-malformed:count-too-large"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! Finds the shortest message that still does it.
+
+use alloc::{string::String, vec::Vec};
+
+use super::case::{Delivery, FuzzCase};
+use super::layout;
+use super::numbers::{replaced, sized};
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+
+/// Makes a case smaller as long as `does_it` returns true, with at most `most` calls.
+///
+/// First it is sent at once, then bytes of the payload are removed, from its end to its start in
+/// ever smaller runs, and the size is corrected; then fields become zero. A wrong size is kept.
+///
+/// # Errors
+/// Of `does_it`.
+pub(super) fn minimise(
+    case: &FuzzCase,
+    most: u32,
+    does_it: &mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
+) -> Result<(FuzzCase, u32), String> {
+    let mut minimiser = Minimiser { best: case.clone(), tries: 0, most, does_it };
+    minimiser.deliver()?;
+    minimiser.shorten()?;
+    minimiser.simplify()?;
+    minimiser.deliver()?;
+    Ok((minimiser.best, minimiser.tries))
+}
+
+struct Minimiser<'d> {
+    best: FuzzCase,
+    tries: u32,
+    most: u32,
+    does_it: &'d mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
+}
+
+impl Minimiser<'_> {
+    /// Accepts a candidate if it does it.
+    fn offer(&mut self, candidate: FuzzCase) -> Result<bool, String> {
+        if self.tries >= self.most || candidate == self.best {
+            return Ok(false);
+        }
+        self.tries = self.tries.saturating_add(1);
+        let does = (self.does_it)(&candidate)?;
+        if does {
+            self.best = candidate;
+        }
+        Ok(does)
+    }
+
+    fn deliver(&mut self) -> Result<(), String> {
+        if let Some(candidate) = mended(&self.best) {
+            self.offer(candidate)?;
+        }
+        if self.best.is_complete() && self.best.delivery != Delivery::Whole {
+            self.offer(FuzzCase { delivery: Delivery::Whole, ..self.best.clone() })?;
+        }
+        Ok(())
+    }
+
+    fn shorten(&mut self) -> Result<(), String> {
+        let payload = |case: &FuzzCase| case.message.len().saturating_sub(HEADER_LEN);
+        // Without any payload: most servers crash on that, and nothing is shorter.
+        let mut run = payload(&self.best);
+        while run > 0 {
+            let mut end = self.best.message.len();
+            while end > HEADER_LEN {
+                let begin = end.saturating_sub(run).max(HEADER_LEN);
+                if let Some(candidate) = without(&self.best, begin, end) {
+                    self.offer(candidate)?;
+                }
+                end = begin.min(self.best.message.len());
+            }
+            run = run.min(payload(&self.best)).checked_div(2).unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    fn simplify(&mut self) -> Result<(), String> {
+        let payload = HEADER_LEN..self.best.message.len();
+        let fields: Vec<_> =
+            layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
+        let read = fields.last().map_or(payload.start, |field| field.end);
+        // All fields at once, then each; undecoded bytes count as one.
+        for range in core::iter::once(payload.clone())
+            .chain(fields)
+            .chain(core::iter::once(read..payload.end))
+        {
+            let Some(there) = self.best.message.get(range.clone()) else { continue };
+            if there.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let mut message = self.best.message.clone();
+            if let Some(bytes) = message.get_mut(range) {
+                bytes.fill(0);
+            }
+            let candidate = self.best.with_message(message);
+            self.offer(candidate)?;
+        }
+        Ok(())
+    }
+}
+
+/// The case without these bytes.
+fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
+    let message = if case.is_complete() {
+        replaced(&case.message, &(begin..end), &[])?
+    } else {
+        [case.message.get(..begin)?, case.message.get(end..)?].concat()
+    };
+    Some(case.with_message(message))
+}
+
+/// The case with a corrected size, if that is what it lacks.
+fn mended(case: &FuzzCase) -> Option<FuzzCase> {
+    if case.is_complete() || case.message.len() < HEADER_LEN {
+        return None;
+    }
+    let message = sized(case.message.clone())?;
+    Some(FuzzCase { message, delivery: Delivery::Whole, ..case.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dotnet_diagnostics_ipc::command::Command;
+
+    fn case(payload: &[u8], delivery: Delivery) -> FuzzCase {
+        let header = [b"DOTNET_IPC_V1\0\0\0\x04\x03\0\0".as_slice(), payload].concat();
+        let message = sized(header).unwrap();
+        FuzzCase {
+            number: 1,
+            tc_id: 1,
+            base: Command::SET_ENVIRONMENT_VARIABLE,
+            mutations: Vec::new(),
+            message,
+            delivery,
+        }
+    }
+
+    fn minimised(
+        payload: &[u8],
+        most: u32,
+        does_it: impl Fn(&FuzzCase) -> bool,
+    ) -> (FuzzCase, u32) {
+        let case = case(payload, Delivery::Pieces(std::vec![10, 10, payload.len()]));
+        minimise(&case, most, &mut |case| Ok(does_it(case))).unwrap()
+    }
+
+    #[test]
+    fn minimise_payload_not_needed_becomes_empty() {
+        let (found, tries) = minimised(&[7; 100], 64, |_| true);
+        assert_eq!(
+            (found.message.as_slice(), tries),
+            (b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0".as_slice(), 2)
+        );
+        assert_eq!(found.delivery, Delivery::Whole);
+    }
+
+    #[test]
+    fn minimise_keeps_needed_bytes_and_zeroes_others() {
+        let payload = [&[1; 30][..], &[0xee], &[2; 9]].concat();
+        // The byte 0xee, with two bytes in front of it.
+        let (found, _) = minimised(&payload, 200, |case| {
+            case.message.get(22..).is_some_and(|rest| rest.contains(&0xee))
+        });
+        assert_eq!(found.message, b"DOTNET_IPC_V1\0\x17\0\x04\x03\0\0\x01\x01\xee");
+        let (found, _) = minimised(&payload, 200, |case| case.message.len() >= 25);
+        assert_eq!(found.message, b"DOTNET_IPC_V1\0\x19\0\x04\x03\0\0\0\0\0\0\0");
+    }
+
+    #[test]
+    fn minimise_stops_at_limit_of_tries() {
+        let (found, tries) = minimised(&[7; 1000], 5, |case| case.message.len() > 1000);
+        assert!(found.message.len() > 1000);
+        assert_eq!(tries, 5);
+    }
+
+    #[test]
+    fn minimise_keeps_pieces_if_needed() {
+        let (found, _) = minimised(
+            &[7; 8],
+            64,
+            |case| matches!(&case.delivery, Delivery::Pieces(sizes) if sizes.len() > 1),
+        );
+        assert_eq!(found.message, b"DOTNET_IPC_V1\0\x14\0\x04\x03\0\0");
+        assert_eq!(found.delivery, Delivery::Pieces(std::vec![10, 10]));
+    }
+}

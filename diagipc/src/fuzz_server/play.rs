@@ -1,0 +1,137 @@
+//! Sends one case to the target, and records its reaction.
+
+use alloc::{
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use super::case::{Delivery, FuzzCase};
+use super::cause::Symptom;
+use super::reply::{Judged, judge};
+use super::verdict::CaseVerdict;
+use crate::server::Death;
+use crate::server::ask::Came;
+use crate::server::request::{Answered, Patience, read};
+use crate::server::target::Subject;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
+use dotnet_diagnostics_ipc::vectors::script::Life;
+
+/// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
+/// descriptor, is not waited for.
+const REPLY: Duration = Duration::from_secs(1);
+/// The time limit for closing a connection.
+const CLOSE: Duration = Duration::from_millis(250);
+/// From the end of a connection to the end of the process; and after a failure.
+const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// The target's reaction.
+#[derive(Clone, Debug)]
+pub(super) struct Observed {
+    pub(super) verdict: CaseVerdict,
+    /// What no server may do, with the numbers.
+    pub(super) symptoms: Vec<(Symptom, String)>,
+    pub(super) answered: Answered,
+}
+
+impl Observed {
+    /// How many bytes were received.
+    pub(super) fn seen(&self) -> usize {
+        match &self.answered.came {
+            Came::Message(bytes)
+            | Came::NoMessage(bytes)
+            | Came::End(_, bytes)
+            | Came::Silence(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether it did this.
+    pub(super) fn shows(&self, symptom: &Symptom) -> bool {
+        self.symptoms.iter().any(|(shown, _)| shown == symptom)
+    }
+
+    /// The numbers of a symptom.
+    pub(super) fn text_of(&self, symptom: &Symptom) -> Option<String> {
+        let (_, text) = self.symptoms.iter().find(|(shown, _)| shown == symptom)?;
+        (!text.is_empty()).then(|| text.clone())
+    }
+
+    /// How its process ended, if known.
+    pub(super) fn death(&self) -> Option<Death> {
+        self.symptoms.iter().find_map(|(symptom, _)| {
+            if let Symptom::Crash(death) = symptom { *death } else { None }
+        })
+    }
+
+    /// The end of the target, in words.
+    pub(super) fn end(&self) -> String {
+        self.death().map_or_else(|| self.verdict.to_string(), |death| death.to_string())
+    }
+}
+
+/// Sends a case to the target, which is started if necessary, and then a `ProcessInfo`.
+///
+/// # Errors
+/// If there is no target.
+pub(super) fn play(
+    subject: &mut Subject,
+    case: &FuzzCase,
+    within: Duration,
+) -> Result<Observed, String> {
+    let mut network = subject.shared()?;
+    let command = case.command();
+    let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
+    let patience = Patience {
+        reply: if is_dump { within } else { within.min(REPLY) },
+        rest: within,
+        close: CLOSE,
+    };
+    let mut player = Player::new(&mut network, within);
+    let nothing = || Answered {
+        came: Came::Silence(Vec::new()),
+        wrong: Vec::new(),
+        left_open: false,
+        has_surplus: false,
+        stream: Vec::new(),
+    };
+    // If it could not be sent, the question afterwards explains more.
+    let answered = match player.play(&case.steps()) {
+        Ok(()) if case.delivery != Delivery::Leave => {
+            read(&mut player, Some(command), &Value::Null, patience).unwrap_or_else(|_| nothing())
+        }
+        _ => nothing(),
+    };
+    // Dropping the network ends the connections anyway.
+    let _ = player.close_all();
+
+    // For an unknown process, only its endpoint is known.
+    let is_known = subject.process_id().is_some();
+    let mut is_dead = false;
+    if is_known && !matches!(answered.came, Came::Message(_)) {
+        is_dead = dies(&mut network, DIES[0]);
+    }
+    if !is_dead && subject.answers().is_ok() {
+        let Judged { verdict, symptoms } = judge(&answered, case);
+        return Ok(Observed { verdict, symptoms, answered });
+    }
+    let symptom = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {
+        Symptom::Crash(subject.death())
+    } else if subject.is_endpoint_gone() {
+        Symptom::EndpointGone
+    } else {
+        Symptom::Hang
+    };
+    Ok(Observed {
+        verdict: symptom.verdict(),
+        symptoms: Vec::from([(symptom, String::new())]),
+        answered,
+    })
+}
+
+/// Whether the process ends in time. For some targets this is unknown.
+fn dies(network: &mut dyn Network, within: Duration) -> bool {
+    let until = network.now().saturating_add(within);
+    matches!(network.life(Life::Dead, until), Ok(Life::Dead))
+}

@@ -1,0 +1,278 @@
+//! A finding as an exchange script.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::finding::Finding;
+use super::verdict::CaseVerdict;
+use crate::server::request::ON;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::MAGIC;
+use dotnet_diagnostics_ipc::message::{encode_to_vec, process::ProcessInfo};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget,
+    ExpectedEnd, Length, Life, Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target,
+    Until,
+};
+use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile};
+
+/// The connection that tests whether the target still answers.
+const ASKS: &str = "z";
+/// How long nothing arrives on a connection that is left open, in milliseconds.
+const OPEN: u32 = 500;
+/// How long a process may take to end, in milliseconds.
+const ENDS: u32 = 10_000;
+
+impl Finding {
+    /// A file of one exchange script that follows the target: its last step is what no server may
+    /// do. `within` is the target's time limit for an answer.
+    pub fn script_file(&self, within: Duration) -> ScriptFile {
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
+        let case = &self.minimised;
+        let mut steps = case.steps();
+        steps.extend(self.outcome(within_ms));
+        // A conversation begins with one message, and the server answers.
+        let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
+        spec.extend(self.known.as_ref().map(|known| known.fact.clone()));
+        let script = Script {
+            sc_id: self.number,
+            name: self.name(),
+            comment: self.comment(),
+            spec,
+            since: self.command().since().map(|version| format!("{version}")),
+            hazard: Some(Hazard::Harmful),
+            plays: Plays::Client(ClientPart {
+                target: Target::default(),
+                habit: None,
+                seen_on: Vec::new(),
+                deviations: Vec::new(),
+            }),
+            steps,
+        };
+        let title = format!("A finding of diagipc fuzz-server: {}", self.command());
+        ScriptFile::new(title, within_ms, Vec::from([script]))
+    }
+
+    fn comment(&self) -> String {
+        let (bytes, death) = (
+            self.minimised.message.len(),
+            self.death().map(|death| format!(", the target {death}")),
+        );
+        let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
+        format!(
+            "{}: {}{} after {bytes} bytes, made from tcId {} by {}{}",
+            self.command(),
+            self.cause(),
+            death.unwrap_or_default(),
+            self.case.tc_id,
+            self.mutation(),
+            known.unwrap_or_default()
+        )
+    }
+
+    /// The results.
+    fn outcome(&self, within_ms: u32) -> Vec<Step> {
+        let on = || ON.to_owned();
+        let expect = |parts| {
+            Step::Expect(Expect {
+                on: on(),
+                expect: Pattern(parts),
+                with_fd: false,
+                within_ms: None,
+            })
+        };
+        match self.verdict() {
+            CaseVerdict::Crash => Vec::from([
+                Step::Drain(Drain { on: on(), drain: true }),
+                Step::ExpectEnd(ExpectEnd {
+                    on: on(),
+                    expect_end: ExpectedEnd::Any,
+                    last: Vec::new(),
+                    last_any_of: Vec::new(),
+                    while_memory_grows: false,
+                    within_ms: Some(ENDS),
+                }),
+                Step::ExpectTarget(ExpectTarget {
+                    expect_target: Life::Dead,
+                    within_ms: Some(ENDS),
+                }),
+            ]),
+            CaseVerdict::Hang => {
+                let question =
+                    encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
+                let send = Vec::from([Literal::Bytes(question)]);
+                Vec::from([
+                    Step::EndStep(EndStep { on: on(), end: Ending::Close }),
+                    Step::Open(Open { open: ASKS.to_owned(), port: None, within_ms: None }),
+                    Step::Send(Send {
+                        on: ASKS.to_owned(),
+                        send,
+                        chunks: Vec::new(),
+                        with_fd: None,
+                        may_fail: false,
+                        within_ms: None,
+                    }),
+                    Step::ExpectNothing(ExpectNothing {
+                        on: ASKS.to_owned(),
+                        expect_nothing: within_ms,
+                    }),
+                ])
+            }
+            // A missing listener is not a step; received bytes do not matter.
+            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => Vec::from([
+                Step::Drain(Drain { on: on(), drain: true }),
+                Step::EndStep(EndStep { on: on(), end: Ending::Close }),
+            ]),
+            CaseVerdict::Leaked => {
+                let len = self.seen.min(MAGIC.len());
+                let not = MAGIC
+                    .get(..len)
+                    .map(|magic| Literal::Bytes(magic.to_owned()))
+                    .into_iter()
+                    .collect();
+                Vec::from([expect(Vec::from([Part::Any(Any {
+                    any: Length::Fixed(len),
+                    name: None,
+                    not,
+                    has: Vec::new(),
+                    lacks: Vec::new(),
+                })]))])
+            }
+            CaseVerdict::LeftOpen => Vec::from([
+                expect(Vec::from([
+                    Part::Literal(Literal::Bytes(MAGIC.to_vec())),
+                    any(2, Some("size")),
+                    Part::Until(Until { until: "size".to_owned(), most: u64::from(u16::MAX) }),
+                ])),
+                Step::ExpectNothing(ExpectNothing { on: on(), expect_nothing: OPEN }),
+            ]),
+            _ => Vec::from([expect(Vec::from([any(self.seen.max(1), None)]))]),
+        }
+    }
+}
+
+fn any(len: usize, name: Option<&str>) -> Part {
+    Part::Any(Any {
+        any: Length::Fixed(len),
+        name: name.map(str::to_owned),
+        not: Vec::new(),
+        has: Vec::new(),
+        lacks: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cause::{Cause, Symptom};
+    use super::super::{Delivery, FuzzCase, Growth, Mutation};
+    use super::*;
+    use crate::KnownDeviation;
+    use crate::server::Death;
+    use serde_json::{Value, json};
+
+    const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
+
+    fn finding(symptom: Symptom, seen: usize) -> Finding {
+        let case = FuzzCase {
+            number: 7,
+            tc_id: 6200,
+            base: Command::RESUME_RUNTIME,
+            mutations: Vec::from([Mutation::ExtraBytes]),
+            message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
+            delivery: Delivery::Whole,
+        };
+        let found = Cause::new(symptom, &case);
+        Finding {
+            number: 3,
+            cause: found.clone(),
+            found: Vec::from([found]),
+            text: None,
+            minimised: case.clone(),
+            case,
+            reproduced: Some(true),
+            tries: 1,
+            times: 1,
+            known: None,
+            memory: None,
+            further: Vec::new(),
+            seen,
+        }
+    }
+
+    fn crash() -> Symptom {
+        Symptom::Crash(Some(Death::Signal(11)))
+    }
+
+    /// The steps after the two that send the message.
+    fn steps(symptom: Symptom, seen: usize) -> Vec<Value> {
+        let file = finding(symptom, seen).script_file(Duration::from_millis(400));
+        assert_eq!(
+            (file.within_ms, file.scripts.len(), file.scripts[0].hazard),
+            (400, 1, Some(Hazard::Harmful))
+        );
+        file.scripts[0].steps[2..].iter().map(|step| serde_json::to_value(step).unwrap()).collect()
+    }
+
+    #[test]
+    fn last_steps_show_the_symptom() {
+        let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
+        assert_eq!(steps(crash(), 0).last(), Some(&dies));
+        let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
+        let hangs = [
+            json!({ "on": "a", "end": "close" }),
+            json!({ "open": "z" }),
+            asks,
+            json!({ "on": "z", "expect_nothing": 400 }),
+        ];
+        assert_eq!(steps(Symptom::Hang, 0), hangs);
+        // As many bytes as the magic has are enough to reject them.
+        for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
+            assert_eq!(
+                steps(Symptom::Leaked, seen),
+                [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
+            );
+        }
+        let open = steps(Symptom::LeftOpen, 24);
+        assert_eq!(
+            (open[0]["expect"][0].clone(), open[1].clone()),
+            (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
+        );
+        // A malformed reply is there, whatever it is.
+        assert_eq!(
+            steps(Symptom::ReplyReserved, 30),
+            [json!({ "on": "a", "expect": [{ "any": 30 }] })]
+        );
+    }
+
+    #[test]
+    fn finding_prints_one_line() {
+        let crash = finding(crash(), 0);
+        assert_eq!(
+            format!("{crash}"),
+            "3 Process/ResumeRuntime: crash:not-canonical (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
+        );
+        let text = |change: fn(&mut Finding)| {
+            let mut one = finding(Symptom::Hang, 0);
+            change(&mut one);
+            format!("{one}")
+        };
+        let begins = "3 Process/ResumeRuntime: hang:not-canonical by extra-bytes in case 7";
+        assert_eq!(
+            text(|one| one.reproduced = Some(false)),
+            format!("{begins}; not reproduced with a new target, 21 bytes")
+        );
+        assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
+        let leak = text(|one| one.memory = Some(Growth { before: 100, after: 356, requests: 64 }));
+        let figures = "(its memory grew from 100 to 356 KiB in 64 requests, 4 KiB each)";
+        assert_eq!(
+            leak,
+            format!(
+                "3 Process/ResumeRuntime: hang:not-canonical {figures} by extra-bytes in case 7; 21 bytes, of 21"
+            )
+        );
+        let known = text(|one| {
+            one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() });
+        });
+        assert_eq!(known, format!("{begins}; 21 bytes, of 21; F-71: memory"));
+    }
+}

@@ -1,0 +1,145 @@
+//! A target's observed behaviour in a case, in the words of `evidence/`: the observation, not its
+//! explanation.
+
+use alloc::string::{String, ToString as _};
+use core::fmt;
+use core::str::FromStr;
+
+use super::row::{Answer, Seen};
+use dotnet_diagnostics_ipc::hresult::HResult;
+
+/// A target's behaviour in a case of the server suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// For a request: the answer, and its effects.
+    Answered(Seen),
+    /// A script went as written.
+    AsWritten,
+    /// A script went as in its deviation of this fact.
+    Deviated(String),
+    /// A script failed: the answer, if one was the cause.
+    Otherwise(Option<Seen>),
+}
+
+const AS_WRITTEN: &str = "as-written";
+const OTHERWISE: &str = "otherwise";
+const OK: &str = "OK";
+const NO_HEADER: &str = "no-header";
+const NOTHING: &str = "nothing";
+const CLOSED: &str = "closed";
+const DIED: &str = "died";
+const LEFT_OPEN: &str = "left-open";
+const MALFORMED: &str = "malformed";
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered(seen) => seen.fmt(f),
+            Self::AsWritten => f.write_str(AS_WRITTEN),
+            Self::Deviated(fact) => f.write_str(fact),
+            Self::Otherwise(None) => f.write_str(OTHERWISE),
+            Self::Otherwise(Some(seen)) => write!(f, "{OTHERWISE} {seen}"),
+        }
+    }
+}
+
+/// The error is the text.
+impl FromStr for Outcome {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(' ').unwrap_or((text, "")) {
+            (AS_WRITTEN, "") => Ok(Self::AsWritten),
+            (OTHERWISE, "") => Ok(Self::Otherwise(None)),
+            (OTHERWISE, seen) => seen.parse().map(|seen| Self::Otherwise(Some(seen))),
+            (fact, "") if fact.starts_with("F-") || fact.starts_with("P-") => {
+                Ok(Self::Deviated(fact.to_string()))
+            }
+            _ => text.parse().map(Self::Answered),
+        }
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { answer, died, left_open, wrong } = *self;
+        match answer {
+            Answer::Ok => f.write_str(OK)?,
+            Answer::Error(HResult(code)) => write!(f, "0x{code:08X}")?,
+            Answer::NoHeader => f.write_str(NO_HEADER)?,
+            Answer::Nothing => f.write_str(NOTHING)?,
+            Answer::Other => f.write_str(CLOSED)?,
+        }
+        for (is_so, word) in [(died, DIED), (left_open, LEFT_OPEN), (wrong, MALFORMED)] {
+            if is_so {
+                write!(f, " {word}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error is the text.
+impl FromStr for Seen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split(' ');
+        let answer = match words.next().unwrap_or_default() {
+            OK => Answer::Ok,
+            NO_HEADER => Answer::NoHeader,
+            NOTHING => Answer::Nothing,
+            CLOSED => Answer::Other,
+            code => {
+                let digits =
+                    code.strip_prefix("0x").filter(|digits| digits.len() == 8).ok_or(text)?;
+                Answer::Error(HResult(u32::from_str_radix(digits, 16).map_err(|_| text)?))
+            }
+        };
+        let mut seen = Self { answer, died: false, left_open: false, wrong: false };
+        for word in words {
+            match word {
+                DIED => seen.died = true,
+                LEFT_OPEN => seen.left_open = true,
+                MALFORMED => seen.wrong = true,
+                _ => return Err(text.into()),
+            }
+        }
+        Ok(seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcome_text_roundtrips() {
+        let texts = [
+            "OK",
+            "0x80131384 left-open",
+            "closed died",
+            "no-header",
+            "nothing",
+            "OK malformed",
+            "as-written",
+            "F-74",
+            "otherwise",
+            "otherwise 0x80131515",
+        ];
+        for text in texts {
+            assert_eq!(text.parse::<Outcome>().map(|outcome| outcome.to_string()), Ok(text.into()));
+        }
+        let seen = Seen {
+            answer: Answer::Error(HResult::BAD_ENCODING),
+            died: false,
+            left_open: true,
+            wrong: false,
+        };
+        assert_eq!("0x80131384 left-open".parse(), Ok(Outcome::Answered(seen)));
+        for text in ["", "ok", "0x8013138", "0x8013138g", "OK dead", "OK  died", "as-written died"]
+        {
+            assert_eq!(text.parse::<Outcome>(), Err(text.into()), "{text}");
+        }
+    }
+}

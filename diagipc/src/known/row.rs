@@ -1,0 +1,543 @@
+//! The structure of the table: conditions, builds, behaviour.
+
+use core::mem::discriminant;
+
+use super::builds::{Build, Builds};
+use super::{Family, Profile};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind, Path};
+
+/// A known behaviour of runtimes that differs from the document.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its number in `spec/ERRATA.md`.
+    pub(crate) fact: &'static str,
+    /// The part of a runtime with this behaviour.
+    pub(crate) layer: Layer,
+    /// Its builds.
+    pub(crate) builds: Builds,
+    /// Its requests.
+    pub(crate) when: When,
+    /// The behaviour.
+    pub(crate) does: Does,
+    /// The same in words.
+    pub(crate) text: &'static str,
+    /// Whether it is a fault that a valid request shows: it fails, by its name.
+    pub(crate) fault: bool,
+    /// Its evidence.
+    #[cfg_attr(not(all(test, unix)), allow(dead_code, reason = "tests hold the table to it"))]
+    pub(crate) evidence: Evidence,
+}
+
+/// The evidence for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// The recordings of `evidence/`.
+    Recorded,
+    /// No case shows it; this file of the project does.
+    Elsewhere(&'static str),
+}
+
+/// The part of a runtime that a behaviour belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// The diagnostic server of a version, common to all families.
+    Server,
+    /// The platform's replacement for `CoreCLR`'s on Unix.
+    Platform(Platform),
+    /// The program, its publishing, and its neighbouring files: any program of the row's builds may
+    /// behave like this, and these did.
+    Host(Builds),
+}
+
+/// A platform of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// Programs compiled ahead of time.
+    NativeAot,
+    /// `CoreCLR` on Windows.
+    Windows,
+}
+
+/// The condition on requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct When {
+    /// The commands.
+    pub(crate) commands: &'static [Commands],
+    /// The special property of the request.
+    pub(crate) shape: Shape,
+    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
+    pub(crate) harmful: bool,
+}
+
+/// Commands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Commands {
+    /// All except these.
+    AllBut(&'static [Command]),
+    /// All of a command set, including unknown ones.
+    Set(u8),
+    /// One.
+    One(Command),
+}
+
+/// A special property of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// None.
+    Any,
+    /// It is valid.
+    Right,
+    /// It is valid, or wrong only in its values.
+    Parsed,
+    /// It is valid, and does one of these to a variable.
+    Variable(&'static [Variable]),
+    /// It is valid, and attaches a profiler without a path: absent or empty.
+    NoProfilerPath,
+    /// It is valid, and requests a dump that is not full.
+    PartialDump,
+    /// It is valid, and requests a dump that cannot be written there.
+    UnwritableDump,
+    /// It is valid, and names a dump with a non-ASCII character.
+    ForeignDumpName,
+    /// It is valid, and requests a crash report with the dump.
+    CrashReport,
+    /// It is valid, names a startup hook that cannot be loaded, and the runtime has started.
+    MissingHook,
+    /// The same, and the runtime is suspended.
+    MissingHookSuspended,
+    /// It is valid, and the runtime is suspended.
+    Suspended,
+    /// It arrives in more than one piece.
+    Pieces,
+    /// Its command is unknown.
+    UnknownCommand,
+    /// It is malformed, and has no payload.
+    NoPayload,
+    /// It is valid, and bytes follow it.
+    BytesAfter,
+    /// It is valid, and its payload continues after the last field.
+    Surplus,
+    /// A field continues after the end of the payload, or has no end.
+    OverRead,
+    /// A string or an array has a count too large for the rest of the payload, and at least this.
+    Count(u32),
+    /// The same for a count in this field.
+    CountIn(&'static str, u32),
+    /// The payload ends in or before this field, or a count in it is too large.
+    CutIn(&'static str),
+    /// The payload ends in a provider's event filter, or before it.
+    FilterCut,
+    /// The payload ends before this field.
+    Without(&'static str),
+    /// It exceeds one of these limits, whatever the number.
+    Beyond(&'static [LimitKind]),
+    /// No descriptor follows it.
+    NoDescriptor,
+    /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts
+    /// contain the row's fact.
+    Told,
+}
+
+/// A runtime's reaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// Its process ends.
+    Dies,
+    /// It answers with this error, and closes.
+    Refuses(HResult),
+    /// It answers with this, and leaves the connection open.
+    LeavesOpen(HResult),
+    /// It accepts malformed bytes, whatever the result.
+    Takes,
+    /// It sends bytes without a header.
+    NoHeader,
+    /// It sends nothing, and waits.
+    Waits,
+    /// It answers OK, and does nothing.
+    Pretends,
+    /// It ends, and leaves its socket file.
+    LeavesSocket,
+}
+
+/// The properties of a request that a runtime's reaction may depend on.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a shape of its own")]
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    /// Why a server refuses it, if it does.
+    pub(crate) reason: Option<RefusalReason>,
+    /// The field at fault, if it does not decode.
+    pub(crate) path: Option<Path>,
+    pub(crate) has_payload: bool,
+    /// Bytes follow that are not part of it.
+    pub(crate) is_followed: bool,
+    /// Bytes of its payload follow the last field.
+    pub(crate) has_surplus: bool,
+    pub(crate) in_pieces: bool,
+    pub(crate) is_harmful: bool,
+    /// Its effect on a variable, if any.
+    pub(crate) variable: Variable,
+    pub(crate) has_no_profiler_path: bool,
+    pub(crate) is_partial_dump: bool,
+    pub(crate) is_unwritable_dump: bool,
+    pub(crate) has_foreign_dump_name: bool,
+    pub(crate) wants_crash_report: bool,
+    pub(crate) has_missing_hook: bool,
+    /// The runtime is suspended.
+    pub(crate) is_suspended: bool,
+}
+
+/// A request's effect on an environment variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Variable {
+    /// It sets one, or has another effect.
+    #[default]
+    Plain,
+    /// It deletes one.
+    Deletion,
+    /// It sets one with an empty name.
+    NoName,
+    /// It sets one whose name begins with an equals sign.
+    EqualsFirst,
+    /// It sets one whose name contains a later equals sign.
+    EqualsWithin,
+    /// It deletes one with a name that no libc accepts: empty, or with an equals sign.
+    OddDeletion,
+}
+
+impl Variable {
+    /// The effect of this one.
+    pub(crate) fn of(request: &SetEnvironmentVariable<'_>) -> Self {
+        let mut name = request.name.units().take_while(|unit| *unit != 0);
+        let first = name.next();
+        let equals = |unit| unit == u16::from(b'=');
+        match (first, request.value.is_absent()) {
+            (None, false) => Self::NoName,
+            (Some(first), false) if equals(first) => Self::EqualsFirst,
+            (Some(_), false) => {
+                if name.any(equals) {
+                    Self::EqualsWithin
+                } else {
+                    Self::Plain
+                }
+            }
+            (first, true) if first.is_none_or(equals) || name.any(equals) => Self::OddDeletion,
+            (_, true) => Self::Deletion,
+        }
+    }
+}
+
+impl Request {
+    /// A valid one.
+    pub(crate) const fn right(command: Command) -> Self {
+        Self {
+            command,
+            reason: None,
+            path: None,
+            has_payload: true,
+            is_followed: false,
+            has_surplus: false,
+            in_pieces: false,
+            is_harmful: false,
+            variable: Variable::Plain,
+            has_no_profiler_path: false,
+            is_partial_dump: false,
+            is_unwritable_dump: false,
+            has_foreign_dump_name: false,
+            wants_crash_report: false,
+            has_missing_hook: false,
+            is_suspended: false,
+        }
+    }
+
+    /// One that a server refuses for this reason.
+    #[cfg(any(unix, windows))]
+    pub(crate) const fn refused(command: Command, reason: RefusalReason) -> Self {
+        Self { reason: Some(reason), ..Self::right(command) }
+    }
+
+    /// The decoded `wire`, sent as `command`. A server never reads the bytes after the size (F-70).
+    pub(crate) fn of(command: Command, wire: &[u8]) -> Self {
+        let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
+        let is_followed = size < wire.len();
+        let wire = wire.get(..size).unwrap_or(wire);
+        let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        let has_payload = wire.len() > HEADER_LEN;
+        let request = Message::decode(wire).and_then(|message| message.request());
+        let (reason, path) = match &request {
+            Err(error) => {
+                let reason =
+                    RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };
+                (Some(reason), Some(error.path()))
+            }
+            Ok(request) if request.command().since().is_none() => {
+                (Some(RefusalReason::UnknownCommand { command }), None)
+            }
+            Ok(request) => {
+                let limit = request.check_limits().err();
+                (
+                    limit.map(|limit| RefusalReason::OverLimit {
+                        kind: limit.kind(),
+                        offset: offset(limit.offset()),
+                    }),
+                    None,
+                )
+            }
+        };
+        let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
+        let has_surplus =
+            needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
+        let variable = match &request {
+            Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
+            _ => Variable::Plain,
+        };
+        let dump = match &request {
+            Ok(AnyRequest::GenerateCoreDump(request)) => {
+                Some((&request.dump_name, request.dump_type, DumpFlags::NONE))
+            }
+            Ok(AnyRequest::GenerateCoreDump2(request)) => {
+                Some((&request.dump_name, request.dump_type, request.flags))
+            }
+            Ok(AnyRequest::GenerateCoreDump3(request)) => {
+                Some((&request.dump_name, request.dump_type, request.flags))
+            }
+            _ => None,
+        };
+        let is_partial_dump = dump.is_some_and(|(_, dump_type, _)| dump_type != DumpType::FULL);
+        let wants_crash_report =
+            dump.is_some_and(|(_, _, flags)| flags.0 & DumpFlags::CRASH_REPORT.0 != 0);
+        let has_foreign_dump_name =
+            dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
+        let has_no_profiler_path = matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
+        // A file named by a message of vectors or of a campaign does not exist. An empty path names
+        // none (P-1).
+        let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(request)) if !request.startup_hook_path.is_empty_to_runtimes());
+        Self {
+            reason,
+            path,
+            has_payload,
+            is_followed,
+            has_surplus,
+            variable,
+            has_no_profiler_path,
+            is_partial_dump,
+            has_foreign_dump_name,
+            wants_crash_report,
+            has_missing_hook,
+            ..Self::right(command)
+        }
+    }
+}
+
+/// The observed result of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) answer: Answer,
+    /// The process ended.
+    pub(crate) died: bool,
+    /// The connection stayed open after the answer.
+    pub(crate) left_open: bool,
+    /// The answer, or its continuation, is malformed.
+    pub(crate) wrong: bool,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Ok,
+    Error(HResult),
+    NoHeader,
+    Nothing,
+    /// Part of a message, or the end.
+    Other,
+}
+
+impl Row {
+    /// The same row, shown by this file instead of a case.
+    pub(super) const fn shown_by(self, file: &'static str) -> Self {
+        Self { evidence: Evidence::Elsewhere(file), ..self }
+    }
+
+    /// Whether a target is known for it. Nothing is known of what was never observed.
+    pub(super) fn is_of(&self, profile: Profile) -> bool {
+        let is_there = match self.layer {
+            Layer::Server => true,
+            Layer::Host(_) => profile.family() == Family::CoreClr,
+            Layer::Platform(Platform::NativeAot) => profile.family() == Family::NativeAot,
+            Layer::Platform(Platform::Windows) => {
+                cfg!(windows) && profile.family() == Family::CoreClr
+            }
+        };
+        is_there && profile.is_seen() && covers(self.builds, profile)
+    }
+
+    /// Whether the recorded program of a build behaves like this.
+    pub(super) fn is_done_by(&self, profile: Profile) -> bool {
+        match self.layer {
+            Layer::Host(programs) => self.is_of(profile) && covers(programs, profile),
+            Layer::Server | Layer::Platform(_) => self.is_of(profile),
+        }
+    }
+
+    /// Whether it belongs to a platform, and replaces the server's behaviour there.
+    pub(super) const fn is_of_a_platform(&self) -> bool {
+        matches!(self.layer, Layer::Platform(_))
+    }
+
+    /// Whether the observation matches it.
+    pub(super) fn explains(&self, request: &Request, seen: &Seen) -> bool {
+        let Seen { answer, died, left_open, wrong } = *seen;
+        let is_taken = match answer {
+            Answer::Ok => true,
+            Answer::Error(hresult) => {
+                ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
+            }
+            _ => false,
+        };
+        let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit { .. }));
+        let is_answer = |hresult| {
+            if hresult == HResult::OK {
+                answer == Answer::Ok
+            } else {
+                answer == Answer::Error(hresult)
+            }
+        };
+        self.when.fits(request)
+            && match self.does {
+                Does::Dies => died,
+                // .NET 6 gives 0 as the code of an error (F-127).
+                Does::Refuses(hresult) => {
+                    answer == Answer::Error(hresult) && !left_open && !died && !wrong
+                }
+                Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
+                Does::Takes => {
+                    is_taken
+                        && (request.reason.is_some() || request.is_followed)
+                        && !wrong
+                        && !(is_over_limit && left_open)
+                }
+                Does::NoHeader => answer == Answer::NoHeader,
+                Does::Waits => answer == Answer::Nothing,
+                Does::Pretends => answer == Answer::Ok,
+                Does::LeavesSocket => false,
+            }
+    }
+}
+
+impl When {
+    /// Whether a request matches one of these.
+    pub(super) fn fits(&self, request: &Request) -> bool {
+        let is_command = |one: &Commands| match one {
+            Commands::AllBut(others) => !others.contains(&request.command),
+            Commands::Set(set) => request.command.set == *set,
+            Commands::One(command) => request.command == *command,
+        };
+        (request.is_harmful || !self.harmful)
+            && self.commands.iter().any(is_command)
+            && self.shape.fits(request)
+    }
+}
+
+impl Shape {
+    fn fits(self, request: &Request) -> bool {
+        use RefusalReason as Reason;
+        let malformed = match request.reason {
+            Some(Reason::Malformed { kind, .. }) => Some(kind),
+            _ => None,
+        };
+        let in_field =
+            |field| request.path.is_some_and(|path| path.segments().any(|(name, _)| name == field));
+        let is_cut = matches!(
+            malformed,
+            Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. })
+        );
+        match self {
+            Self::Any => true,
+            Self::Right => request.reason.is_none(),
+            Self::Parsed => matches!(
+                request.reason,
+                None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })
+            ),
+            Self::Variable(variables) => {
+                request.reason.is_none() && variables.contains(&request.variable)
+            }
+            Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
+            Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
+            Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
+            Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
+            Self::CrashReport => request.reason.is_none() && request.wants_crash_report,
+            Self::MissingHook => {
+                request.reason.is_none() && request.has_missing_hook && !request.is_suspended
+            }
+            Self::MissingHookSuspended => {
+                request.reason.is_none() && request.has_missing_hook && request.is_suspended
+            }
+            Self::Suspended => request.reason.is_none() && request.is_suspended,
+            Self::Pieces => request.in_pieces,
+            Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
+            Self::NoPayload => malformed.is_some() && !request.has_payload,
+            Self::BytesAfter => request.reason.is_none() && request.is_followed,
+            Self::OverRead => {
+                is_cut || matches!(malformed, Some(DecodeErrorKind::MissingTerminator { .. }))
+            }
+            Self::Count(least) => {
+                matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least)
+            }
+            Self::Surplus => request.reason.is_none() && request.has_surplus,
+            Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
+            Self::CutIn(field) => is_cut && in_field(field),
+            Self::FilterCut => malformed.is_some_and(|kind| match kind {
+                DecodeErrorKind::UnexpectedEnd { .. } => in_field("filter"),
+                // Not possible in a message, except in this one.
+                DecodeErrorKind::CountTooLarge { count, .. } if in_field("filter") => {
+                    count <= MOST_IDS
+                }
+                _ => fits_without_filters(kind),
+            }),
+            Self::Without(field) => {
+                matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { remaining: 0, .. }))
+                    && in_field(field)
+            }
+            Self::Beyond(limits) => {
+                let kind = match request.reason {
+                    Some(Reason::OverLimit { kind, .. }) => Some(kind),
+                    Some(Reason::TooManyProviders { found, .. }) => {
+                        Some(LimitKind::TooManyProviders(found))
+                    }
+                    _ => None,
+                };
+                kind.is_some_and(|kind| {
+                    limits.iter().any(|limit| discriminant(limit) == discriminant(&kind))
+                })
+            }
+            Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
+            Self::Told => false,
+        }
+    }
+}
+
+/// Whether some of the builds is the profile's, or one of its version.
+fn covers(builds: Builds, profile: Profile) -> bool {
+    let Some(version) = profile.version() else { return true };
+    let of = |patch| Build::new(version.major, version.minor, patch);
+    let (first, last) = profile.build().map_or((of(0), of(u16::MAX)), |build| (build, build));
+    builds.iter().any(|range| *range.start() <= last && first <= *range.end())
+}
+
+/// No message holds more event ids than that.
+const MOST_IDS: u32 = 16_384;
+
+/// Whether the rest of the payload holds this many providers only if they have no filter: a
+/// provider has at least 20 bytes, with a filter 25.
+fn fits_without_filters(kind: DecodeErrorKind) -> bool {
+    let DecodeErrorKind::CountTooLarge { count, remaining } = kind else { return false };
+    let bytes = |each: u32| count.saturating_mul(each);
+    count > 0 && (bytes(20)..bytes(25)).contains(&remaining)
+}

@@ -1,0 +1,473 @@
+//! The table, the vectors and the scripts agree for each build.
+
+use alloc::{format, vec::Vec};
+
+use super::row::Shape;
+use super::table::TABLE;
+use super::*;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
+use dotnet_diagnostics_ipc::header::MAGIC;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use dotnet_diagnostics_ipc::vectors::script::Plays;
+use dotnet_diagnostics_ipc::vectors::{Direction as From, Hazard, Type, files, named_script_files};
+use dotnet_diagnostics_ipc::wire::LimitKind;
+
+/// The builds whose conversations are all in the vectors.
+const RECORDED: [&str; 4] = ["net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9"];
+
+fn profile(name: &str) -> Profile {
+    Profile::of_recording(name).unwrap_or_else(|| panic!("{name} names no build"))
+}
+
+fn rows_of(build: &str) -> impl Iterator<Item = &'static Row> {
+    let profile = profile(build);
+    TABLE.iter().filter(move |row| row.is_of(profile))
+}
+
+#[test]
+fn script_deviation_has_row_with_same_fact() {
+    let (mut found, mut missing) = (0, Vec::new());
+    for (file, scripts) in named_script_files().unwrap() {
+        for script in &scripts.scripts {
+            let Plays::Client(part) = &script.plays else { continue };
+            for deviation in &part.deviations {
+                // Rows of Windows apply only there.
+                for name in
+                    deviation.on.iter().filter(|name| cfg!(windows) || !name.starts_with("win-"))
+                {
+                    if deviation::row_of(profile(name), script, deviation).is_none() {
+                        missing
+                            .push(format!("{file}/{} on {name}: {}", script.name, deviation.fact));
+                    }
+                    found += 1;
+                }
+            }
+        }
+    }
+    assert!(found > 90 && missing.is_empty(), "{found}, without a row:\n{}", missing.join("\n"));
+}
+
+/// A build that was not recorded follows the table, not the next recording.
+#[test]
+fn script_deviation_follows_table_of_build() {
+    let files = named_script_files().unwrap();
+    let script = |name: &str| {
+        files
+            .iter()
+            .flat_map(|(_, file)| &file.scripts)
+            .find(|script| script.name == name)
+            .unwrap_or_else(|| panic!("no {name}"))
+    };
+    let fact = |name: &str, script_name: &str| {
+        let profile: Profile = name.parse().unwrap();
+        ways_of(profile, script(script_name))
+            .first()
+            .copied()
+            .flatten()
+            .map(|deviation| deviation.fact.as_str())
+    };
+    for (name, path_too_long, suspends) in [
+        ("coreclr-8.0.0", Some("P-13"), None),
+        ("coreclr-8.0.31", None, None),
+        ("coreclr-9.0.18", Some("P-13"), None),
+        ("coreclr-9.0.20", None, None),
+        ("coreclr-10.0.9", Some("P-13"), None),
+        ("coreclr-10.0.12", None, None),
+        // Some build of it.
+        ("coreclr-10", Some("P-13"), None),
+        ("nativeaot-9.0.20", None, Some("F-106")),
+        ("nativeaot-8", Some("P-13"), Some("F-106")),
+        // Never observed.
+        ("coreclr-7", None, None),
+        ("coreclr-11", None, None),
+        ("nativeaot-10", None, None),
+        ("mono", None, None),
+        ("strict", None, None),
+    ] {
+        let found =
+            (fact(name, "port-with-a-path-too-long"), fact(name, "default-port-suspend-false"));
+        assert_eq!(found, (path_too_long, suspends), "{name}");
+    }
+}
+
+#[test]
+fn row_names_field_of_the_grammar() {
+    let grammar = serde_json::to_string(&Grammar::of_this_crate()).unwrap();
+    let named = TABLE.iter().filter_map(|row| match row.when.shape {
+        Shape::CountIn(name, _) | Shape::CutIn(name) | Shape::Without(name) => Some(name),
+        _ => None,
+    });
+    for name in named.chain(["filter"]) {
+        assert!(grammar.contains(&format!(r#""name":"{name}""#)), "no {name}");
+    }
+}
+
+#[test]
+fn vector_acceptable_on_build_has_row() {
+    let mut missing = Vec::new();
+    let mut names = 0;
+    for file in files().unwrap() {
+        for (group, test) in
+            file.groups.iter().flat_map(|group| group.tests.iter().map(move |test| (group, test)))
+        {
+            for name in &test.acceptable_on {
+                names += 1;
+                let is_there = match group.kind {
+                    Type::Request => {
+                        let wire = test.wire.as_deref().unwrap();
+                        let command = group.command.as_deref().unwrap().parse().unwrap();
+                        let is_harmful = test.hazard == Some(Hazard::Harmful);
+                        let request = Request { is_harmful, ..Request::of(command, wire) };
+                        rows_of(name).any(|row| row.does == Does::Takes && row.when.fits(&request))
+                    }
+                    // A filter, or a provider that has one.
+                    Type::EventFilter | Type::StreamingProviderConfig => rows_of(name).any(|row| {
+                        row.does == Does::Takes && matches!(row.when.shape, Shape::FilterCut)
+                    }),
+                    _ => rows_of(name).any(|row| {
+                        row.does == Does::Takes && matches!(row.when.shape, Shape::Told)
+                    }),
+                };
+                if !is_there {
+                    missing.push(format!("{} on {name} ({})", test.tc_id, group.name));
+                }
+            }
+        }
+    }
+    assert!(names > 30 && missing.is_empty(), "{names}, without a row: {missing:?}");
+}
+
+/// If a row accepts a request whatever memory contains, the vectors call it acceptable on that
+/// build. Requests that read memory are marked as harmful, and may go either way.
+#[test]
+fn row_accepting_request_has_acceptable_vector() {
+    let (mut seen, mut contradictions) = (0, Vec::new());
+    for file in files().unwrap() {
+        for group in file
+            .groups
+            .iter()
+            .filter(|group| group.kind == Type::Request && group.direction == Some(From::Client))
+        {
+            let Some(command) =
+                group.command.as_deref().and_then(|name| name.parse::<Command>().ok())
+            else {
+                continue;
+            };
+            for test in &group.tests {
+                let Some(wire) = &test.wire else { continue };
+                let request = Request::of(command, wire);
+                for build in RECORDED {
+                    let takes = rows_of(build)
+                        .any(|row| row.does == Does::Takes && row.when.fits(&request));
+                    if profile(build).knows(command) && takes {
+                        seen += 1;
+                        if !test.acceptable_on.iter().any(|name| name == build) {
+                            contradictions
+                                .push(format!("{} on {build}: {}", test.tc_id, test.comment));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        seen > 5 && contradictions.is_empty(),
+        "{seen}, and not acceptable: {}",
+        contradictions.join("\n")
+    );
+}
+
+#[test]
+fn row_has_fact_builds_and_text() {
+    for row in TABLE {
+        let number = row.fact.strip_prefix("F-").or_else(|| row.fact.strip_prefix("P-")).unwrap();
+        assert!(
+            number.parse::<u8>().is_ok() && !row.text.is_empty() && !row.builds.is_empty(),
+            "{row:?}"
+        );
+    }
+}
+
+fn fact(profile: Profile, command: Command, answer: Answer) -> Option<&'static str> {
+    let seen = Seen { answer, died: false, left_open: false, wrong: false };
+    explain(profile, &Request::right(command), &seen).map(|row| row.fact)
+}
+
+#[test]
+fn native_aot_missing_commands_are_known_by_fact() {
+    let (lacks, unknown) =
+        (Answer::Error(HResult::NOT_SUPPORTED), Answer::Error(HResult::UNKNOWN_COMMAND));
+    for (command, known) in [
+        (Command::ATTACH_PROFILER, Some("F-91")),
+        (Command::STARTUP_PROFILER, Some("F-91")),
+        (Command::ENABLE_PERF_MAP, Some("F-92")),
+        (Command::DISABLE_PERF_MAP, Some("F-92")),
+        (Command::APPLY_STARTUP_HOOK, Some("F-93")),
+        (Command::COLLECT_TRACING2, None),
+        (Command::RESUME_RUNTIME, None),
+        (Command::GENERATE_CORE_DUMP2, None),
+    ] {
+        for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9, Profile::NATIVE_AOT] {
+            assert_eq!(fact(profile, command, lacks), known, "{profile}: {command}");
+            // It says so by no other error.
+            assert_eq!(fact(profile, command, unknown), None, "{profile}: {command}");
+        }
+        // Source code of Mono that was read excuses nothing, and what was never observed has no
+        // row.
+        for profile in
+            [Profile::STRICT, Profile::CORECLR_10, Profile::MONO, Profile::native_aot(10)]
+        {
+            assert_eq!(fact(profile, command, lacks), None, "{profile}: {command}");
+        }
+    }
+    let dump = |answer| fact(Profile::NATIVE_AOT_9, Command::GENERATE_CORE_DUMP3, answer);
+    assert_eq!((dump(Answer::Error(HResult::FAIL)), dump(Answer::Ok)), (Some("F-98"), None));
+}
+
+/// F-95, F-96: faults shown by valid requests; they stay failures.
+#[test]
+fn native_aot_faults_are_known_and_still_fail() {
+    let set = |name: &[u16], value: Option<&[u16]>| {
+        let string = |units: Option<&[u16]>| match units {
+            None => [0; 4].to_vec(),
+            Some(units) => {
+                let count = u32::try_from(units.len() + 1).unwrap();
+                let text = units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes());
+                count.to_le_bytes().into_iter().chain(text).collect::<Vec<u8>>()
+            }
+        };
+        let payload = [string(Some(name)), string(value)].concat();
+        let size = u8::try_from(20 + payload.len()).unwrap();
+        let head = [&MAGIC[..], &[size, 0, 4, 3, 0, 0]].concat();
+        Request::of(Command::SET_ENVIRONMENT_VARIABLE, &[head, payload].concat())
+    };
+    let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
+    let refused = |code| Seen {
+        answer: Answer::Error(HResult(code)),
+        died: false,
+        left_open: false,
+        wrong: false,
+    };
+    let known = |profile, request: &Request, seen| {
+        explain(profile, request, &seen).map(|row| (row.fact, row.fault))
+    };
+    let (delete, set_a, empty, equals) = (
+        set(&[0x41], None),
+        set(&[0x41], Some(&[0x42])),
+        set(&[], Some(&[0x42])),
+        set(&[0x41, 0x3d], Some(&[0x42])),
+    );
+    for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
+        assert_eq!(known(profile, &delete, died), Some(("F-95", true)));
+        assert_eq!(known(profile, &set_a, died), None);
+        for odd in [&empty, &equals] {
+            assert_eq!(known(profile, odd, refused(0xffff_ffff)), Some(("F-96", true)));
+            assert_eq!(known(profile, odd, refused(0xffff)), None);
+        }
+        assert_eq!(known(profile, &set_a, refused(0xffff_ffff)), None);
+    }
+    for request in [&delete, &empty, &equals] {
+        assert_eq!(known(Profile::CORECLR_9, request, died), None);
+        assert_eq!(known(Profile::CORECLR_9, request, refused(0xffff_ffff)), None);
+    }
+}
+
+/// All families share a version's server, except where a platform differs.
+#[test]
+fn platform_row_replaces_server_row() {
+    let request = Request {
+        has_payload: false,
+        ..Request::refused(
+            Command::ATTACH_PROFILER,
+            RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER },
+        )
+    };
+    let left_open = Seen {
+        answer: Answer::Error(HResult::UNKNOWN_COMMAND),
+        died: false,
+        left_open: true,
+        wrong: false,
+    };
+    let fact = |profile| explain(profile, &request, &left_open).map(|row| row.fact);
+    assert_eq!((fact(Profile::CORECLR_9), fact(Profile::NATIVE_AOT_9)), (Some("F-74"), None));
+    let session = Request::refused(
+        Command::COLLECT_TRACING2,
+        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 20 },
+    );
+    let left_open = Seen { answer: Answer::Error(HResult::BAD_ENCODING), ..left_open };
+    let fact = |profile| explain(profile, &session, &left_open).map(|row| row.fact);
+    assert_eq!(
+        [Profile::CORECLR_9, Profile::NATIVE_AOT_9, Profile::NATIVE_AOT_8].map(fact),
+        [Some("F-74"), Some("F-74"), None]
+    );
+}
+
+#[test]
+fn pipe_rows_apply_only_on_windows() {
+    let there = |known: &'static str| cfg!(windows).then_some(known);
+    let absent = |profile| {
+        let reason = RefusalReason::OverLimit { kind: LimitKind::AbsentName, offset: 20 };
+        let seen = Seen {
+            answer: Answer::Error(HResult::ENVVAR_NOT_FOUND),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
+        explain(profile, &Request::refused(Command::SET_ENVIRONMENT_VARIABLE, reason), &seen)
+            .map(|row| row.fact)
+    };
+    assert_eq!((absent(Profile::CORECLR_10), absent(Profile::STRICT)), (there("P-41"), None));
+    let lacks = |command| fact(Profile::CORECLR_10, command, Answer::Error(HResult::NOT_SUPPORTED));
+    assert_eq!(
+        (lacks(Command::ENABLE_PERF_MAP), lacks(Command::RESUME_RUNTIME)),
+        (there("F-126"), None)
+    );
+    let in_pieces = |profile| {
+        let request = Request { in_pieces: true, ..Request::right(Command::RESUME_RUNTIME) };
+        let seen = Seen {
+            answer: Answer::Error(HResult::BAD_ENCODING),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
+        explain(profile, &request, &seen).map(|row| row.fact)
+    };
+    assert_eq!((in_pieces(Profile::CORECLR_10), in_pieces(Profile::MONO)), (there("P-39"), None));
+    // An ASCII name is in every code page.
+    let dump = |build: &str, wire: &[u8]| {
+        let seen = Seen {
+            answer: Answer::Error(HResult::OK),
+            died: false,
+            left_open: false,
+            wrong: false,
+        };
+        let profile = build.parse().unwrap();
+        explain(profile, &Request::of(Command::GENERATE_CORE_DUMP, wire), &seen)
+            .map(|row| (row.fact, row.fault))
+    };
+    let named = |unit: &[u8; 2]| {
+        [
+            b"DOTNET_IPC_V1\0\x24\0\x01\x01\0\0\x02\0\0\0",
+            unit.as_slice(),
+            &[0, 0, 4, 0, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat()
+    };
+    assert_eq!(
+        dump("coreclr-6.0.13", &named(&[0x34, 0x04])),
+        cfg!(windows).then_some(("F-127", true))
+    );
+    assert_eq!(dump("coreclr-6.0.13", &named(b"d\0")), None);
+    assert_eq!(dump("coreclr-8.0.31", &named(&[0x34, 0x04])), None);
+    // 3.1 does this on every system.
+    assert_eq!(in_pieces(Profile::CORECLR_3_1), Some("P-39"));
+}
+
+/// 10.0.0 is not 10.0.9: a perf map kills it while it is suspended (P-45).
+#[test]
+fn perf_map_kills_a_suspended_10_0_0() {
+    let request = Request { is_suspended: true, ..Request::right(Command::ENABLE_PERF_MAP) };
+    let dies = |profile: &str| {
+        let profile = profile.parse::<Profile>().unwrap();
+        rows(profile, request).any(|row| row.does == Does::Dies)
+    };
+    let builds =
+        ["coreclr-8.0.30", "coreclr-9.0.20", "coreclr-10.0.0", "coreclr-10.0.9", "10.0.14"];
+    assert_eq!(builds.map(dies), [true, true, true, false, false]);
+}
+
+#[test]
+fn deaths_depend_on_version() {
+    let dies = |profile, command, reason, has_payload| {
+        let request = Request { has_payload, ..Request::refused(command, reason) };
+        rows(profile, request).any(|row| row.does == Does::Dies)
+    };
+    let over = |kind| RefusalReason::OverLimit { kind, offset: 20 };
+    let profiles = [
+        Profile::CORECLR_3_1,
+        Profile::CORECLR_8,
+        Profile::CORECLR_9,
+        Profile::CORECLR_10,
+        Profile::CORECLR_11,
+        Profile::MONO,
+        Profile::STRICT,
+    ];
+    for (reason, command, of) in [
+        (
+            over(LimitKind::ZeroBuffer),
+            Command::COLLECT_TRACING2,
+            [false, true, true, false, false, false, false],
+        ),
+        (
+            over(LimitKind::TooManyProviders(1001)),
+            Command::COLLECT_TRACING2,
+            [false, true, true, false, false, false, false],
+        ),
+        (
+            over(LimitKind::DuplicateEventId(7)),
+            Command::COLLECT_TRACING5,
+            [false, false, false, true, false, false, false],
+        ),
+        (
+            over(LimitKind::AbsentName),
+            Command::GENERATE_CORE_DUMP,
+            [true, true, true, true, false, false, false],
+        ),
+        (over(LimitKind::AbsentName), Command::SET_ENVIRONMENT_VARIABLE, [false; 7]),
+    ] {
+        assert_eq!(
+            profiles.map(|profile| dies(profile, command, reason, true)),
+            of,
+            "{command} {reason}"
+        );
+    }
+}
+
+/// P-2, P-6 and P-30 depend on how a program was published: any may behave like this, and the
+/// reference runtime imitates its model.
+#[test]
+fn program_facts_are_imitated_only_by_their_builds() {
+    let builds = ["net8.0.30", "net9.0.5", "net9.0.7", "net10.0.9", "net10.0.12"];
+    let done = |fact: &'static str| {
+        builds
+            .map(|build| TABLE.iter().any(|row| row.fact == fact && row.is_done_by(profile(build))))
+    };
+    assert_eq!(done("P-30"), [true, false, true, false, false]);
+    assert_eq!(done("P-2"), [true, true, false, false, true]);
+    assert_eq!(done("P-6"), [false, true, false, false, false]);
+    assert_eq!(done("P-31"), [false, false, false, true, false]);
+    assert!(builds.iter().all(|build| rows_of(build).any(|row| row.fact == "P-2")));
+}
+
+#[test]
+fn profile_text_names_known_builds() {
+    for (text, held_to) in [
+        ("coreclr-10.0.12", "compared with its known behaviour"),
+        ("coreclr-10.0.20", "compared with the known behaviour of 10.0.9 to 10.0.14"),
+        ("coreclr-10", "compared with the known behaviour of 10.0.9 to 10.0.14"),
+        ("coreclr-3", "compared with the known behaviour of 3.0.3"),
+        ("nativeaot-9.0.20", "compared with its known behaviour"),
+        ("nativeaot", "compared with the known behaviour of 8.0.31 to 9.0.20"),
+        ("nativeaot-10", "never observed: compared only with the document"),
+        ("coreclr-7.0.20", "never observed: compared only with the document"),
+        ("mono", "never observed: compared only with the document"),
+        ("strict", "compared only with the document"),
+    ] {
+        let profile: Profile = text.parse().unwrap();
+        assert_eq!(profile.held_to(), held_to, "{text}");
+        assert_eq!(format!("{profile}"), text);
+    }
+    // Its commands are its own, whether it was observed or not.
+    let seven: Profile = "coreclr-7".parse().unwrap();
+    assert!(seven.knows(Command::GENERATE_CORE_DUMP3) && !seven.knows(Command::PROCESS_INFO3));
+    for profile in Profile::ALL {
+        assert_eq!(format!("{profile}").parse(), Ok(profile));
+    }
+    for text in ["", "coreclr-", "coreclr", "net8", "auto", "nativeaot-"] {
+        assert!(text.parse::<Profile>().is_err(), "{text}");
+    }
+    // A preview belongs to its version, but is not a build of it.
+    assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
+}

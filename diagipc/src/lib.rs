@@ -1,0 +1,69 @@
+//! Check an implementation in any language: servers, clients and codecs, against the golden vectors
+//! and exchange scripts.
+//!
+//! | | |
+//! |---|---|
+//! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), every question of the vectors |
+//! | `server` | plays exchange scripts and requests to a live diagnostic server |
+//! | `client` | plays the runtime for a client, and judges its requests and its output |
+//! | `fuzz_server` | sends mutated requests to a live server, and minimises its findings |
+//! | `runtime` | the reference runtime: imitates a recorded build, or shows a chosen fault |
+//! | [`known`] | the known behaviour of each released runtime |
+//! | [`record`], [`networks`] | records conversations as exchange scripts, and plays them over real connections |
+//! | [`print`](mod@print) | the grammar of every message for other languages and tools |
+//! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
+//! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
+//!
+//! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for
+//! each of them.
+//!
+//! ```
+//! use diagipc::{Grade, codec};
+//!
+//! let files = codec::embedded()?;
+//! let cases = codec::cases(&files);
+//! let case = cases.iter().find(|case| case.operation == codec::Operation::Decode).expect("there is one");
+//! // This crate's own codec as an adapter.
+//! let answer = codec::answer(&case.request().to_string());
+//! let answer = codec::Answer::parse(&answer).expect("it keeps to the protocol");
+//! assert_eq!(case.judge(&answer).grade, Grade::Pass);
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod adapter;
+mod adapter_program;
+pub mod annotated;
+mod byte_count;
+mod captured;
+pub mod client;
+pub mod codec;
+pub mod corpus;
+mod fault;
+pub mod fuzz_server;
+mod glob;
+pub mod known;
+mod named_fault;
+pub mod networks;
+mod pace;
+pub mod print;
+pub mod record;
+pub mod report;
+pub mod runtime;
+pub mod server;
+mod shown_command;
+mod started;
+pub mod vectors;
+
+pub use adapter::{Adapter, AdapterCommand, AdapterError};
+pub use glob::Glob;
+pub use named_fault::NamedFault;
+pub use report::{
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
+    Report, Section, TooFewJudged, Turn,
+};
+pub use started::end_all_started;
+#[cfg(unix)]
+pub use started::{ended_orphans, own_all_started, watch_started};

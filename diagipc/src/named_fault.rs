@@ -1,0 +1,86 @@
+//! Information on a fault by its name, for any kind of target.
+
+#[cfg(any(unix, windows))]
+use super::client::ClientFault;
+use super::codec::CodecFault;
+use super::report::{Cause, Report};
+#[cfg(any(unix, windows))]
+use super::server::ServerFault;
+
+/// A fault in a report, with its information.
+///
+/// ```
+/// use diagipc::NamedFault;
+///
+/// let fault = NamedFault::of("codec", "wrong-value:providers[].keywords").expect("codecs have it");
+/// assert!(fault.mend.contains("byte order"));
+/// assert_eq!(NamedFault::of("codec", "no-such-fault"), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedFault {
+    /// The suite that finds it: `server`, `client` or `codec`.
+    pub suite: &'static str,
+    /// Its description.
+    pub sentence: &'static str,
+    /// How to fix it.
+    pub mend: &'static str,
+    /// The facts and requirements that it violates.
+    pub spec: &'static [&'static str],
+}
+
+impl NamedFault {
+    /// The suites whose faults have names.
+    pub const SUITES: [&'static str; 3] = ["server", "client", "codec"];
+
+    /// The fault that the reports of a suite call `name`.
+    pub fn of(suite: &str, name: &str) -> Option<Self> {
+        match suite {
+            "server" => of_servers(name),
+            "client" => of_clients(name),
+            "codec" => {
+                let (sentence, mend) = (CodecFault::meaning(name)?, CodecFault::mend(name)?);
+                Some(Self { suite: "codec", sentence, mend, spec: &[] })
+            }
+            _ => None,
+        }
+    }
+
+    /// The fault that is a cause of a report. In a report of `check` the suite precedes the names
+    /// of its cases.
+    pub fn of_cause(report: &Report, cause: &Cause) -> Option<Self> {
+        let suites = [Some(report.suite.as_str()), cause.example.split('/').next()];
+        suites.into_iter().flatten().find_map(|suite| Self::of(suite, &cause.name))
+    }
+}
+
+#[cfg(any(unix, windows))]
+fn of_servers(name: &str) -> Option<NamedFault> {
+    let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name)?;
+    Some(NamedFault {
+        suite: "server",
+        sentence: fault.sentence(),
+        mend: fault.mend(),
+        spec: fault.spec(),
+    })
+}
+
+#[cfg(not(any(unix, windows)))]
+const fn of_servers(_: &str) -> Option<NamedFault> {
+    None
+}
+
+#[cfg(any(unix, windows))]
+fn of_clients(name: &str) -> Option<NamedFault> {
+    let fault = ClientFault::ALL.iter().find(|fault| fault.name() == name)?;
+    Some(NamedFault {
+        suite: "client",
+        sentence: fault.sentence(),
+        mend: fault.mend(),
+        spec: fault.spec(),
+    })
+}
+
+#[cfg(not(any(unix, windows)))]
+const fn of_clients(_: &str) -> Option<NamedFault> {
+    None
+}

@@ -1,0 +1,72 @@
+//! Reads a connection to its end in the background.
+
+use alloc::{borrow::ToOwned as _, boxed::Box, sync::Arc, vec};
+use core::time::Duration;
+use std::io;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::vectors::player::Drained;
+
+/// The most that is read at once.
+const PIECE: usize = 65_536;
+
+type State = (Mutex<Drained>, Condvar);
+
+/// The reading thread. It ends with the connection, or when this is dropped.
+pub(super) struct Background {
+    stop: Box<dyn Fn() + Send>,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Reads with `read`, which waits, and returns 0 at the end; `stop` ends its wait.
+    pub(super) fn start(
+        read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+        stop: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let state = Arc::new((Mutex::new(Drained::default()), Condvar::new()));
+        let shared = state.clone();
+        let thread = thread::Builder::new()
+            .name("drain".to_owned())
+            .spawn(move || read_to_the_end(read, &shared))?;
+        Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
+    }
+
+    /// What was read, once the end was reached or `patience` is over.
+    pub(super) fn drained(&self, patience: Duration) -> Drained {
+        let (drained, ended) = &*self.state;
+        let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(guard, patience, |drained| drained.end.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        (self.stop)();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state, ended): &State) {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let read = read(&mut buffer);
+        let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(0) => drained.end = Some(End::Closed),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => drained.end = Some(End::Reset),
+        }
+        if drained.end.is_some() {
+            ended.notify_all();
+            return;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Play exchange scripts over real connections: the [`Network`](dotnet_diagnostics_ipc::vectors::player::Network)s
+//! of a [`Player`](dotnet_diagnostics_ipc::vectors::player::Player).
+//!
+//! Play a conversation to a server:
+//!
+//! ```no_run
+//! # #[cfg(unix)] {
+//! use std::time::Duration;
+//! use diagipc::networks::SocketNetwork;
+//! use dotnet_diagnostics_ipc::vectors::player::Player;
+//! use dotnet_diagnostics_ipc::vectors::script::Step;
+//!
+//! let steps: Vec<Step> = serde_json::from_str(r#"[
+//!     { "open": "a" },
+//!     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0463", "0000"] },
+//!     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
+//!     { "on": "a", "expect_end": "closed" }]"#)?;
+//! let mut network = SocketNetwork::to_socket("/tmp/dotnet-diagnostic-12-345-socket");
+//! Player::new(&mut network, Duration::from_secs(5)).play(&steps)?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(any(unix, windows))]
+mod background;
+#[cfg(any(unix, windows))]
+mod files;
+#[cfg(windows)]
+mod listening_pipes;
+mod peer;
+#[cfg(windows)]
+mod pipes;
+#[cfg(unix)]
+pub(crate) mod process;
+#[cfg(unix)]
+mod sockets;
+#[cfg(unix)]
+mod started;
+
+pub(crate) use peer::{Peer, resident};
+#[cfg(windows)]
+pub use pipes::PipeNetwork;
+#[cfg(windows)]
+pub(crate) use pipes::SharedPort;
+#[cfg(unix)]
+pub use sockets::SocketNetwork;
+
+#[cfg(any(unix, windows))]
+use alloc::format;
+#[cfg(any(unix, windows))]
+use std::io;
+
+#[cfg(any(unix, windows))]
+use dotnet_diagnostics_ipc::io::{Stopped, Until};
+#[cfg(any(unix, windows))]
+use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+
+/// Why a process is left alone.
+const NOT_OURS: &str = "the target was not started for this case";
+
+#[cfg(any(unix, windows))]
+fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
+    move |error| PlayerError::differs(format!("{what}: {error}"))
+}
+
+#[cfg(any(unix, windows))]
+fn cancelled() -> PlayerError {
+    PlayerError::differs("the player was interrupted")
+}
+
+/// Lets time pass.
+#[cfg(any(unix, windows))]
+fn pause(until: &Until<'_>) -> Result<(), PlayerError> {
+    match until.pause() {
+        Ok(()) => Ok(()),
+        Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+        Err(_) => Err(cancelled()),
+    }
+}

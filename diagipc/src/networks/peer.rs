@@ -1,0 +1,65 @@
+//! The system's information on the process at the other end of connections.
+
+use alloc::{format, sync::Arc};
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+
+/// The process at the other end of a network's open connections. A copy is updated with the
+/// network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer(Arc<Mutex<State>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    process_id: Option<u32>,
+    advertise: Option<Advertise>,
+}
+
+impl Peer {
+    /// The process id in this system: the process that called `listen`, or that connected to a
+    /// port. `None` if the system does not report it, or it has no id here.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
+    }
+
+    /// The last advertise of the process at a port that replaces its default port.
+    pub(crate) fn advertise(&self) -> Option<Advertise> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
+    }
+
+    /// The memory of the process in KiB, if the system reports it.
+    #[cfg(unix)]
+    pub(super) fn memory(&self) -> Option<u64> {
+        resident(self.process_id()?)
+    }
+
+    #[cfg(unix)]
+    pub(super) fn is_process(&self, process_id: Option<u32>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id = process_id;
+    }
+
+    #[cfg(unix)]
+    pub(super) fn says(&self, advertise: Advertise) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
+    }
+}
+
+/// The memory of a process in KiB, if the system reports it.
+pub(crate) fn resident(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_memory_is_read_from_system() {
+        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
+        assert_eq!(resident(u32::MAX), None);
+    }
+}

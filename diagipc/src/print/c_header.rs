@@ -1,0 +1,518 @@
+//! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec,
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use super::names::{macro_of, own_name};
+use super::template::filled;
+use super::{PrintError, bytes_of, error};
+use dotnet_diagnostics_ipc::vectors::grammar::{Command, Continuation, Field, Grammar, Measure};
+
+const TEMPLATE: &str = include_str!("dotnet_ipc.h.jinja");
+
+/// What follows a reply, in the order of the header.
+const CONTINUATIONS: [&str; 4] = ["close", "nettrace", "environment", "user_events"];
+/// Layers, in the order of the header.
+const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
+
+/// The text of `c/dotnet_ipc.h`.
+pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
+    let mut programs = Programs { grammar, list: Vec::new() };
+    programs.add("nothing", &[], &[])?;
+    for of in grammar.structs.iter().filter(|of| of.name != "draft_provider_config") {
+        programs.add(&of.name, &of.fields, &[])?;
+    }
+    let structs = programs.list.len();
+    let commands = grammar
+        .commands
+        .iter()
+        .map(|command| command_row(command, &mut programs))
+        .collect::<Result<Vec<_>, _>>()?;
+    let plain = |field: &&Field| field.when.as_ref().is_none_or(|when| when.answers.is_none());
+    let error_program = programs.add(
+        "/Error",
+        &grammar.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(),
+        &[],
+    )?;
+    let names = programs.field_names();
+    let fields: Vec<Named> =
+        names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
+    let least = |program: &Program| grammar.structure(&program.name).map_or(0, |of| of.least);
+    let leasts: Vec<usize> = programs.list.iter().take(structs).map(least).collect();
+    let mut at = 0usize;
+    let rows: Vec<ProgramRow> = programs
+        .list
+        .iter()
+        .map(|program| {
+            let row = ProgramRow {
+                name: program
+                    .names
+                    .join(", ")
+                    .replace(", /", ", ")
+                    .trim_start_matches('/')
+                    .to_owned(),
+                bytes: program.bytes.clone(),
+                at,
+            };
+            at = at.saturating_add(program.bytes.len()).saturating_add(1);
+            row
+        })
+        .collect();
+    let starts = grammar.continuations.nettrace.starts.iter().map(|start| {
+        let bytes = bytes_of(&start.bytes)?;
+        let known = bytes.len().saturating_add(
+            start.fields.iter().map(|field| width(grammar, &field.type_name)).sum(),
+        );
+        Ok(Start { spelled: macro_of(&start.name), known, bytes })
+    });
+    let environment = &grammar.continuations.environment;
+    let ok = grammar.replies.first().map(|reply| reply.code.clone()).unwrap_or_default();
+    let page = Page {
+        commands,
+        fields,
+        values: values(grammar),
+        faults: faults(grammar),
+        largest: grammar.largest_message,
+        depth: programs.depth(),
+        programs: rows,
+        leasts,
+        limits: limits(grammar)?,
+        together: together(grammar)?,
+        distinct: distinct(grammar)?,
+        header: Fixed { bytes: grammar.header.bytes, magic: bytes_of(&grammar.header.magic)? },
+        advertise: Fixed {
+            bytes: grammar.advertise.bytes,
+            magic: bytes_of(&grammar.advertise.magic)?,
+        },
+        ok_code: ok,
+        error_program,
+        error_code: grammar.error.code.clone(),
+        environment: Entries {
+            least: environment.entry.least,
+            unit: environment.entry.unit,
+            last: environment.entry.last,
+            split: environment.entry.split,
+        },
+        starts: starts.collect::<Result<Vec<_>, PrintError>>()?,
+    };
+    filled(TEMPLATE, page)
+}
+
+/// The template's data.
+#[derive(Serialize)]
+struct Page {
+    commands: Vec<CommandRow>,
+    fields: Vec<Named>,
+    values: Vec<Number>,
+    faults: Vec<Number>,
+    largest: usize,
+    depth: usize,
+    programs: Vec<ProgramRow>,
+    leasts: Vec<usize>,
+    limits: Vec<LimitRow>,
+    together: Together,
+    distinct: Distinct,
+    header: Fixed,
+    advertise: Fixed,
+    ok_code: String,
+    error_program: usize,
+    error_code: String,
+    environment: Entries,
+    starts: Vec<Start>,
+}
+
+/// A structure that begins with a magic.
+#[derive(Serialize)]
+struct Fixed {
+    bytes: usize,
+    magic: Vec<u8>,
+}
+
+/// Entries of an environment block: minimum length, unit size, last unit, and separator.
+#[derive(Serialize)]
+struct Entries {
+    least: usize,
+    unit: usize,
+    last: u32,
+    split: u32,
+}
+
+/// A start of a stream.
+#[derive(Serialize)]
+struct Start {
+    #[serde(rename = "macro")]
+    spelled: String,
+    known: usize,
+    bytes: Vec<u8>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    #[serde(rename = "macro")]
+    spelled: String,
+}
+
+#[derive(Serialize)]
+struct ProgramRow {
+    name: String,
+    bytes: Vec<String>,
+    at: usize,
+}
+
+/// Instructions for the fields of a struct or payload.
+struct Program {
+    name: String,
+    /// The names of all with these fields.
+    names: Vec<String>,
+    bytes: Vec<String>,
+    fields: Vec<Field>,
+}
+
+struct Programs<'m> {
+    grammar: &'m Grammar,
+    list: Vec<Program>,
+}
+
+impl Programs<'_> {
+    /// The number of the program of these fields; equal fields share one. `optional` may be omitted
+    /// at the end.
+    fn add(
+        &mut self,
+        name: &str,
+        fields: &[Field],
+        optional: &[&str],
+    ) -> Result<usize, PrintError> {
+        let mut bytes = Vec::new();
+        let mut only = None;
+        for field in fields {
+            self.instruction(field, only, optional, &mut bytes)?;
+            if field.only.is_some() {
+                only = Some(field.name.as_str());
+            }
+        }
+        // Structs have separate programs: their number is also that of their minimum size.
+        let known = self
+            .list
+            .iter()
+            .position(|program| program.bytes == bytes)
+            .filter(|_| name.contains('/'));
+        if let Some(program) = known.and_then(|nth| self.list.get_mut(nth)) {
+            if !program.names.iter().any(|known| known == name) {
+                program.names.push(name.to_owned());
+            }
+            return Ok(known.unwrap_or_default());
+        }
+        self.list.push(Program {
+            name: name.to_owned(),
+            names: vec![name.to_owned()],
+            bytes,
+            fields: fields.to_vec(),
+        });
+        Ok(self.list.len().saturating_sub(1))
+    }
+
+    fn instruction(
+        &self,
+        field: &Field,
+        only: Option<&str>,
+        optional: &[&str],
+        bytes: &mut Vec<String>,
+    ) -> Result<(), PrintError> {
+        let of_struct = |name: &str| self.list.iter().position(|program| program.name == name);
+        let (kind, argument) = match (field.type_name.as_str(), field.items.as_deref(), &field.only)
+        {
+            ("uint", _, Some(only)) => {
+                if !only.iter().copied().eq(0..u32::try_from(only.len()).unwrap_or_default())
+                    || only.len() != 2
+                {
+                    return Err(error(format!("{}: only 0 and 1 are supported here", field.name)));
+                }
+                ("DIPC__ONLY".to_owned(), Some(only.len()))
+            }
+            ("hresult", ..) => ("DIPC_HRESULT_CODE".to_owned(), None),
+            ("array", Some("uint"), _) => ("DIPC_UINTS".to_owned(), None),
+            ("array", Some(items), _) => {
+                let program = of_struct(items)
+                    .ok_or_else(|| error(format!("{}: an array of {items}", field.name)))?;
+                ("DIPC_ARRAY".to_owned(), Some(program))
+            }
+            (
+                "byte" | "ushort" | "uint" | "ulong" | "bool" | "guid" | "string" | "bytes"
+                | "rest",
+                None,
+                _,
+            ) => (format!("DIPC_{}", field.type_name.to_uppercase()), None),
+            (name, ..) => {
+                let program = of_struct(name)
+                    .ok_or_else(|| error(format!("{}: unknown type {name}", field.name)))?;
+                ("DIPC_STRUCT".to_owned(), Some(program))
+            }
+        };
+        let condition = match &field.when {
+            Some(when) if when.field.is_some() => match (when.field.as_deref() == only, when.is) {
+                (true, Some(0)) => " | 0x10",
+                (true, Some(1)) => " | 0x20",
+                _ => {
+                    return Err(error(format!(
+                        "{}: this condition is not supported here",
+                        field.name
+                    )));
+                }
+            },
+            _ => "",
+        };
+        let may_end = field.type_name == "rest" || optional.contains(&field.name.as_str());
+        bytes.push(format!("{kind}{condition}{}", if may_end { " | 0x40" } else { "" }));
+        bytes.push(format!("DIPC_{}", macro_of(&field.name)));
+        bytes.extend(argument.map(|argument| argument.to_string()));
+        Ok(())
+    }
+
+    /// The names of all fields, each once.
+    fn field_names(&self) -> Vec<String> {
+        let mut names = Vec::<String>::new();
+        for field in self.list.iter().flat_map(|program| &program.fields) {
+            if !names.contains(&field.name) {
+                names.push(field.name.clone());
+            }
+        }
+        names
+    }
+
+    /// The maximum nesting depth of fields.
+    fn depth(&self) -> usize {
+        self.list.iter().map(|program| self.depth_of(&program.fields)).max().unwrap_or_default()
+    }
+
+    fn depth_of(&self, fields: &[Field]) -> usize {
+        let inner = fields.iter().filter_map(|field| {
+            let name = field.items.as_ref().unwrap_or(&field.type_name);
+            self.list
+                .iter()
+                .find(|program| program.name == *name)
+                .map(|program| self.depth_of(&program.fields))
+        });
+        inner.max().unwrap_or_default().saturating_add(1)
+    }
+}
+
+#[derive(Serialize)]
+struct CommandRow {
+    #[serde(rename = "macro")]
+    spelled: String,
+    name: String,
+    code: String,
+    since: String,
+    set: u16,
+    id: u16,
+    request: usize,
+    reply: usize,
+    error: usize,
+    continuation: String,
+}
+
+fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<CommandRow, PrintError> {
+    let name = &command.name;
+    let grammar = programs.grammar;
+    let code =
+        command.code.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    let code = code.ok_or_else(|| error(format!("{name}: {} is not a code", command.code)))?;
+    let reply = grammar.replies.iter().find(|reply| reply.name == command.reply);
+    let reply = reply.ok_or_else(|| error(format!("{name}: unknown reply {}", command.reply)))?;
+    // Only some commands have an error with text.
+    let answers = |field: &&Field| {
+        let answers = field.when.as_ref().and_then(|when| when.answers.as_ref());
+        answers.is_none_or(|answers| answers.contains(name))
+    };
+    let of_error: Vec<Field> = grammar.error.fields.iter().filter(answers).cloned().collect();
+    let optional: Vec<&str> = of_error
+        .iter()
+        .filter(|field| field.when.as_ref().is_some_and(|when| when.bytes_left))
+        .map(|field| field.name.as_str())
+        .collect();
+    Ok(CommandRow {
+        spelled: format!("CMD_{}", macro_of(own_name(name))),
+        name: name.clone(),
+        code: command.code.clone(),
+        since: command.since.clone(),
+        set: code >> 8,
+        id: code & 0xFF,
+        request: programs.add(name, &command.fields, &[])?,
+        reply: programs.add(&format!("/{}", reply.name), &reply.fields, &[])?,
+        error: programs.add("/Error", &of_error, &optional)?,
+        continuation: continuation(&command.continuation)?,
+    })
+}
+
+/// A digit for each session type, type 0 last.
+fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
+    let of = |session_type| {
+        let is = |one: &&Continuation| {
+            one.when.as_ref().is_none_or(|when| when.is == Some(session_type))
+        };
+        let found = list
+            .iter()
+            .find(is)
+            .and_then(|one| CONTINUATIONS.iter().position(|name| *name == one.name));
+        found.ok_or_else(|| error("unknown continuation"))
+    };
+    Ok(format!("{}{}", of(1)?, of(0)?))
+}
+
+/// The number of bytes of a type of fixed size.
+fn width(grammar: &Grammar, name: &str) -> usize {
+    grammar.kind(name).and_then(|kind| kind.bytes).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Number {
+    #[serde(rename = "macro")]
+    spelled: String,
+    number: String,
+}
+
+/// The fields of all messages, except those of the draft.
+fn fields_of(grammar: &Grammar) -> impl Iterator<Item = &Field> {
+    let structs = grammar
+        .structs
+        .iter()
+        .filter(|of| of.name != "draft_provider_config")
+        .flat_map(|of| &of.fields);
+    structs.chain(grammar.commands.iter().flat_map(|command| &command.fields))
+}
+
+/// The names of numbers, after the name of their field.
+fn values(grammar: &Grammar) -> Vec<Number> {
+    let mut values = Vec::<Number>::new();
+    for field in fields_of(grammar) {
+        for (number, name) in &field.names {
+            let spelled = format!("{}_{}", macro_of(&field.name), macro_of(name));
+            if values.iter().all(|value| value.spelled != spelled) {
+                values.push(Number { spelled, number: number.to_string() });
+            }
+        }
+    }
+    values
+}
+
+/// The number of an error: its layer, and its index there.
+fn faults(grammar: &Grammar) -> Vec<Number> {
+    let mut faults = Vec::new();
+    for (layer, number) in LAYERS.iter().zip(1u32..) {
+        let of_layer = grammar.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
+        faults.extend(of_layer.map(|(fault, nth)| Number {
+            spelled: macro_of(&fault.name),
+            number: format!("0x{number:X}{nth:X}"),
+        }));
+    }
+    faults
+}
+
+#[derive(Clone, PartialEq, Serialize)]
+struct LimitRow {
+    field: String,
+    fault: String,
+    measure: &'static str,
+    low: u32,
+    high: u32,
+}
+
+/// The limits of fields, by name: a name has the same limits everywhere.
+fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
+    let mut fields = Vec::<(String, Vec<LimitRow>)>::new();
+    for field in fields_of(grammar) {
+        let mut rows = Vec::new();
+        for limit in &field.limits {
+            let measure = match limit.of {
+                Measure::Value => "VALUE",
+                Measure::Count => "COUNT",
+                Measure::UnitsBeforeNul => "UNITS",
+                Measure::Utf8BeforeNul => "UTF8",
+                Measure::CountOfAll | Measure::Distinct => {
+                    return Err(error(format!("{}: a limit of a struct", field.name)));
+                }
+            };
+            rows.extend(limit.ranges.iter().map(|&[low, high]| LimitRow {
+                field: macro_of(&field.name),
+                fault: macro_of(&limit.fault),
+                measure,
+                low,
+                high,
+            }));
+        }
+        match fields.iter().find(|(name, _)| *name == field.name) {
+            Some((_, known)) if *known != rows => {
+                return Err(error(format!("{} has two sets of limits", field.name)));
+            }
+            Some(_) => {}
+            None => fields.push((field.name.clone(), rows)),
+        }
+    }
+    Ok(fields.into_iter().flat_map(|(_, rows)| rows).collect())
+}
+
+#[derive(Serialize)]
+struct Together {
+    fault: String,
+    first: String,
+    last: String,
+    low: u32,
+}
+
+/// The only limit of combined counts.
+fn together(grammar: &Grammar) -> Result<Together, PrintError> {
+    let mut found = grammar
+        .structs
+        .iter()
+        .flat_map(|of| &of.limits)
+        .filter(|limit| limit.of == Measure::CountOfAll);
+    let limit = found
+        .next()
+        .filter(|_| found.next().is_none())
+        .ok_or_else(|| error("expected one limit of combined counts"))?;
+    match (&limit.fields[..], &limit.ranges[..]) {
+        ([first, last], [[low, u32::MAX]]) => Ok(Together {
+            fault: macro_of(&limit.fault),
+            first: macro_of(first),
+            last: macro_of(last),
+            low: *low,
+        }),
+        _ => Err(error("combined counts: expected two fields and a minimum count")),
+    }
+}
+
+#[derive(Serialize)]
+struct Distinct {
+    fault: String,
+    outer: String,
+    inner: String,
+}
+
+/// The only limit of distinct numbers.
+fn distinct(grammar: &Grammar) -> Result<Distinct, PrintError> {
+    let mut found = grammar
+        .structs
+        .iter()
+        .flat_map(|of| &of.limits)
+        .filter(|limit| limit.of == Measure::Distinct);
+    let limit = found
+        .next()
+        .filter(|_| found.next().is_none())
+        .ok_or_else(|| error("expected one limit of distinct numbers"))?;
+    match &limit.fields[..] {
+        [outer, inner] => Ok(Distinct {
+            fault: macro_of(&limit.fault),
+            outer: macro_of(outer),
+            inner: macro_of(inner),
+        }),
+        _ => Err(error("distinct numbers: expected the path of two fields")),
+    }
+}

@@ -1,0 +1,182 @@
+//! Runs a client with a proxy in place of its runtime.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal as _, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use crate::started::{OwnDirectory, Started};
+use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+
+/// The longest line of a proxy: a path is shorter.
+const LONGEST_LINE: u64 = 64 * 1024;
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long it may take to notice a signal.
+const SEEN: Duration = Duration::from_millis(500);
+/// How long a client may take to end when signalled.
+const ENDS: Duration = Duration::from_secs(2);
+/// The same at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
+const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
+
+/// A client, and the proxy that replaces its runtime: two command lines.
+///
+/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
+/// `{pid}` is the process of the proxy, and `{socket}` its socket. A separate process plays the
+/// runtime, since clients check who listens.
+///
+/// ```no_run
+/// use diagipc::record::RecordedClient;
+/// use dotnet_diagnostics_ipc::io::Canceller;
+///
+/// let words = |line: &str| line.split(' ').map(Into::into).collect();
+/// let recorded = RecordedClient {
+///     proxy: words("diagipc proxy --until-eof --to 12345 --listen {tmpdir} --out said"),
+///     client: words("my-client info --pid {pid}"),
+/// };
+/// let run = recorded.run(&Canceller::new()?)?;
+/// println!("{:?}", run.client);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RecordedClient {
+    /// The proxy and its arguments. Its first line is its socket; it ends with its standard input.
+    pub proxy: Vec<OsString>,
+    /// The client and its arguments.
+    pub client: Vec<OsString>,
+}
+
+/// How they ended.
+#[derive(Clone, Debug)]
+pub struct ClientRun {
+    /// The proxy; `None` if unknown.
+    pub proxy: Option<ExitStatus>,
+    /// The client; `None` if unknown, or if it was not started because the proxy has no socket.
+    pub client: Option<ExitStatus>,
+    /// Whether the client was cancelled, or the cancellation came first, or a signal ended the
+    /// client and cancelled as well.
+    pub is_interrupted: bool,
+}
+
+impl RecordedClient {
+    /// Runs both until the client has ended. On cancellation the client is signalled, and killed if
+    /// it does not end; the proxy gets the time to write the messages so far.
+    ///
+    /// At a terminal the client is in the group of this process, and may read the input. Otherwise
+    /// it has its own group, of which nothing is left.
+    ///
+    /// # Errors
+    /// If one of them cannot be started.
+    pub fn run(&self, canceller: &Canceller) -> io::Result<ClientRun> {
+        let directory = OwnDirectory::new("diagipc-")?;
+        let tmpdir = directory.path().to_string_lossy().into_owned();
+        let command = |words: &[OsString], places: &[(&str, &str)]| {
+            let mut words = words.iter().map(|word| filled(word, places));
+            let mut command = Command::new(words.next().unwrap_or_default());
+            command.args(words).env("TMPDIR", directory.path());
+            command
+        };
+        // It ends with its input, and so with this process.
+        let mut proxy = command(&self.proxy, &[("{tmpdir}", &tmpdir)]);
+        let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
+            .map_err(named(&self.proxy))?;
+        let input = proxy.take_input();
+        let socket =
+            proxy.take_output().0.map_or(Ok(None), |stdout| first_line(stdout, canceller))?;
+        let mut run =
+            ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
+        if let Some(socket) = socket.filter(|_| !run.is_interrupted) {
+            let pid = proxy.id().to_string();
+            let mut client = command(
+                &self.client,
+                &[("{pid}", &pid), ("{socket}", &socket), ("{tmpdir}", &tmpdir)],
+            );
+            let is_at_a_terminal = io::stdin().is_terminal();
+            let start = if is_at_a_terminal { Started::start_in_our_group } else { Started::start };
+            let mut client = start(&mut client).map_err(named(&self.client))?;
+            run.is_interrupted = !wait(&client, None, Some(canceller));
+            if run.is_interrupted
+                && !(is_at_a_terminal && wait(&client, Some(ENDS_AT_A_TERMINAL), None))
+            {
+                client.ask_to_end();
+                wait(&client, Some(ENDS), None);
+            }
+            run.client = client.end();
+            run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
+        }
+        drop(input);
+        wait(&proxy, None, None);
+        run.proxy = proxy.end();
+        Ok(run)
+    }
+}
+
+/// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is
+/// noticed here.
+fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
+    let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
+    let is_one =
+        client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
+    let until = Until { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
+    is_one && matches!(until.pause(), Err(Stopped::Cancelled))
+}
+
+/// An error with the name of the program.
+fn named(words: &[OsString]) -> impl Fn(io::Error) -> io::Error {
+    let program = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    move |error| io::Error::new(error.kind(), format!("{program}: {error}"))
+}
+
+/// The word with its placeholders replaced. A word that is not text has none.
+fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
+    let Some(text) = word.to_str() else { return word.to_owned() };
+    places.iter().fold(String::from(text), |text, (name, value)| text.replace(name, value)).into()
+}
+
+/// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
+fn first_line(stdout: ChildStdout, canceller: &Canceller) -> io::Result<Option<String>> {
+    let until = Until { deadline: None, canceller: Some(canceller) };
+    let (mut line, mut stdout) = (Vec::new(), stdout.take(LONGEST_LINE));
+    while line.last() != Some(&b'\n') {
+        match until.readable(stdout.get_ref()) {
+            Ok(()) => {}
+            Err(Stopped::Io(error)) => return Err(error),
+            Err(_) => return Ok(None),
+        }
+        let mut byte = [0];
+        match stdout.read(&mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) => line.extend(byte),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&line).trim_end().into()))
+}
+
+/// Waits for its end: `most`, or until cancellation. Whether it has ended.
+fn wait(process: &Started, most: Option<Duration>, canceller: Option<&Canceller>) -> bool {
+    let began = Instant::now();
+    loop {
+        if process.death().is_some() {
+            return true;
+        }
+        if most.is_some_and(|most| began.elapsed() >= most)
+            || canceller.is_some_and(Canceller::is_cancelled)
+        {
+            return false;
+        }
+        thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,86 @@
+//! The effect of a recorded request on a live runtime.
+//!
+//! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard;
+//! others have the worst hazard of their command's valid vectors with the same fields absent.
+
+use alloc::{string::ToString as _, vec::Vec};
+
+use super::RecordedConnection;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::{File, Hazard, Subject, Type, Value, Verdict};
+
+/// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
+/// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
+/// bytes says otherwise.
+///
+/// ```
+/// use diagipc::record::{RecordedConnection, Log, Side, hazard_of};
+/// use dotnet_diagnostics_ipc::vectors::{self, Hazard};
+///
+/// let log = Log::new(false);
+/// let connection = log.opened();
+/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// let resume = RecordedConnection::of(&log.recording(), 0);
+/// assert_eq!(hazard_of(&resume, &vectors::files()?), Some(Hazard::SideEffect));
+/// # Ok::<(), vectors::LoadError>(())
+/// ```
+pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
+    let surplus = connection.client.get(connection.request_len..).unwrap_or_default();
+    // One byte there carries a descriptor; whether a server reads more is unknown here.
+    if connection.client.is_empty() {
+        None
+    } else {
+        of_request(connection, vectors).max((surplus.len() > 1).then_some(Hazard::Harmful))
+    }
+}
+
+fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
+    let wire = connection.request();
+    let Some(command) = connection.command else { return Some(Hazard::Harmful) };
+    let name = command.to_string();
+    let groups = vectors.iter().flat_map(|file| &file.groups);
+    let requests =
+        groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
+    let of_messages = requests
+        .filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
+    let decoded =
+        Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+    let absent = decoded.as_ref().map_or(Vec::new(), |decoded| absent_fields(&decoded.value));
+    let (mut worst, mut is_there) = (None, false);
+    for (group, test) in
+        of_messages.flat_map(|group| group.tests.iter().map(move |test| (group, test)))
+    {
+        let Some(bytes) = &test.wire else { continue };
+        if bytes == wire {
+            return test.hazard;
+        }
+        let is_like = match group.kind {
+            Type::Request => {
+                group.command.as_ref() == Some(&name)
+                    && session_type(command, bytes) == session_type(command, wire)
+                    && absent_fields(&test.value) == absent
+            }
+            Type::Unknown => command.name().is_none() && bytes.get(16) == Some(&command.set),
+            _ => false,
+        };
+        if is_like && test.canonical && test.result == Verdict::Valid {
+            (worst, is_there) = (worst.max(test.hazard), true);
+        }
+    }
+    let is_strict = decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none());
+    // An unknown command of a set without vectors counts as one of an unknown set.
+    let is_known = is_there || command.name().is_none();
+    if is_strict && is_known { worst } else { Some(Hazard::Harmful) }
+}
+
+/// The fields without a value, by name: setting a variable is one thing, deleting it another (F-95).
+fn absent_fields(value: &Value) -> Vec<&str> {
+    let fields = value.as_object().into_iter().flatten();
+    fields.filter(|(_, value)| value.is_null()).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Whether the session streams or writes to a descriptor, for a command with both.
+fn session_type(command: Command, wire: &[u8]) -> Option<&[u8]> {
+    use dotnet_diagnostics_ipc::command::Continuation::BySessionType;
+    (command.continuation() == Some(BySessionType)).then(|| wire.get(20..24)).flatten()
+}

@@ -1,0 +1,285 @@
+//! One connection: forwards each side's bytes to the other.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::log::{Log, Side};
+use super::pieces::{self, Piece};
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
+use dotnet_diagnostics_ipc::vectors::script::Ending;
+
+/// How often a socket is polled that has a byte left in it.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+
+/// One direction.
+struct Way {
+    from: Side,
+    /// The bytes not yet forwarded: at most one read.
+    pieces: VecDeque<Piece>,
+    /// How many bytes of the first piece are forwarded.
+    sent: usize,
+    /// How the sender ended.
+    ended: Option<Ending>,
+    /// Whether the end was forwarded.
+    told: bool,
+    /// Whether the other side no longer accepts data.
+    refused: bool,
+    /// How many bytes already read are still in the socket.
+    lag: usize,
+    /// How many bytes were read, and the first of them.
+    taken: u64,
+    first: Vec<u8>,
+}
+
+/// Which side ended a connection first, and how.
+pub(super) type Ended = Option<(Side, Ending)>;
+
+/// The totals of a connection.
+pub(super) struct Relayed {
+    /// `None` if the canceller ended it.
+    pub(super) ended: Ended,
+    /// The client's first bytes, at most a header.
+    pub(super) request: Vec<u8>,
+    /// How many bytes the client sent.
+    pub(super) client: u64,
+    /// How many bytes the runtime sent.
+    pub(super) runtime: u64,
+}
+
+/// Forwards until both sides have ended, or one has closed, or until `canceller`.
+///
+/// # Errors
+/// If the system cannot wait.
+pub(super) fn relay(
+    client: &UnixStream,
+    runtime: &UnixStream,
+    log: &Log,
+    connection: Option<usize>,
+    canceller: &Canceller,
+) -> io::Result<Relayed> {
+    for stream in [client, runtime] {
+        stream.set_nonblocking(true)?;
+        // If the peer has closed already, only its bytes matter.
+        let _ = without_signal(stream);
+    }
+    let (mut there, mut back) = (Way::new(Side::Client), Way::new(Side::Runtime));
+    let mut first = None;
+    let by_reset = loop {
+        if canceller.is_cancelled() {
+            break false;
+        }
+        let progress = there.step(client, runtime, log, connection, &mut first)?
+            | back.step(runtime, client, log, connection, &mut first)?;
+        if let Some(how) = [&there, &back].into_iter().find_map(Way::is_closed) {
+            break how == Ending::Reset;
+        }
+        if there.told && back.told {
+            break false;
+        }
+        if !progress {
+            wait(client, runtime, &there, &back, canceller)?;
+        }
+    };
+    if !by_reset {
+        // With an unread byte, the client would see a reset.
+        pieces::discard(client.as_fd());
+    }
+    Ok(Relayed { ended: first, request: there.first, client: there.taken, runtime: back.taken })
+}
+
+fn wait(
+    client: &UnixStream,
+    runtime: &UnixStream,
+    there: &Way,
+    back: &Way,
+    canceller: &Canceller,
+) -> io::Result<()> {
+    let mut fds = Vec::from([PollFd::new(canceller, PollFlags::IN)]);
+    for (stream, incoming, outgoing) in [(client, there, back), (runtime, back, there)] {
+        let mut flags = PollFlags::empty();
+        if incoming.wants_more() {
+            flags |= PollFlags::IN;
+        }
+        if !outgoing.pieces.is_empty() {
+            flags |= PollFlags::OUT;
+        }
+        // A disconnected side is always ready, and would be polled in a loop while the other side
+        // is slow.
+        let only_waits = flags.is_empty() && !incoming.pieces.is_empty();
+        if !only_waits && incoming.lag == 0 || flags.contains(PollFlags::OUT) {
+            fds.push(PollFd::from_borrowed_fd(stream.as_fd(), flags));
+        }
+    }
+    let ticks = there.lag > 0 || back.lag > 0;
+    match poll(&mut fds, ticks.then_some(&TICK)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+impl Way {
+    fn new(from: Side) -> Self {
+        Self {
+            from,
+            pieces: VecDeque::new(),
+            sent: 0,
+            ended: None,
+            told: false,
+            refused: false,
+            lag: 0,
+            taken: 0,
+            first: Vec::new(),
+        }
+    }
+
+    fn wants_more(&self) -> bool {
+        self.ended.is_none() && self.pieces.is_empty() && self.lag == 0
+    }
+
+    /// How the sender has closed, once the other side has all of its bytes.
+    fn is_closed(&self) -> Option<Ending> {
+        self.ended
+            .filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
+    }
+
+    /// Whether anything was done.
+    fn step(
+        &mut self,
+        from: &UnixStream,
+        to: &UnixStream,
+        log: &Log,
+        connection: Option<usize>,
+        first: &mut Ended,
+    ) -> io::Result<bool> {
+        let mut progress = false;
+        if self.pieces.is_empty() && self.is_open(from) {
+            progress |= self.take(from, log, connection, first);
+        }
+        progress |= self.give(to)?;
+        if self.ended == Some(Ending::HalfClose) && self.pieces.is_empty() && !self.told {
+            self.told = true;
+            // A disconnected peer needs no end.
+            let _ = to.shutdown(Shutdown::Write);
+            progress = true;
+        }
+        Ok(progress)
+    }
+
+    /// Whether there is anything left to learn about the sender. After a half-close it may still
+    /// close.
+    fn is_open(&self, from: &UnixStream) -> bool {
+        match self.ended {
+            None => true,
+            Some(Ending::HalfClose) => pieces::has_hung_up(from.as_fd()),
+            Some(_) => false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        from: &UnixStream,
+        log: &Log,
+        connection: Option<usize>,
+        first: &mut Ended,
+    ) -> bool {
+        let mut lag = self.lag;
+        let taken = pieces::take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
+        self.lag = lag;
+        let how = match taken {
+            Ok(pieces) if !pieces.is_empty() => {
+                for piece in pieces {
+                    self.note(&piece.bytes);
+                    log.piece(
+                        connection,
+                        self.from,
+                        &piece.bytes,
+                        piece.fds.iter().map(pieces::kind_of).collect(),
+                    );
+                    self.pieces.push_back(piece);
+                }
+                return true;
+            }
+            Ok(_) if pieces::has_hung_up(from.as_fd()) => Ending::Close,
+            Ok(_) => Ending::HalfClose,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if self.lag == 0 || !pieces::sends_no_more(from.as_fd()) {
+                    return false;
+                }
+                // Nothing follows the byte that is left there: the next read finds the end.
+                self.lag = 0;
+                pieces::discard(from.as_fd());
+                return true;
+            }
+            Err(_) => Ending::Reset,
+        };
+        if self.ended == Some(how) {
+            return false;
+        }
+        // A close after a half-close matters only if the other side continues.
+        self.ended = Some(how);
+        first.get_or_insert((self.from, how));
+        log.ended(connection, self.from, how);
+        true
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        self.taken = self.taken.saturating_add(len(bytes));
+        let room = HEADER_LEN.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
+    }
+
+    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset
+    /// (F-70), and ours must be too.
+    fn is_surplus(&self, new: &[u8]) -> bool {
+        let size: Vec<u8> = self.first.iter().chain(new).skip(14).take(2).copied().collect();
+        let size = size.try_into().map(u16::from_le_bytes);
+        self.from == Side::Client
+            && size.is_ok_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
+    }
+
+    fn give(&mut self, to: &UnixStream) -> io::Result<bool> {
+        let mut progress = false;
+        while let Some(piece) = self.pieces.front_mut() {
+            let rest = piece.bytes.get(self.sent..).unwrap_or_default();
+            let fds: Vec<_> = match self.sent {
+                0 => piece.fds.iter().map(AsFd::as_fd).collect(),
+                _ => Vec::new(),
+            };
+            match fd::send(to, rest, &fds) {
+                Ok(n) => {
+                    self.sent = self.sent.saturating_add(n);
+                    progress = true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) =>
+                {
+                    // Its own end follows; what it does not accept is lost, as without the proxy.
+                    self.refused = true;
+                    self.sent = piece.bytes.len();
+                    progress = true;
+                }
+                Err(error) => return Err(error),
+            }
+            if self.sent >= piece.bytes.len() {
+                self.pieces.pop_front();
+                self.sent = 0;
+            }
+        }
+        Ok(progress)
+    }
+}
+
+fn len(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,193 @@
+//! The two scripts of a recording.
+
+use alloc::{
+    borrow::ToOwned as _,
+    boxed::Box,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use super::connection::{Kind, RecordedConnection};
+use super::log::{Recording, Side};
+use super::pending::{PORT, name_of};
+use super::{hazard, outcome, script_of_client, script_of_runtime};
+use dotnet_diagnostics_ipc::command::DotnetVersion;
+use dotnet_diagnostics_ipc::vectors::script::{
+    ClientPart, Plays, RuntimePart, Script, Target, TargetPort,
+};
+use dotnet_diagnostics_ipc::vectors::{self, File, Hazard, ScriptFile};
+
+/// The limits of a step's time, in milliseconds.
+const WITHIN: (u128, u128) = (5000, 60_000);
+
+/// A file of two scripts: `NAME-client` plays the client, and `NAME-runtime` the runtime. `None` if
+/// there was no connection.
+///
+/// Data that differs between runs is not compared: process id, cookie, command line, session ids,
+/// environment, streams. Only lower-case letters and digits of `name` are kept, with `-` for
+/// anything else.
+///
+/// ```
+/// use diagipc::record::{Log, Side, script_file};
+///
+/// let log = Log::new(false);
+/// let connection = log.opened();
+/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+/// let file = script_file(&log.recording(), "Resume").unwrap();
+/// let names: Vec<_> = file.scripts.iter().map(|script| script.name.as_str()).collect();
+/// assert_eq!(names, ["resume-client", "resume-runtime"]);
+/// ```
+pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
+    let connections: Vec<RecordedConnection> =
+        (0..recording.totals.len()).map(|nth| RecordedConnection::of(recording, nth)).collect();
+    if connections.is_empty() {
+        return None;
+    }
+    let name = plain(name);
+    // Without the vectors, which are part of the crate, everything is harmful.
+    let files = vectors::files().unwrap_or_default();
+    let spec = spec_of(&connections, &files);
+    let since = connections
+        .iter()
+        .filter(|connection| !connection.is_unknown_command())
+        .filter_map(|connection| {
+            let since: DotnetVersion = connection.command?.since()?;
+            Some(since)
+        });
+    let since = since.max().map(|version| version.to_string());
+
+    let hazard: Option<Hazard> =
+        connections.iter().filter_map(|connection| hazard::hazard_of(connection, &files)).max();
+    let ports = if recording.runtime_connects {
+        Vec::from([TargetPort { id: PORT.to_owned(), suspend: false, listening: true }])
+    } else {
+        Vec::new()
+    };
+    let target = Target { ports, ..Target::default() };
+    let client = Script {
+        sc_id: 1,
+        name: format!("{name}-client"),
+        comment: about(recording, &connections, Side::Client),
+        spec: spec.clone(),
+        since: since.clone(),
+        hazard,
+        plays: Plays::Client(ClientPart {
+            target,
+            habit: None,
+            seen_on: Vec::new(),
+            deviations: Vec::new(),
+        }),
+        steps: script_of_client::steps(recording, &connections),
+    };
+
+    let (steps, streamed) = script_of_runtime::steps(recording, &connections);
+    let told = outcome::ask_and_outcome(recording, &connections, &streamed);
+    let mut comment = about(recording, &connections, Side::Runtime);
+    for note in &told.notes {
+        comment.push_str("; ");
+        comment.push_str(note);
+    }
+    let runtime = Script {
+        sc_id: 2,
+        name: format!("{name}-runtime"),
+        comment,
+        spec,
+        since,
+        hazard: None,
+        plays: Plays::Runtime(Box::new(RuntimePart { ask: told.ask, outcome: told.outcome })),
+        steps,
+    };
+
+    let scripts = Vec::from([client, runtime]);
+    let title = format!("A recorded conversation: {name}");
+    Some(ScriptFile::new(title, within(recording), scripts))
+}
+
+fn plain(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { "recording".to_owned() } else { words.join("-") }
+}
+
+/// The facts and requirements of the vectors for the requests.
+fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
+    // A conversation begins with one message, and the server answers.
+    let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
+    for connection in connections {
+        let Some(command) = connection.command.map(|command| command.to_string()) else { continue };
+        let groups = files
+            .iter()
+            .flat_map(|file| &file.groups)
+            .filter(|group| group.command.as_ref() == Some(&command));
+        for cited in groups.flat_map(|group| &group.spec) {
+            if !spec.contains(cited) {
+                spec.push(cited.clone());
+            }
+        }
+    }
+    spec
+}
+
+/// The conversation in words, and the parts missing in a script that plays `side`.
+fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) -> String {
+    let mut words = Vec::new();
+    for (nth, (connection, [client, runtime])) in
+        connections.iter().zip(&recording.totals).enumerate()
+    {
+        let asks =
+            connection.command.map_or("no request".to_owned(), |command| command.to_string());
+        words.push(format!("{}: {asks}", name_of(nth)));
+        let begin = connection
+            .segments
+            .iter()
+            .find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream));
+        let stream = begin.map(|segment| {
+            runtime.bytes.saturating_sub(u64::try_from(segment.range.start).unwrap_or(u64::MAX))
+        });
+        match (stream, side) {
+            (Some(stream), Side::Client) => {
+                words.push(format!(
+                    "whose stream had {stream} bytes, which are read and not compared"
+                ));
+            }
+            (Some(stream), Side::Runtime) if stream > script_of_runtime::STREAM as u64 => {
+                words.push(format!(
+                    "whose stream had {stream} bytes and is cut after {}",
+                    script_of_runtime::STREAM
+                ));
+            }
+            (Some(_), Side::Runtime) => {}
+            (None, _) => {
+                for (whose, total) in [("client", client), ("runtime", runtime)] {
+                    if total.bytes > u64::try_from(total.kept).unwrap_or(u64::MAX) {
+                        words.push(format!(
+                            "{} of the {whose}'s {} bytes were kept",
+                            total.kept, total.bytes
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    if recording.more_connections > 0 {
+        words.push(format!("{} further connections were not kept", recording.more_connections));
+    }
+    format!("Recorded. {}", words.join(", "))
+}
+
+/// Twice the longest observed time, but enough for a busy machine.
+fn within(recording: &Recording) -> u32 {
+    let times = recording.events.iter().map(|event| event.at);
+    let longest = times
+        .clone()
+        .zip(times.skip(1))
+        .map(|(one, next)| next.saturating_sub(one))
+        .max()
+        .unwrap_or_default();
+    let (least, most) = WITHIN;
+    u32::try_from(longest.as_millis().saturating_mul(2).saturating_add(least).min(most))
+        .unwrap_or(u32::MAX)
+}

@@ -1,0 +1,93 @@
+//! Why cases failed: named faults, and how many cases each of them fails.
+
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+use core::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Grade};
+
+/// A named fault in a case.
+///
+/// ```
+/// use diagipc::report::CaseFault;
+///
+/// let fault = CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes");
+/// assert_eq!(fault.name, "size-field-wrong");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseFault {
+    /// Its short name, which never changes its meaning: `string-length-in-bytes`.
+    pub name: String,
+    /// The observation, with its values.
+    pub text: String,
+}
+
+impl CaseFault {
+    /// A fault of this name, with the observation.
+    pub fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned() }
+    }
+}
+
+/// A fault, and the failures that show it.
+///
+/// ```
+/// use diagipc::report::{CaseFault, Cause};
+/// use diagipc::{Case, Grade, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// for name in ["requests/process/8001", "requests/process/8002"] {
+///     let mut case = Case::new(name, "requests/process", "info", "ProcessInfo", Grade::Fail);
+///     case.faults.push(CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes"));
+///     report.add(case);
+/// }
+/// let [Cause { name, cases: 2, example, .. }] = &report.causes[..] else { panic!("one cause of two failures") };
+/// assert_eq!((name.as_str(), example.as_str()), ("size-field-wrong", "requests/process/8001"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cause {
+    /// The fault's name.
+    pub name: String,
+    /// The example's observation.
+    pub text: String,
+    /// How many failures show it.
+    pub cases: usize,
+    /// The name of the first case that does.
+    pub example: String,
+    /// The last message of the target in the example, byte by byte: one line for each field. Added
+    /// when printing the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dump: Vec<String>,
+}
+
+/// Whether both are from the same cases.
+pub(super) fn are_the_same(these: &[Cause], others: &[Cause]) -> bool {
+    let counted = |cause: &Cause| Cause { dump: Vec::new(), ..cause.clone() };
+    these.iter().map(counted).eq(others.iter().map(counted))
+}
+
+/// Counts the faults of a case if it failed. Sorted by number of failures.
+pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
+    if of.grade != Grade::Fail {
+        return;
+    }
+    for (nth, fault) in of.faults.iter().enumerate() {
+        if of.faults.iter().take(nth).any(|before| before.name == fault.name) {
+            continue;
+        }
+        match causes.iter_mut().find(|cause| cause.name == fault.name) {
+            Some(known) => known.cases = known.cases.saturating_add(1),
+            None => causes.push(Cause {
+                name: fault.name.clone(),
+                text: fault.text.clone(),
+                cases: 1,
+                example: of.name.clone(),
+                dump: Vec::new(),
+            }),
+        }
+    }
+    causes.sort_by_key(|cause| Reverse(cause.cases));
+}

@@ -1,0 +1,37 @@
+//! The time and program of a report.
+
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+/// The time and program of a report.
+///
+/// ```
+/// use diagipc::report::Made;
+///
+/// let made = Made::now(["diagipc", "server", "--process-id", "4711"].map(String::from));
+/// assert_eq!(made.by, concat!("diagipc ", env!("CARGO_PKG_VERSION")));
+/// assert!(made.at.ends_with('Z'));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Made {
+    /// The program and its version: `diagipc 0.1.0`.
+    pub by: String,
+    /// The time, in UTC: `2026-11-22T21:04:05Z`.
+    pub at: String,
+    /// The command line. After `--` only the program, and `…` for its arguments.
+    pub command: Vec<String>,
+}
+
+impl Made {
+    /// Now, by this version, with this command line.
+    pub fn now(command: impl IntoIterator<Item = String>) -> Self {
+        let at = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
+        Self {
+            by: concat!("diagipc ", env!("CARGO_PKG_VERSION")).to_owned(),
+            at: at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            command: command.into_iter().collect(),
+        }
+    }
+}

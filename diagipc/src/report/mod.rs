@@ -1,0 +1,457 @@
+//! Read and write the results of a run: plain data, the same for every suite.
+//!
+//! As JSON it is format 1 of `diagipc/schema/report.schema.json`, documented in
+//! `diagipc/schema/REPORTS.md`.
+
+//! # Example
+//!
+//! Write a report as JSON and as a page:
+//!
+//! ```
+//! use diagipc::{Case, Citations, Grade, Report, report};
+//!
+//! let mut run = Report::new("server", "process 4711");
+//! run.add(Case::new("requests/process/8110", "requests", "process", "A resume", Grade::Pass));
+//! assert_eq!(serde_json::to_value(&run)?["counts"]["pass"], 1);
+//! assert!(report::html(&[run], &Citations::embedded())?.contains("process 4711"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cause;
+mod citations;
+mod glossary;
+mod html;
+mod junit;
+mod made;
+mod requirements;
+mod turn;
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeSet,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+
+use dotnet_diagnostics_ipc::vectors::{Hazard, Value};
+
+pub use cause::{CaseFault, Cause};
+pub use citations::Citations;
+pub use dotnet_diagnostics_ipc::vectors::player::TurnDirection;
+pub use glossary::Glossary;
+pub use html::html;
+pub use junit::junit;
+pub use made::Made;
+pub use requirements::Requirement;
+pub use turn::Turn;
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+/// The result of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// Correct.
+    Pass,
+    /// Allowed, although a stricter implementation refuses.
+    PassLenient,
+    /// The target reports that it does not support this.
+    Unimplemented,
+    /// Not judged.
+    Informational,
+    /// Wrong.
+    Fail,
+}
+
+impl Grade {
+    /// All of them, from the best.
+    pub const ALL: [Self; 5] =
+        [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::PassLenient => "pass-lenient",
+            Self::Unimplemented => "unimplemented",
+            Self::Informational => "informational",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// How many cases have each grade.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Counts {
+    /// [`Grade::Pass`].
+    pub pass: usize,
+    /// [`Grade::PassLenient`].
+    pub pass_lenient: usize,
+    /// [`Grade::Unimplemented`].
+    pub unimplemented: usize,
+    /// [`Grade::Informational`].
+    pub informational: usize,
+    /// [`Grade::Fail`].
+    pub fail: usize,
+}
+
+impl Counts {
+    /// Adds a case.
+    pub fn add(&mut self, grade: Grade) {
+        let count = match grade {
+            Grade::Pass => &mut self.pass,
+            Grade::PassLenient => &mut self.pass_lenient,
+            Grade::Unimplemented => &mut self.unimplemented,
+            Grade::Informational => &mut self.informational,
+            Grade::Fail => &mut self.fail,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// Cases of one grade.
+    pub fn of(&self, grade: Grade) -> usize {
+        match grade {
+            Grade::Pass => self.pass,
+            Grade::PassLenient => self.pass_lenient,
+            Grade::Unimplemented => self.unimplemented,
+            Grade::Informational => self.informational,
+            Grade::Fail => self.fail,
+        }
+    }
+
+    /// Cases of any grade.
+    pub fn all(&self) -> usize {
+        Grade::ALL.into_iter().fold(0, |all, grade| all.saturating_add(self.of(grade)))
+    }
+}
+
+/// One case and its grade.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Case {
+    /// Unique in the suite, and stable: `grammar/grammar-string/1200/decode`.
+    pub name: String,
+    /// The group for the counts: the file, for vectors and scripts.
+    pub section: String,
+    /// The group within it.
+    pub group: String,
+    /// The subject.
+    pub title: String,
+    /// The grade.
+    pub grade: Grade,
+    /// Its facts (`F-19`) and requirements.
+    pub spec: Vec<String>,
+    /// It behaved as this runtime is known to, not as required. The grade is
+    /// [`Grade::Informational`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<KnownDeviation>,
+    /// A server's behaviour, in words that do not depend on its known deviations: `0x80131384
+    /// left-open`, `as-written`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<CaseFault>,
+    /// Its effect on a live target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hazard: Option<Hazard>,
+    /// The details, unless it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+}
+
+impl Case {
+    /// A case with only a grade.
+    pub fn new(name: &str, section: &str, group: &str, title: &str, grade: Grade) -> Self {
+        Self {
+            name: name.to_owned(),
+            section: section.to_owned(),
+            group: group.to_owned(),
+            title: title.to_owned(),
+            grade,
+            spec: Vec::new(),
+            deviation: None,
+            outcome: None,
+            faults: Vec::new(),
+            hazard: None,
+            detail: None,
+        }
+    }
+
+    /// What it cites: [`Case::spec`], and the fact of its deviation.
+    pub fn cited(&self) -> impl Iterator<Item = &str> {
+        let fact = self
+            .deviation
+            .iter()
+            .map(|deviation| &deviation.fact)
+            .filter(|fact| !self.spec.contains(fact));
+        self.spec.iter().chain(fact).map(String::as_str)
+    }
+}
+
+/// A known behaviour of some runtimes that differs from the required one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KnownDeviation {
+    /// Its fact: `F-5`.
+    pub fact: String,
+    /// Its description.
+    pub text: String,
+}
+
+/// The details of a case.
+///
+/// A codec gets one question, and gives one answer: `sent` and `seen` are these, as JSON. In a
+/// conversation they are lists of [`Turn`]s: what was sent, and what was received
+/// ([`Detail::conversation`] makes them).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Detail {
+    /// The input of the target. In a conversation: the turns sent to it.
+    pub sent: Value,
+    /// The expected result.
+    pub expected: String,
+    /// The result; null if there was none. In a conversation: the turns received from it.
+    pub seen: Value,
+    /// The findings, one line each.
+    pub found: Vec<String>,
+    /// Explanations, one line each: how a client was started, and how it ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
+}
+
+impl Detail {
+    /// The detail of a conversation, with its turns in order.
+    pub fn conversation(
+        turns: impl IntoIterator<Item = Turn>,
+        expected: &str,
+        found: Vec<String>,
+    ) -> Self {
+        let (sent, seen) = turn::split(turns);
+        Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
+    }
+
+    /// The turns of a conversation in their order. `None` if it was not one.
+    pub fn turns(&self) -> Option<Vec<Turn>> {
+        turn::join(&self.sent, &self.seen)
+    }
+}
+
+/// The counted cases of a section.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// Its cases.
+    pub counts: Counts,
+}
+
+/// The target was lost during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Lost {
+    /// The reason.
+    pub reason: String,
+    /// How many cases were not tried because of it.
+    pub not_run: usize,
+}
+
+/// The run was ended early from outside: by a signal, or by the canceller of its options.
+///
+/// ```
+/// use diagipc::{Interrupted, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// report.interrupted = Some(Interrupted { not_run: 7 });
+/// let json = serde_json::to_value(&report)?;
+/// assert_eq!(json["interrupted"]["notRun"], 7);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Interrupted {
+    /// How many cases were not run because of it.
+    pub not_run: usize,
+}
+
+/// Too few cases were judged for a pass, though none failed.
+///
+/// ```
+/// use diagipc::TooFewJudged;
+///
+/// assert_eq!(TooFewJudged::of(10, 100, 10), None);
+/// let few = TooFewJudged::of(9, 100, 10).expect("9 are less than 10");
+/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, expected 10 %");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TooFewJudged {
+    /// The judged cases: all except unimplemented ones.
+    pub judged: usize,
+    /// The cases of the run, except those that the target's file does not claim.
+    pub of: usize,
+    /// The required percentage.
+    pub least_percent: u8,
+}
+
+impl TooFewJudged {
+    /// The default percentage of cases that must be judged.
+    pub const LEAST_PERCENT: u8 = 10;
+
+    /// Where less than `least_percent` of the cases were judged.
+    pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
+        let is_enough = judged.saturating_mul(100) >= of.saturating_mul(least_percent as usize);
+        if is_enough { None } else { Some(Self { judged, of, least_percent }) }
+    }
+}
+
+impl core::fmt::Display for TooFewJudged {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { judged, of, least_percent } = self;
+        write!(f, "only {judged} of {of} cases were judged, expected {least_percent} %")
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Report {
+    /// The version of this format: 1.
+    pub format: u32,
+    /// The suite: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
+    pub suite: String,
+    /// The target: an endpoint, or a command without its arguments, except a script.
+    pub target: String,
+    /// The target's information about itself: `.NET 10.0.9`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// The profile with the known deviations: `coreclr-10`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Its time and program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
+    /// Of all cases.
+    pub counts: Counts,
+    /// The same by section, in the order of the cases.
+    pub sections: Vec<Section>,
+    /// Why cases failed, as far as named: sorted by number of failures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// The cases, in the order of the run.
+    pub cases: Vec<Case>,
+    /// Where the run stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+    /// It was ended early: this is a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
+    /// Too few cases were judged for a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_few_judged: Option<TooFewJudged>,
+    /// Notes that do not belong to a case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(suite: &str, target: &str) -> Self {
+        Self {
+            format: FORMAT,
+            suite: suite.to_owned(),
+            target: target.to_owned(),
+            runtime: None,
+            profile: None,
+            made: None,
+            counts: Counts::default(),
+            sections: Vec::new(),
+            causes: Vec::new(),
+            cases: Vec::new(),
+            lost: None,
+            interrupted: None,
+            too_few_judged: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Reads a report from JSON.
+    ///
+    /// # Errors
+    /// Why it is not a report of this format, or contradicts itself.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let report: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        if report.format != FORMAT {
+            return Err(format!("format is {}, expected {FORMAT}", report.format));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(case) = report.cases.iter().find(|case| !names.insert(&case.name)) {
+            return Err(format!("duplicate case {}", case.name));
+        }
+        let mut counted = Self::new(&report.suite, &report.target);
+        report.cases.iter().for_each(|case| counted.count(case));
+        if (counted.counts, &counted.sections) != (report.counts, &report.sections) {
+            return Err("the counts do not match the cases".to_owned());
+        }
+        if !cause::are_the_same(&counted.causes, &report.causes) {
+            return Err("the causes do not match the cases".to_owned());
+        }
+        Ok(report)
+    }
+
+    /// Adds all of another suite's report, with the suite before its names.
+    pub fn absorb(&mut self, other: Self) {
+        for mut case in other.cases {
+            case.name = format!("{}/{}", other.suite, case.name);
+            case.section = format!("{}/{}", other.suite, case.section);
+            self.add(case);
+        }
+        self.notes.extend(other.notes.into_iter().map(|note| format!("{}: {note}", other.suite)));
+        if let Some(Lost { reason, not_run }) = other.lost {
+            let lost = self
+                .lost
+                .get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
+            lost.not_run = lost.not_run.saturating_add(not_run);
+        }
+        if let Some(Interrupted { not_run }) = other.interrupted {
+            let interrupted = self.interrupted.get_or_insert(Interrupted { not_run: 0 });
+            interrupted.not_run = interrupted.not_run.saturating_add(not_run);
+        }
+    }
+
+    /// Adds a case, and counts it.
+    pub fn add(&mut self, case: Case) {
+        self.count(&case);
+        self.cases.push(case);
+    }
+
+    /// The cases that failed.
+    pub fn failures(&self) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(|case| case.grade == Grade::Fail)
+    }
+
+    /// The cases with a known deviation. A known fault does not count: it fails.
+    pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
+        let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
+        cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))
+    }
+
+    fn count(&mut self, case: &Case) {
+        self.counts.add(case.grade);
+        cause::count(&mut self.causes, case);
+        if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section)
+        {
+            section.counts.add(case.grade);
+        } else {
+            let mut counts = Counts::default();
+            counts.add(case.grade);
+            self.sections.push(Section { name: case.section.clone(), counts });
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! The application's reaction to the request of one connection, and its answer.
+
+use std::format;
+use std::fs::File;
+use std::io::Write as _;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+use std::string::{String, ToString as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use std::vec::Vec;
+
+#[cfg(unix)]
+use rustix::fs::{FileType, fstat};
+
+use super::application::Application;
+use super::misbehaviour::MisbehaviourKind as Kind;
+use super::profile::Fate;
+use super::session::Session;
+use super::system;
+use crate::known::{Request, is_told};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::server::{Entries, Handler, Refusal, StreamSession};
+use dotnet_diagnostics_ipc::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply,
+    StopTracing, StreamingSession, StreamingSession6,
+};
+use dotnet_diagnostics_ipc::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
+    ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable, Tail,
+};
+use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::message::server::ResultReply;
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+use dotnet_diagnostics_ipc::port::PortId;
+use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, LimitKind, Reader};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::{io::server::HeldSession, message::eventpipe::UserEventsSession};
+
+/// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
+const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
+/// The time between the reply to a resume and the death of a runtime because of a startup hook
+/// (P-27).
+const DIES_AFTER: Duration = Duration::from_millis(100);
+
+/// The message of a createdump about a crash report of a single file (P-56).
+const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
+
+/// The head of a core file: ELF, 64 bits, little-endian, version 1, for any system; `ET_CORE`.
+const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
+
+const DONE: ResultReply = ResultReply { hresult: HResult::OK };
+
+/// The answers on one connection.
+pub(super) struct Answers {
+    pub(super) application: Arc<Application>,
+    port: PortId,
+    /// The entries as of the request for the block.
+    environment: OnceLock<Vec<String>>,
+    /// A session whose reply was sent before its descriptor arrived.
+    early: Mutex<Option<Session>>,
+    stays_open: AtomicBool,
+    /// The payload of the request continues after its last field.
+    has_surplus: AtomicBool,
+}
+
+impl Answers {
+    pub(super) const fn new(application: Arc<Application>, port: PortId) -> Self {
+        let (stays_open, has_surplus) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self {
+            application,
+            port,
+            environment: OnceLock::new(),
+            early: Mutex::new(None),
+            stays_open,
+            has_surplus,
+        }
+    }
+
+    /// Whether the connection stays open although the runtime has nothing more to send (F-5, F-74).
+    pub(super) fn stays_open(&self) -> bool {
+        self.stays_open.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stay_open(&self, stays_open: bool) {
+        self.stays_open.store(stays_open, Ordering::Relaxed);
+    }
+
+    /// Checks a whole request.
+    pub(super) fn look(&self, message: &Message<'_>) {
+        let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
+        self.has_surplus
+            .store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
+    }
+
+    /// The result for a profiler with this path. There is none to load, and none can be loaded
+    /// before the start (P-5). A path that begins with NUL counts as none (P-43).
+    fn attach(&self, path: IpcString<'_>) -> HResult {
+        let application = &self.application;
+        // Before the payload is checked.
+        if !application.state().is_started() {
+            return HResult::NOT_YET_AVAILABLE;
+        }
+        let surplus = application.profile.refuses_surplus(Command::ATTACH_PROFILER);
+        if let Some(hresult) = surplus.filter(|_| self.has_surplus.load(Ordering::Relaxed)) {
+            return hresult;
+        }
+        if path.is_empty_to_runtimes() { HResult::FAIL } else { NO_SUCH_MODULE }
+    }
+
+    #[cfg(unix)]
+    /// Starts a session before its descriptor arrives: its id, or 0.
+    pub(super) fn begin_early(&self) -> u64 {
+        let session = Session::begin(&self.application);
+        let id = session.as_ref().map_or(0, Session::id);
+        *self.early.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        id
+    }
+
+    /// F-32.
+    fn begin(&self) -> Result<Session, HResult> {
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
+        early.or_else(|| Session::begin(&self.application)).ok_or(HResult::FAIL)
+    }
+
+    fn stream(&self, format: Format, rundown: bool) -> Result<StreamSession<'_>, HResult> {
+        let session = self.begin()?;
+        let rundown = rundown && !is_told(self.application.profile, "F-104");
+        Ok(StreamSession::new(session.id(), move |stream| session.stream(stream, format, rundown)))
+    }
+
+    fn die_if(&self, kills: bool) {
+        if kills {
+            self.application.conduct.die();
+        }
+    }
+
+    /// The messages about a dump are those of the recorded single files.
+    fn dump(
+        &self,
+        dump_type: DumpType,
+        flags: DumpFlags,
+        name: IpcString<'_>,
+    ) -> Result<ResultReply, Refusal> {
+        let application = &self.application;
+        // No other client is served meanwhile (F-75).
+        if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
+            application.wait(Some(application.conduct.dump_takes), |_| None::<()>);
+        }
+        if application.wrong.has(Kind::SocketGone) {
+            system::remove(&application.socket);
+        }
+        let (profile, recorded) = (application.profile, &application.recorded);
+        let is_partial_dump = dump_type != DumpType::FULL;
+        let wants_crash_report = flags.0 & DumpFlags::CRASH_REPORT.0 != 0;
+        let plain = Request { is_partial_dump, ..Request::right(Command::GENERATE_CORE_DUMP) };
+        let reported = Request { wants_crash_report, ..plain };
+        let written = Request {
+            is_unwritable_dump: !is_writable(application.dumps.as_deref(), name),
+            ..plain
+        };
+        match (profile.dumps(plain), profile.dumps(reported), profile.dumps(written)) {
+            (Fate::Refused(hresult), ..) => {
+                Err(Refusal { hresult, message: recorded.dump_error.clone() })
+            }
+            (_, Fate::Refused(hresult), _) => {
+                Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) })
+            }
+            (.., Fate::Refused(hresult)) => Err(Refusal {
+                hresult,
+                message: Some(not_written(name, application.conduct.dump_takes)),
+            }),
+            (Fate::RefusedNotClosed(hresult), ..) => {
+                self.stay_open(true);
+                Err(hresult.into())
+            }
+            (fate, ..) => {
+                self.stay_open(fate == Fate::NotClosed);
+                if let Some(directory) = &application.dumps {
+                    write_dump(directory, name);
+                }
+                Ok(DONE)
+            }
+        }
+    }
+}
+
+impl Handler for Answers {
+    fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
+        if let Some(hresult) = self.application.wrong.number(Kind::Refuse) {
+            return Err(HResult(hresult).into());
+        }
+        let command = request.command();
+        // After the code comes a text, which is empty (F-98).
+        let message = (command == Command::GENERATE_CORE_DUMP3).then(String::new);
+        self.application
+            .profile
+            .lacks(command)
+            .map_or(Ok(()), |hresult| Err(Refusal { hresult, message }))
+    }
+
+    fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
+        let (profile, command) = (self.application.profile, request.map(|request| request.command));
+        if let Some(path) = request
+            .filter(|message| profile.takes(message, reason))
+            .and_then(|message| profiler_path(&message))
+        {
+            // F-54.
+            return self.attach(path).into();
+        }
+        let kills = request.is_some_and(|message| profile.dies_of(&message, reason));
+        self.die_if(kills);
+        // A deadly request needs no imitation.
+        self.stay_open(!kills && profile.stays_open(command, reason));
+        let is_dump_type =
+            matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
+        // P-3.
+        let message =
+            (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
+        Refusal { hresult: profile.refusal(command, reason), message }
+    }
+
+    fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
+        self.dump(request.dump_type, DumpFlags::NONE, request.dump_name)
+            .map_err(|refusal| refusal.hresult)
+    }
+
+    fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
+        self.dump(request.dump_type, request.flags, request.dump_name)
+            .map_err(|refusal| refusal.hresult)
+    }
+
+    fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
+        self.dump(request.dump_type, request.flags, request.dump_name)
+    }
+
+    fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
+        let (application, id) = (&self.application, request.session_id);
+        application.stop_session(id);
+        // The stream is written to its end first, which needs a reader (F-75).
+        application.wait(None, |state| state.is_over(id).then_some(()));
+        Ok(SessionReply {
+            session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))),
+        })
+    }
+
+    fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, true)
+    }
+
+    fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.request_rundown)
+    }
+
+    fn collect_tracing3(&self, request: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.request_rundown)
+    }
+
+    fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    fn collect_tracing5(
+        &self,
+        request: StreamingSession<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    fn collect_tracing6(
+        &self,
+        request: StreamingSession6<'_>,
+    ) -> Result<StreamSession<'_>, HResult> {
+        self.stream(request.format, request.rundown_keyword != 0)
+    }
+
+    #[cfg(unix)]
+    fn collect_user_events(
+        &self,
+        request: UserEventsSession<'_>,
+        fd: OwnedFd,
+    ) -> Result<HeldSession<'_>, HResult> {
+        // The file of user events is a regular one, and its replacement in tests a socket. The
+        // kernel registers nothing at any other.
+        let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        if !matches!(kind, Ok(FileType::RegularFile | FileType::Socket)) || !registers(&request) {
+            return Err(HResult::FAIL);
+        }
+        let session = self.begin()?;
+        Ok(HeldSession::new(session.id(), move |connection| session.hold(connection)))
+    }
+
+    fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
+        Err(self.attach(request.profiler_path))
+    }
+
+    fn startup_profiler(&self, _: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
+        Ok(DONE)
+    }
+
+    fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
+        let ProcessInfo3Reply { process_id, runtime_cookie, command_line, os, arch, .. } =
+            self.process_info3()?;
+        Ok(ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch })
+    }
+
+    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
+        if self.application.resume(self.port) {
+            // After the reply.
+            let application = Arc::clone(&self.application);
+            std::thread::spawn(move || {
+                std::thread::sleep(DIES_AFTER);
+                application.conduct.die();
+            });
+        }
+        Ok(DONE)
+    }
+
+    fn process_environment(&self) -> Result<Entries<'_>, HResult> {
+        if self.application.kills_by_its_environment {
+            self.die_if(true);
+            // If it must not die.
+            return Err(HResult::FAIL);
+        }
+        let entries = self.environment.get_or_init(|| self.application.state().environment.clone());
+        Ok(entries.iter().map(String::as_str).collect())
+    }
+
+    fn set_environment_variable(
+        &self,
+        request: SetEnvironmentVariable<'_>,
+    ) -> Result<ResultReply, HResult> {
+        let profile = self.application.profile;
+        self.die_if(profile.dies_of_variable(&request));
+        profile.refuses_variable(&request).map_or(Ok(()), Err)?;
+        self.application.set_variable(&request).map(|()| DONE)
+    }
+
+    fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {
+        let info = self.process_info3()?;
+        Ok(ProcessInfo2Reply {
+            process_id: info.process_id,
+            runtime_cookie: info.runtime_cookie,
+            command_line: info.command_line,
+            os: info.os,
+            arch: info.arch,
+            managed_entrypoint_assembly_name: info.managed_entrypoint_assembly_name,
+            clr_product_version: info.clr_product_version,
+        })
+    }
+
+    fn enable_perf_map(&self, _: EnablePerfMap) -> Result<ResultReply, HResult> {
+        let is_suspended = !self.application.state().is_started();
+        self.die_if(
+            is_suspended && self.application.profile.dies_suspended(Command::ENABLE_PERF_MAP),
+        );
+        Ok(DONE)
+    }
+
+    fn disable_perf_map(&self, _: DisablePerfMap) -> Result<ResultReply, HResult> {
+        Ok(DONE)
+    }
+
+    /// P-1, P-2, P-27, P-43.
+    fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
+        let (application, path) = (&self.application, request.startup_hook_path);
+        if path.is_empty_to_runtimes() || Path::new(&path.to_string()).exists() {
+            return Ok(DONE);
+        }
+        let is_suspended = !application.state().is_started();
+        let fate = application.profile.misses_hook(is_suspended);
+        if is_suspended {
+            application.state().is_doomed |= fate == Fate::Dies;
+            return Ok(DONE);
+        }
+        self.die_if(fate == Fate::Dies);
+        match fate {
+            Fate::Done | Fate::NotClosed => Ok(DONE),
+            Fate::Refused(hresult) | Fate::RefusedNotClosed(hresult) => Err(hresult),
+            // If it must not die.
+            Fate::Dies => Err(HResult::INVALID_ARG),
+        }
+    }
+
+    fn process_info3(&self) -> Result<ProcessInfo3Reply<'_>, HResult> {
+        let info = self.application.info();
+        Ok(ProcessInfo3Reply {
+            version: 1,
+            process_id: self.application.process_id.into(),
+            runtime_cookie: self.application.cookie,
+            command_line: info.command_line.as_str().into(),
+            os: info.os.as_str().into(),
+            arch: info.arch.as_str().into(),
+            managed_entrypoint_assembly_name: info.entry_assembly.as_str().into(),
+            clr_product_version: info.version.as_str().into(),
+            runtime_identifier: info.rid.as_str().into(),
+            tail: Tail::default(),
+        })
+    }
+}
+
+/// The path in an `AttachProfiler`, whatever follows it.
+fn profiler_path<'a>(message: &Message<'a>) -> Option<IpcString<'a>> {
+    let behind_guid =
+        message.payload.get(20..).filter(|_| message.command == Command::ATTACH_PROFILER)?;
+    IpcString::decode(&mut Reader::new(behind_guid)).ok()
+}
+
+/// Whether a dump of that name could be written: its directory exists, and the name is not that of
+/// a directory (P-46). A relative name is looked up in the directory of dumps; without one, any
+/// file can be written that is in no other directory. For an empty name the runtime chooses a file.
+fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
+    let name = name.to_string();
+    let path = Path::new(name.split('\0').next().unwrap_or_default());
+    let path = match directory {
+        Some(directory) if !path.has_root() => directory.join(path),
+        None if path.components().count() < 2 => return true,
+        _ => path.to_path_buf(),
+    };
+    name.is_empty() || (path.parent().is_none_or(Path::is_dir) && !path.is_dir())
+}
+
+/// Writes the beginning of a 64-bit core file, for a name without a directory, and never over an
+/// existing file.
+fn write_dump(directory: &Path, name: IpcString<'_>) {
+    let name = name.to_string();
+    let mut parts = Path::new(name.split('\0').next().unwrap_or_default()).components();
+    if let (Some(Component::Normal(file)), None) = (parts.next(), parts.next()) {
+        // The caller does not learn whether it could be written.
+        let created = File::options().write(true).create_new(true).open(directory.join(file));
+        let _ = created.and_then(|mut file| file.write_all(CORE));
+    }
+}
+
+/// The message of a createdump about a missing directory (P-46).
+fn not_written(name: IpcString<'_>, took: Duration) -> String {
+    let took = took.as_millis();
+    format!(
+        "[createdump] Could not create output file '{name}': No such file or directory (2)\n[createdump] Failure took {took}ms\n"
+    )
+}
+
+#[cfg(unix)]
+/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name
+/// (P-7, P-43). The limits have refused other invalid ones.
+fn registers(request: &UserEventsSession<'_>) -> bool {
+    request.providers.iter().all(|provider| {
+        let name = provider.config.default_tracepoint_name;
+        name.is_absent() || !name.is_empty_to_runtimes()
+    })
+}

@@ -1,0 +1,250 @@
+//! The application of the reference runtime: an environment, sessions, and a start that ports may
+//! suspend.
+
+use std::borrow::ToOwned as _;
+use std::collections::BTreeMap;
+use std::format;
+use std::path::PathBuf;
+use std::string::{String, ToString as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+use super::misbehaviour::Misbehaviours;
+use super::recorded::{Info, Recorded};
+use super::system::Kept;
+use crate::known::Profile;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::port::{PortId, Suspension};
+use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
+
+/// The most configured ports.
+pub(super) const MOST_PORTS: usize = 16;
+/// F-32.
+const MOST_SESSIONS: usize = 64;
+/// The most connections left open (F-74); the oldest is closed for a newer one.
+const MOST_OPEN: usize = 256;
+/// The most variables set by clients.
+const MOST_VARIABLES: usize = 4096;
+/// How often a wait checks for changes without a signal.
+const LOOK: Duration = Duration::from_millis(20);
+/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
+const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
+
+pub(super) struct Application {
+    pub(super) profile: Profile,
+    pub(super) recorded: Recorded,
+    pub(super) process_id: u32,
+    /// Of the default port: its socket, or its pipe.
+    pub(super) socket: PathBuf,
+    pub(super) cookie: Guid,
+    pub(super) wrong: Misbehaviours,
+    pub(super) conduct: Conduct,
+    /// Where dumps are written.
+    pub(super) dumps: Option<PathBuf>,
+    /// It dies when its environment is requested (F-97).
+    pub(super) kills_by_its_environment: bool,
+    /// Ends every wait.
+    pub(super) stop: Canceller,
+    pub(super) state: Mutex<State>,
+    /// The state has changed.
+    pub(super) changed: Condvar,
+}
+
+/// Its real effects.
+pub(super) struct Conduct {
+    death: OnDeath,
+    /// How long a dump takes.
+    pub(super) dump_takes: Duration,
+}
+
+/// The effect of a request that kills the imitated runtime.
+enum OnDeath {
+    /// Nothing.
+    Lives,
+    /// The process aborts.
+    Aborts,
+    /// It is recorded.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    IsNoted(AtomicBool),
+}
+
+impl Conduct {
+    pub(super) const LIVING: Self =
+        Self { death: OnDeath::Lives, dump_takes: Duration::from_millis(400) };
+    pub(super) const DYING: Self = Self { death: OnDeath::Aborts, ..Self::LIVING };
+
+    /// It does not die, but records that it would have, without delays.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    pub(super) const fn observed() -> Self {
+        Self { death: OnDeath::IsNoted(AtomicBool::new(false)), dump_takes: Duration::ZERO }
+    }
+
+    pub(super) fn die(&self) {
+        match &self.death {
+            OnDeath::Lives => {}
+            OnDeath::Aborts => std::process::abort(),
+            OnDeath::IsNoted(died) => died.store(true, Ordering::SeqCst),
+        }
+    }
+
+    /// Whether it imitates harmful behaviour: reads beyond a payload, and leaks what it finds.
+    pub(super) const fn harms_itself(&self) -> bool {
+        !matches!(self.death, OnDeath::Lives)
+    }
+
+    /// Whether it has died since the last call.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
+    pub(super) fn has_died(&self) -> bool {
+        matches!(&self.death, OnDeath::IsNoted(died) if died.swap(false, Ordering::SeqCst))
+    }
+}
+
+pub(super) struct State {
+    /// In the order of setting; names may occur twice (F-79).
+    pub(super) environment: Vec<String>,
+    pub(super) suspension: Suspension<MOST_PORTS>,
+    /// It dies once it starts.
+    pub(super) is_doomed: bool,
+    /// Connections left open without further data.
+    pub(super) open: Vec<Kept>,
+    sessions: BTreeMap<u64, Session>,
+    last_session: u64,
+}
+
+/// A session that has not ended.
+#[derive(Default)]
+struct Session {
+    stop: bool,
+}
+
+impl State {
+    pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
+        // Runtimes use an address, which is unique.
+        Self {
+            environment,
+            suspension,
+            is_doomed: false,
+            open: Vec::new(),
+            sessions: BTreeMap::new(),
+            last_session: 0x7f0c_bc00_1610,
+        }
+    }
+
+    /// Whether the session must end.
+    pub(super) fn is_stopped(&self, id: u64) -> bool {
+        self.sessions.get(&id).is_none_or(|session| session.stop)
+    }
+
+    /// Whether the session has ended, or never existed.
+    pub(super) fn is_over(&self, id: u64) -> bool {
+        !self.sessions.contains_key(&id)
+    }
+
+    pub(super) fn is_started(&self) -> bool {
+        self.suspension.is_started()
+    }
+}
+
+impl Application {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `found` returns something; `None` at the runtime's end, or on a timeout.
+    pub(super) fn wait<T>(
+        &self,
+        most: Option<Duration>,
+        mut found: impl FnMut(&State) -> Option<T>,
+    ) -> Option<T> {
+        let deadline = most.and_then(|most| Instant::now().checked_add(most));
+        let mut state = self.state();
+        loop {
+            if let Some(found) = found(&state) {
+                return Some(found);
+            }
+            if self.stop.is_cancelled()
+                || deadline.is_some_and(|deadline| deadline <= Instant::now())
+            {
+                return None;
+            }
+            state =
+                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Its current information about itself.
+    pub(super) fn info(&self) -> &Info {
+        if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
+    }
+
+    /// Whether the runtime starts now, only to die.
+    pub(super) fn resume(&self, port: PortId) -> bool {
+        let mut state = self.state();
+        // A nonexistent port cannot have sent it.
+        let _ = state.suspension.resume(port);
+        let dies = state.is_doomed && state.is_started();
+        drop(state);
+        self.changed.notify_all();
+        dies
+    }
+
+    /// The id of a new session, unless there are too many.
+    pub(super) fn begin_session(&self) -> Option<u64> {
+        let mut state = self.state();
+        if state.sessions.len() >= MOST_SESSIONS {
+            return None;
+        }
+        let id = state.last_session.wrapping_add(0x110);
+        state.last_session = id;
+        state.sessions.insert(id, Session::default());
+        Some(id)
+    }
+
+    pub(super) fn stop_session(&self, id: u64) {
+        if let Some(session) = self.state().sessions.get_mut(&id) {
+            session.stop = true;
+        }
+        self.changed.notify_all();
+    }
+
+    pub(super) fn session_is_over(&self, id: u64) {
+        self.state().sessions.remove(&id);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn leave_open(&self, connection: Kept) {
+        let open = &mut self.state().open;
+        if open.len() >= MOST_OPEN {
+            open.remove(0);
+        }
+        open.push(connection);
+    }
+
+    /// F-80.
+    pub(super) fn set_variable(&self, request: &SetEnvironmentVariable<'_>) -> Result<(), HResult> {
+        let text = |string: IpcString<'_>| {
+            string.to_string().split('\0').next().unwrap_or_default().to_owned()
+        };
+        let prefix = format!("{}=", text(request.name));
+        if prefix == "=" {
+            return Ok(());
+        }
+        let mut state = self.state();
+        let there = state.environment.iter().any(|entry| entry.starts_with(&prefix));
+        if request.value.is_absent() && !there {
+            return Err(NO_SUCH_VARIABLE);
+        }
+        state.environment.retain(|entry| !entry.starts_with(&prefix));
+        if !request.value.is_absent() {
+            if state.environment.len() >= MOST_VARIABLES {
+                return Err(HResult::FAIL);
+            }
+            state.environment.push(format!("{prefix}{}", text(request.value)));
+        }
+        Ok(())
+    }
+}

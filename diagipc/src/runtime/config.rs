@@ -1,0 +1,205 @@
+//! How a reference runtime is started.
+
+use core::fmt;
+use std::format;
+use std::io;
+use std::path::PathBuf;
+use std::string::String;
+use std::vec::Vec;
+
+use super::Misbehaviour;
+use crate::known::{Profile, is_told};
+use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
+use dotnet_diagnostics_ipc::port::{
+    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError,
+};
+use dotnet_diagnostics_ipc::vectors::script::Target;
+
+/// How a reference runtime is started.
+///
+/// ```
+/// use diagipc::runtime::{Config, Misbehaviour};
+///
+/// let config = Config { suspended: true, ..Config::new("/run/user/1000/socket") };
+/// assert!(config.misbehaviours.is_empty() && !config.dies);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The runtime to imitate.
+    pub profile: Profile,
+    /// The socket of its default port. Its directory must be ours, as for `bind_private`. On
+    /// Windows the name of its pipe, with or without `\\.\pipe\`.
+    pub socket: PathBuf,
+    /// The ports that it connects to, as in `DOTNET_DiagnosticPorts`. `None`: from `environment`.
+    pub ports: Option<String>,
+    /// Whether the default port suspends it. If false, `environment` may still say so.
+    pub suspended: bool,
+    /// Entries of its environment, after the recorded ones: `NAME=VALUE`, or any other text
+    /// (F-79).
+    pub environment: Vec<String>,
+    /// Entries of its environment that are not UTF-8.
+    pub environment_bytes: Vec<Vec<u8>>,
+    /// The directory where it writes dumps: files that begin like a core, for names without a
+    /// directory, and never over an existing file. `None`: it answers OK without writing one.
+    pub dumps: Option<PathBuf>,
+    /// Its faults.
+    pub misbehaviours: Vec<Misbehaviour>,
+    /// Whether it dies of the requests that kill the imitated runtime (F-72), and reads on after
+    /// payloads that end too early (F-7, F-71), where it finds zeros. The whole process then
+    /// aborts: run it in a separate one.
+    pub dies: bool,
+}
+
+impl Config {
+    /// A correct runtime like .NET 10, with this socket.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self {
+            profile: Profile::default(),
+            socket: socket.into(),
+            ports: None,
+            suspended: false,
+            environment: Vec::new(),
+            environment_bytes: Vec::new(),
+            dumps: None,
+            misbehaviours: Vec::new(),
+            dies: false,
+        }
+    }
+
+    /// As required for the target of an exchange script. `address` returns the addresses of the
+    /// ports, by name.
+    #[must_use]
+    pub fn for_target(mut self, target: &Target, address: impl Fn(&str) -> String) -> Self {
+        self.suspended = target.suspended;
+        for (name, value) in &target.environment {
+            self.set(name, value.as_bytes());
+        }
+        if !target.ports.is_empty() {
+            let mode = |suspend| if suspend { "suspend" } else { "nosuspend" };
+            let ports = target
+                .ports
+                .iter()
+                .map(|port| format!("{},{}", address(&port.id), mode(port.suspend)));
+            self.ports = Some(ports.collect::<Vec<_>>().join(";"));
+        }
+        self
+    }
+
+    /// Adds a variable to its environment, with any bytes as its value.
+    pub fn set(&mut self, name: &str, value: &[u8]) {
+        match core::str::from_utf8(value) {
+            Ok(text) => self.environment.push(format!("{name}={text}")),
+            Err(_) => self.environment_bytes.push([name.as_bytes(), b"=", value].concat()),
+        }
+    }
+
+    /// The value in `environment`. The other prefix is read if `DOTNET_` is missing (P-11).
+    fn variable(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("DOTNET_").unwrap_or(name);
+        let text = |prefix: &str| {
+            let value = |entry: &String| {
+                entry.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix('=').map(String::from)
+            };
+            self.environment.iter().find_map(value)
+        };
+        text("DOTNET_").or_else(|| text("COMPlus_"))
+    }
+
+    /// Whether the environment disables the server (F-107, P-51): no port, no connection, no
+    /// suspension.
+    pub(super) fn is_switched_off(&self) -> bool {
+        if is_told(self.profile, "F-107") {
+            // Only one name, and only digits.
+            let mut values = self
+                .environment
+                .iter()
+                .filter_map(|entry| entry.strip_prefix("DOTNET_EnableDiagnostics="));
+            return values.next().is_some_and(|text| is_digits(text) && digits(text) == 0);
+        }
+        let is_zero = |text: String| {
+            matches!(
+                DefaultPortSuspend::parse(&text),
+                DefaultPortSuspend::Number { magnitude: 0, .. }
+            )
+        };
+        let is_read = self.profile.version().is_none_or(|version| version.major > 3);
+        is_read
+            && ["EnableDiagnostics", "EnableDiagnostics_IPC"]
+                .iter()
+                .any(|name| self.variable(name).is_some_and(is_zero))
+    }
+
+    pub(super) fn ports_text(&self) -> String {
+        self.ports.clone().or_else(|| self.variable(PORTS_VARIABLE)).unwrap_or_default()
+    }
+
+    pub(super) fn suspends(&self) -> bool {
+        let variable = self.variable(DEFAULT_PORT_SUSPEND_VARIABLE);
+        let suspends = |text: String| {
+            if is_told(self.profile, "F-106") {
+                is_digits(&text) && digits(&text) != 0
+            } else {
+                DefaultPortSuspend::parse(&text).suspends()
+            }
+        };
+        self.suspended || variable.is_some_and(suspends)
+    }
+
+    /// Whether a port can be the address of a socket. In some builds, one that cannot be still
+    /// suspends the start (P-13).
+    pub(super) fn counts(&self, address: &str) -> bool {
+        cfg!(windows) || address.len() <= SUN_PATH_LINUX || is_told(self.profile, "P-13")
+    }
+}
+
+/// Whether `NativeAOT` reads a value at all (F-106).
+fn is_digits(text: &str) -> bool {
+    (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The number of the last eight digits: it is truncated to 32 bits.
+fn digits(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).unwrap_or_default() & 0xffff_ffff
+}
+
+/// Why a reference runtime did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It cannot listen.
+    Socket(dotnet_diagnostics_ipc::io::Error),
+    /// There are too many ports.
+    Ports(SuspensionError),
+    /// The system has no thread or descriptor left.
+    System(io::Error),
+    /// The recorded values are not in the vectors. Not with the crate's own vectors.
+    Vectors,
+    /// This system cannot show it: a pipe has no reset.
+    Unavailable(Misbehaviour),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(error) => error.fmt(f),
+            Self::Ports(error) => error.fmt(f),
+            Self::System(error) => error.fmt(f),
+            Self::Unavailable(what) => {
+                write!(f, "the misbehaviour {what} cannot be shown over pipes")
+            }
+            Self::Vectors => f.write_str("the vectors have no recorded values of such a runtime"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            // Their words are this error's.
+            Self::Socket(error) => error.source(),
+            Self::Ports(error) => error.source(),
+            Self::System(error) => error.source(),
+            Self::Vectors | Self::Unavailable(_) => None,
+        }
+    }
+}

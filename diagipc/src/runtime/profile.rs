@@ -1,0 +1,197 @@
+//! How the reference runtime imitates the runtime of its profile: looks up each request in the
+//! table.
+
+use alloc::{borrow::ToOwned, string::String};
+
+use crate::known::{Does, Layer, Profile, Request, Row, Variable, rows};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::{RefusalReason, ServerOptions};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::{Message, process::SetEnvironmentVariable};
+
+/// The result of a valid request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Correct.
+    Done,
+    /// This error.
+    Refused(HResult),
+    /// It is executed, and the connection stays open.
+    NotClosed,
+    /// This error, and the connection stays open.
+    RefusedNotClosed(HResult),
+    /// The process dies.
+    Dies,
+}
+
+impl Profile {
+    /// Handled by the exchange.
+    pub(super) fn options(self) -> ServerOptions {
+        ServerOptions { commands: self.commands(), ..ServerOptions::DEFAULT }
+    }
+
+    /// The answer to a request that the exchange refuses.
+    pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
+        let known = match (reason, command) {
+            // Checked before the payload.
+            (RefusalReason::UnknownCommand { command }, _) => {
+                refusal_of(rows(self, Request::refused(command, reason)))
+            }
+            (RefusalReason::OverLimit { .. } | RefusalReason::Malformed { .. }, Some(command)) => {
+                let of_platform = rows(self, Request::refused(command, reason))
+                    .filter(|row| matches!(row.layer, Layer::Platform(_)));
+                refusal_of(of_platform)
+            }
+            _ => None,
+        };
+        known.unwrap_or_else(|| reason.hresult())
+    }
+
+    /// Whether the connection stays open after that refusal.
+    pub(super) fn stays_open(self, command: Option<Command>, reason: RefusalReason) -> bool {
+        let command = match reason {
+            RefusalReason::UnknownCommand { command } => Some(command),
+            _ => command,
+        };
+        let leaves_open = Does::LeavesOpen(reason.hresult());
+        command.is_some_and(|command| {
+            rows(self, Request::refused(command, reason))
+                .any(|row| row.layer == Layer::Server && row.does == leaves_open)
+        })
+    }
+
+    /// Whether it dies of a request that the exchange refuses for `reason`.
+    pub(super) fn dies_of(self, message: &Message<'_>, reason: RefusalReason) -> bool {
+        let path = message.request().err().map(|error| error.path());
+        let request = Request {
+            path,
+            has_payload: !message.payload.is_empty(),
+            ..Request::refused(message.command, reason)
+        };
+        rows(self, request).any(|row| row.does == Does::Dies)
+    }
+
+    /// Whether it dies of a valid request while suspended.
+    pub(super) fn dies_suspended(self, command: Command) -> bool {
+        rows(self, Request { is_suspended: true, ..Request::right(command) })
+            .any(|row| row.does == Does::Dies)
+    }
+
+    /// Whether it dies of a valid request about a variable (F-95).
+    pub(super) fn dies_of_variable(self, request: &SetEnvironmentVariable<'_>) -> bool {
+        rows(self, of_variable(request)).any(|row| row.does == Does::Dies)
+    }
+
+    /// The error for a valid request about a variable (F-96).
+    pub(super) fn refuses_variable(self, request: &SetEnvironmentVariable<'_>) -> Option<HResult> {
+        refusal_of(rows(self, of_variable(request)))
+    }
+
+    /// An entry of the environment that is not UTF-8, as it reports it: an unreadable byte is
+    /// U+FFFD (F-79). `None`: it dies of it; but a truncated character at the very end is
+    /// dropped (F-97).
+    pub(super) fn reads_entry(self, entry: &[u8]) -> Option<String> {
+        let request = Request { is_harmful: true, ..Request::right(Command::PROCESS_ENVIRONMENT) };
+        if !rows(self, request).any(|row| row.does == Does::Dies) {
+            return Some(String::from_utf8_lossy(entry).into_owned());
+        }
+        let error = match core::str::from_utf8(entry) {
+            Ok(text) => return Some(text.to_owned()),
+            Err(error) => error,
+        };
+        let whole = entry.get(..error.valid_up_to()).filter(|_| error.error_len().is_none())?;
+        core::str::from_utf8(whole).ok().map(ToOwned::to_owned)
+    }
+
+    /// Whether it refuses a header or a payload that arrives in pieces.
+    pub(super) fn refuses_pieces(self) -> bool {
+        refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
+    }
+
+    /// Whether it accepts a request that the exchange refuses for `reason`.
+    pub(super) fn takes(self, message: &Message<'_>, reason: RefusalReason) -> bool {
+        let path = message.request().err().map(|error| error.path());
+        rows(self, Request { path, ..Request::refused(message.command, reason) })
+            .any(|row| row.does == Does::Takes)
+    }
+
+    /// Whether it reads beyond a payload that the exchange refuses for `reason`.
+    pub(super) fn reads_on(self, message: &Message<'_>, reason: RefusalReason) -> bool {
+        let path = message.request().err().map(|error| error.path());
+        let request = Request {
+            path,
+            has_payload: !message.payload.is_empty(),
+            ..Request::refused(message.command, reason)
+        };
+        let is_settled =
+            rows(self, request).any(|row| matches!(row.does, Does::Dies | Does::Refuses(_)));
+        request.has_payload
+            && !is_settled
+            && rows(self, Request { is_harmful: true, ..request })
+                .any(|row| row.does == Does::Takes)
+    }
+
+    /// Whether it answers a request that should have no payload, but has one, with bytes without a
+    /// header (F-71).
+    pub(super) fn echoes(self, command: Command) -> bool {
+        rows(self, Request::right(command)).any(|row| row.does == Does::NoHeader)
+    }
+
+    /// The error for a request whose payload continues after its last field, if that is not
+    /// ignored.
+    pub(super) fn refuses_surplus(self, command: Command) -> Option<HResult> {
+        let mut of_server = rows(self, Request { has_surplus: true, ..Request::right(command) })
+            .filter(|row| row.layer == Layer::Server);
+        refusal_of(&mut of_server)
+    }
+
+    /// Whether it answers the command with OK, and does nothing.
+    pub(super) fn pretends(self, command: Command) -> bool {
+        rows(self, Request::right(command)).any(|row| row.does == Does::Pretends)
+    }
+
+    /// The error of its platform for the command, even if the request is valid.
+    pub(super) fn lacks(self, command: Command) -> Option<HResult> {
+        refusal_of(
+            rows(self, Request::right(command))
+                .filter(|row| matches!(row.layer, Layer::Platform(_))),
+        )
+    }
+
+    /// The result of a dump.
+    pub(super) fn dumps(self, dump: Request) -> Fate {
+        self.fate(Request { command: Command::GENERATE_CORE_DUMP, ..dump })
+    }
+
+    /// The result of a startup hook that cannot be loaded: immediately, or after the resume.
+    pub(super) fn misses_hook(self, is_suspended: bool) -> Fate {
+        self.fate(Request {
+            has_missing_hook: true,
+            is_suspended,
+            ..Request::right(Command::APPLY_STARTUP_HOOK)
+        })
+    }
+
+    fn fate(self, request: Request) -> Fate {
+        let mut of_host = rows(self, request).filter(|row| matches!(row.layer, Layer::Host(_)));
+        let fate = |row: &Row| match row.does {
+            Does::Dies => Some(Fate::Dies),
+            Does::Refuses(hresult) => Some(Fate::Refused(hresult)),
+            Does::LeavesOpen(HResult::OK) => Some(Fate::NotClosed),
+            Does::LeavesOpen(hresult) => Some(Fate::RefusedNotClosed(hresult)),
+            _ => None,
+        };
+        of_host.find_map(fate).unwrap_or(Fate::Done)
+    }
+}
+
+fn of_variable(request: &SetEnvironmentVariable<'_>) -> Request {
+    Request { variable: Variable::of(request), ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) }
+}
+
+fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {
+    rows.find_map(|row| match row.does {
+        Does::Refuses(hresult) => Some(hresult),
+        _ => None,
+    })
+}

@@ -1,0 +1,196 @@
+//! The information of runtimes about themselves: only from the recorded replies of the vectors.
+
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use super::StartError;
+use crate::known::{Build, Family, Profile};
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc::message::{Message, Reply};
+use dotnet_diagnostics_ipc::vectors::{self, EMBEDDED, File};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, IpcString, Reader};
+
+/// The values of one runtime.
+pub(super) struct Recorded {
+    pub(super) running: Info,
+    pub(super) suspended: Info,
+    pub(super) environment: Vec<String>,
+    /// The text of a failed dump, if there was one.
+    pub(super) dump_error: Option<String>,
+}
+
+/// The reply to `ProcessInfo3`, except for the process's id and cookie.
+pub(super) struct Info {
+    pub(super) command_line: String,
+    pub(super) os: String,
+    pub(super) arch: String,
+    pub(super) entry_assembly: String,
+    pub(super) version: String,
+    pub(super) rid: String,
+}
+
+impl Recorded {
+    pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
+        let runtime = recording_of(profile).ok_or(StartError::Vectors)?;
+        let name = format!("runtime-{runtime}.json");
+        let (_, text) =
+            EMBEDDED.iter().find(|(file, _)| *file == name).ok_or(StartError::Vectors)?;
+        let file = vectors::parse(&name, text).map_err(|_| StartError::Vectors)?;
+        let info = |group: &str| info(&file, &format!("{runtime}-{group}"));
+        let block = Self::wire(&file, &format!("{runtime}-environment-block"))
+            .next()
+            .ok_or(StartError::Vectors)?;
+        let mut recorded = Self {
+            running: info("reply-processinfo3").ok_or(StartError::Vectors)?,
+            suspended: info("suspended-reply-processinfo3").ok_or(StartError::Vectors)?,
+            environment: entries(block).ok_or(StartError::Vectors)?,
+            dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3"))
+                .find_map(text_of),
+        };
+        if cfg!(windows) {
+            (recorded.running, recorded.suspended) = of_windows().ok_or(StartError::Vectors)?;
+        }
+        // The values may be of another build.
+        if let Some(build) =
+            profile.model().build().or_else(|| profile.version().map(Build::first_of))
+        {
+            for info in [&mut recorded.running, &mut recorded.suspended] {
+                info.version = build.number();
+            }
+        }
+        Ok(recorded)
+    }
+
+    fn wire<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
+        let group = file.groups.iter().find(|one| one.name == group);
+        group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
+    }
+}
+
+/// The nearest recording: its own, of its family and version, or of `CoreCLR`'s next version that
+/// has one (3 has none, F-68).
+fn recording_of(profile: Profile) -> Option<&'static str> {
+    let model = profile.model();
+    let named = EMBEDDED
+        .iter()
+        .filter_map(|(file, _)| file.strip_prefix("runtime-")?.strip_suffix(".json"));
+    let recordings: Vec<_> =
+        named.filter_map(|name| Some((Profile::of_recording(name)?, name))).collect();
+    let is_alike = |(one, _): &&(Profile, _)| {
+        (one.family(), one.version()) == (model.family(), model.version())
+    };
+    let own = recordings
+        .iter()
+        .find(|(one, _)| *one == model)
+        .or_else(|| recordings.iter().find(is_alike));
+    let core_clr =
+        || recordings.iter().filter(|(one, _)| one.family() == Family::CoreClr && one.has("8.0"));
+    let later = || {
+        core_clr().filter(|(one, _)| model.version().is_some_and(|own| one.version() >= Some(own)))
+    };
+    let own = own.filter(|(one, _)| one.has("5.0"));
+    let chosen = own
+        .or_else(|| later().min_by_key(|(one, _)| one.build()))
+        .or_else(|| core_clr().max_by_key(|(one, _)| one.build()));
+    chosen.map(|(_, name)| *name)
+}
+
+/// The information of a runtime for Windows (F-126): running, and suspended.
+fn of_windows() -> Option<(Info, Info)> {
+    const NAME: &str = "runtime-windows.json";
+    let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == NAME)?;
+    let file = vectors::parse(NAME, text).ok()?;
+    let of = |group: &str| info(&file, &format!("win-net10.0.9-{group}"));
+    Some((of("reply-processinfo3")?, of("suspended-reply-processinfo3")?))
+}
+
+fn info(file: &File, group: &str) -> Option<Info> {
+    let message = Message::decode(Recorded::wire(file, group).next()?).ok()?;
+    let Ok(Reply::Ok(info)) = message.reply_as::<ProcessInfo3>() else { return None };
+    let ProcessInfo3Reply {
+        command_line,
+        os,
+        arch,
+        managed_entrypoint_assembly_name,
+        clr_product_version,
+        ..
+    } = info;
+    Some(Info {
+        command_line: command_line.to_string(),
+        os: os.to_string(),
+        arch: arch.to_string(),
+        entry_assembly: managed_entrypoint_assembly_name.to_string(),
+        version: clr_product_version.to_string(),
+        rid: info.runtime_identifier.to_string(),
+    })
+}
+
+fn entries(block: &[u8]) -> Option<Vec<String>> {
+    let entries = Array::<IpcString<'_>>::decode(&mut Reader::new(block)).ok()?;
+    Some(entries.iter().map(|entry| entry.to_string()).collect())
+}
+
+fn text_of(error: &[u8]) -> Option<String> {
+    let message = Message::decode(error).ok()?;
+    let error = ErrorReply::from_message(
+        &message,
+        Some(dotnet_diagnostics_ipc::command::Command::GENERATE_CORE_DUMP3),
+    )
+    .ok()?;
+    error.message.map(|text| text.to_string()).filter(|text| !text.is_empty())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_has_its_values() {
+        let versions = Profile::ALL.map(|profile| Recorded::of(profile).unwrap().running.version);
+        assert_eq!(
+            versions,
+            [
+                "3.1.23", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "8.0.31", "9.0.20", "9.0.20",
+                "10.0.12", "10.0.12"
+            ]
+        );
+        // From the nearest recorded version, with its own name.
+        let seven = Recorded::of(Profile::core_clr(7, 0)).unwrap();
+        assert_eq!(seven.running.version, "7.0.0");
+        assert_eq!(
+            seven.running.command_line,
+            Recorded::of(Profile::CORECLR_8).unwrap().running.command_line
+        );
+    }
+
+    #[test]
+    fn suspended_command_line_has_only_the_executable() {
+        for profile in Profile::ALL {
+            let recorded = Recorded::of(profile).unwrap();
+            if profile.family() == Family::NativeAot {
+                // Always the same, without arguments (F-100).
+                assert_eq!(recorded.running.command_line, recorded.suspended.command_line);
+                assert!(recorded.running.command_line.ends_with("/subject"));
+                continue;
+            }
+            assert!(recorded.running.command_line.starts_with(&recorded.suspended.command_line));
+            assert!(recorded.running.command_line.contains(".dll"));
+            assert!(!recorded.suspended.command_line.contains(' '));
+            assert!(recorded.environment.iter().any(|entry| entry == "PATH=/usr/bin:/bin"));
+        }
+    }
+
+    #[test]
+    fn failed_dump_text_depends_on_version() {
+        let text = |profile| Recorded::of(profile).unwrap().dump_error;
+        assert!(
+            text(Profile::CORECLR_10)
+                .unwrap()
+                .starts_with("[createdump] Only full dumps are supported by single file apps")
+        );
+        assert!(text(Profile::CORECLR_9).unwrap().starts_with("Problem launching createdump"));
+        assert_eq!(text(Profile::CORECLR_8), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Sockets for the reference runtime.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::Duration;
+use std::vec::Vec;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv};
+
+use super::misbehaviour::MisbehaviourKind;
+use super::ready::Ready;
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
+};
+
+/// The pause after a failed accept.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The pause while bytes are left unread: such a connection is always readable.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The connection to a client, or to a tool's port.
+pub(super) type Link = UnixTransport;
+
+/// Why a fault cannot be shown on this system.
+pub(super) const LACKING: &[MisbehaviourKind] = &[];
+
+/// The default port.
+#[derive(Debug)]
+pub(super) struct Listening {
+    /// Does not block.
+    listener: UnixListener,
+}
+
+impl Listening {
+    /// Listens; the guard removes the socket file.
+    pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
+        let (listener, guard) = bind_private(path)?;
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;
+        Ok((Self { listener }, Guard(guard)))
+    }
+
+    /// The pending connection.
+    pub(super) fn accept(&mut self) -> Option<Link> {
+        let Ok((stream, _)) = self.listener.accept() else {
+            // A client that has disconnected again is skipped; and a system without descriptors is
+            // not polled in a loop.
+            std::thread::sleep(PAUSE);
+            return None;
+        };
+        Some(UnixTransport::new(stream))
+    }
+
+    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    pub(super) fn wait<'l>(
+        &mut self,
+        ports: impl Iterator<Item = (usize, &'l mut Link)>,
+        accepts: bool,
+        stop: &Canceller,
+        most: Duration,
+    ) -> Ready {
+        let waiting: Vec<_> = ports.collect();
+        let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds =
+            std::vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
+        fds.extend(waiting.iter().map(|(_, link)| PollFd::new(&**link, PollFlags::IN)));
+        // Not before the delay has passed.
+        let most = most.saturating_add(Duration::from_micros(50));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
+        // A signal is not an event.
+        if !matches!(poll(&mut fds, Some(&timeout)), Ok(n) if n > 0) {
+            return Ready::Nothing;
+        }
+        let mut events = fds.iter().map(PollFd::revents).skip(1);
+        let default = events.next().is_some_and(|events| events.contains(PollFlags::IN));
+        // The ports first: otherwise a busy client of the default port would starve them.
+        let port = waiting.iter().zip(events).find(|(_, events)| !events.is_empty());
+        match port {
+            // A half-close counts as a request.
+            Some(((nth, link), events)) => Ready::Port {
+                nth: *nth,
+                is_request: !events.contains(PollFlags::HUP) || has_byte(link),
+            },
+            None if default => Ready::Default,
+            None => Ready::Nothing,
+        }
+    }
+}
+
+/// Removes the socket file at the end.
+#[derive(Debug)]
+pub(super) struct Guard(UnlinkOnDrop);
+
+impl Guard {
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
+pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
+    UnixTransport::connect(path, &Until { deadline: None, canceller: Some(stop) }).ok()
+}
+
+fn has_byte(link: &Link) -> bool {
+    matches!(
+        recv(link.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        Ok((_, 1))
+    )
+}
+
+/// Receives, and leaves the bytes unread, after `left` others.
+pub(super) fn look(
+    link: &mut Link,
+    left: &mut usize,
+    into: &mut [u8],
+    until: &Until<'_>,
+) -> Result<usize, Stopped> {
+    let mut all = std::vec![0; left.saturating_add(into.len())];
+    loop {
+        until.check()?;
+        match recv(link.as_fd(), &mut *all, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((_, n)) if n > *left => {
+                let new = all.get(*left..n).unwrap_or_default();
+                into.iter_mut().zip(new).for_each(|(into, new)| *into = *new);
+                *left = n;
+                return Ok(new.len());
+            }
+            Ok((_, 0)) => return Ok(0),
+            // The end follows the unread bytes.
+            Ok(_) if is_half_closed(link) => return Ok(0),
+            Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                std::thread::sleep(LOOK);
+            }
+            Err(errno) => return Err(Stopped::Io(errno.into())),
+        }
+    }
+}
+
+/// Reads the unread bytes.
+pub(super) fn take(link: &Link, left: usize) -> Result<(), Stopped> {
+    if left > 0 {
+        recv(link.as_fd(), &mut *std::vec![0; left], RecvFlags::DONTWAIT)
+            .map_err(|errno| Stopped::Io(errno.into()))?;
+    }
+    Ok(())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_half_closed(link: &Link) -> bool {
+    has_ended(link, PollFlags::RDHUP)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn is_half_closed(link: &Link) -> bool {
+    has_ended(link, PollFlags::empty())
+}
+
+fn has_ended(fd: &impl AsFd, how: PollFlags) -> bool {
+    let polled = poll(&mut [PollFd::new(fd, how)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    polled.is_ok_and(|n| n > 0)
+}
+
+/// A connection left open without further data.
+pub(super) struct Kept(OwnedFd);
+
+impl Kept {
+    /// Without a free descriptor it is closed.
+    pub(super) fn new(link: &Link) -> Option<Self> {
+        link.as_fd().try_clone_to_owned().ok().map(Self)
+    }
+
+    /// Whether the client has disconnected. A half-close does not count (F-23).
+    pub(super) fn has_hung_up(&mut self) -> bool {
+        has_ended(&self.0, PollFlags::empty())
+    }
+}
+
+/// The file of the default port is removed while others still have it open.
+pub(super) fn remove(path: &Path) {
+    // It may not exist any more.
+    let _ = std::fs::remove_file(path);
+}

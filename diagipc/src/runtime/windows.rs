@@ -1,0 +1,190 @@
+//! Pipes for the reference runtime.
+
+use std::path::{Path, PathBuf};
+use std::string::ToString as _;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+use super::misbehaviour::MisbehaviourKind;
+use super::ready::Ready;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::io::server::ServerTransport;
+use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, Stopped, Transport, Until};
+
+/// How long to wait for one event before checking the others.
+const SLICE: Duration = Duration::from_millis(4);
+/// The shortest wait that notices available data.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// How long a port may be busy.
+const BUSY: Duration = Duration::from_millis(50);
+
+/// What pipes cannot show: they have no reset and no removable file, and cannot pass descriptors.
+pub(super) const LACKING: &[MisbehaviourKind] = &[
+    MisbehaviourKind::Reset,
+    MisbehaviourKind::SocketGone,
+    MisbehaviourKind::ReplyBeforeDescriptor,
+];
+
+/// The connection to a client, or to a tool's port.
+#[derive(Debug)]
+pub(super) struct Link {
+    pipe: PipeTransport,
+    /// What was read when checking for a request.
+    front: Vec<u8>,
+}
+
+/// The bytes on an unread connection.
+enum Came {
+    Nothing,
+    Bytes,
+    End,
+}
+
+impl Link {
+    const fn new(pipe: PipeTransport) -> Self {
+        Self { pipe, front: Vec::new() }
+    }
+
+    /// Checks for a request: reads at most a header.
+    fn look(&mut self) -> Came {
+        let mut header = [0; HEADER_LEN];
+        match self.pipe.receive(&mut header, &soon(GLANCE, None)) {
+            Ok(0) | Err(Stopped::Io(_)) => Came::End,
+            Ok(n) => {
+                self.front.extend(header.iter().take(n));
+                Came::Bytes
+            }
+            Err(Stopped::TimedOut | Stopped::Cancelled) => Came::Nothing,
+        }
+    }
+}
+
+impl Transport for Link {
+    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        self.pipe.send(bytes, until)
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        if self.front.is_empty() {
+            return self.pipe.receive(into, until);
+        }
+        let count = self.front.len().min(into.len());
+        into.iter_mut().zip(self.front.drain(..count)).for_each(|(place, byte)| *place = byte);
+        Ok(count)
+    }
+}
+
+impl ServerTransport for Link {
+    /// Bytes on a streaming connection are ignored (F-123).
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}
+        Ok(())
+    }
+}
+
+/// The default port.
+#[derive(Debug)]
+pub(super) struct Listening {
+    listener: PipeListener,
+    accepted: Option<PipeTransport>,
+}
+
+impl Listening {
+    /// Listens. The pipe disappears with its listener.
+    pub(super) fn bind(name: &Path) -> Result<(Self, Guard), Error> {
+        let listener = PipeListener::bind(&name.to_string_lossy())?;
+        let path = PathBuf::from(listener.path().to_string());
+        Ok((Self { listener, accepted: None }, Guard(path)))
+    }
+
+    /// The pending connection.
+    pub(super) fn accept(&mut self) -> Option<Link> {
+        self.accepted.take().map(Link::new)
+    }
+
+    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    pub(super) fn wait<'l>(
+        &mut self,
+        ports: impl Iterator<Item = (usize, &'l mut Link)>,
+        accepts: bool,
+        stop: &Canceller,
+        most: Duration,
+    ) -> Ready {
+        let mut waiting: Vec<_> = ports.collect();
+        let end = Instant::now().checked_add(most);
+        while !stop.is_cancelled() {
+            // The ports first: otherwise a busy client of the default port would starve them.
+            for (nth, link) in &mut waiting {
+                match link.look() {
+                    Came::Nothing => {}
+                    Came::Bytes => return Ready::Port { nth: *nth, is_request: true },
+                    Came::End => return Ready::Port { nth: *nth, is_request: false },
+                }
+            }
+            // The next instance is created before this one is used.
+            if accepts {
+                if let Ok(pipe) = self.listener.accept(&soon(SLICE, Some(stop))) {
+                    self.accepted = Some(pipe);
+                    return Ready::Default;
+                }
+            } else {
+                std::thread::sleep(SLICE);
+            }
+            if end.is_none_or(|end| end <= Instant::now()) {
+                break;
+            }
+        }
+        Ready::Nothing
+    }
+}
+
+fn soon(time: Duration, canceller: Option<&Canceller>) -> Until<'_> {
+    Until { deadline: Instant::now().checked_add(time), canceller }
+}
+
+/// The path of the default port's pipe.
+#[derive(Debug)]
+pub(super) struct Guard(PathBuf);
+
+impl Guard {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Connects to a tool's port with this name: a prefix becomes part of the name (P-16). A busy one
+/// counts as missing, and is retried later.
+pub(super) fn connect(name: &Path, stop: &Canceller) -> Option<Link> {
+    let name = std::format!(r"\\.\pipe\{}", name.to_string_lossy());
+    PipeTransport::connect(&name, &soon(BUSY, Some(stop))).ok().map(Link::new)
+}
+
+/// Receives: on a pipe bytes cannot be left unread.
+pub(super) fn look(
+    link: &mut Link,
+    _: &mut usize,
+    into: &mut [u8],
+    until: &Until<'_>,
+) -> Result<usize, Stopped> {
+    link.receive(into, until)
+}
+
+/// A connection left open without further data.
+pub(super) struct Kept(Link);
+
+impl Kept {
+    /// Without a free handle it is closed.
+    pub(super) fn new(link: &Link) -> Option<Self> {
+        link.pipe.try_clone().ok().map(|pipe| Self(Link::new(pipe)))
+    }
+
+    /// Whether the client has disconnected.
+    pub(super) fn has_hung_up(&mut self) -> bool {
+        matches!(self.0.look(), Came::End)
+    }
+}
+
+/// A pipe has no file.
+pub(super) const fn remove(_: &Path) {}

@@ -1,0 +1,101 @@
+//! Where a target listens on Unix, and how it is found.
+
+use alloc::{format, string::String, vec::Vec};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::networks::{SocketNetwork, process};
+use dotnet_diagnostics_ipc::endpoint::SocketName;
+use dotnet_diagnostics_ipc::io::{Canceller, Until, discovery};
+use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+
+/// Connections to a target.
+pub(crate) type TargetNetwork = SocketNetwork;
+
+/// Where a target listens.
+pub(in crate::server) type Address = PathBuf;
+
+/// What is missing in a target that cannot be reached.
+pub(in crate::server) const NO_ENDPOINT: &str =
+    "prints no endpoint, and has no default-port socket in TMPDIR";
+/// The variables that give a target its directory.
+pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
+/// The network of a target that listens at this socket.
+pub(in crate::server) fn to(socket: Address) -> TargetNetwork {
+    SocketNetwork::to_socket(socket)
+}
+
+/// The address of a port for a target in this directory.
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> Address {
+    directory.join(id)
+}
+
+/// The socket in a line.
+pub(in crate::server) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
+    if let Ok(id) = line.parse::<u32>() {
+        return discovery::endpoint_of(id, &Until { deadline: None, canceller }).ok();
+    }
+    let path = Path::new(line);
+    (path.is_absolute() && path.exists()).then(|| path.to_path_buf())
+}
+
+/// The socket of a default port in `directory`: that of the process `id`, or of its child.
+pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
+    let own = format!("dotnet-diagnostic-{id}-");
+    let names = fs::read_dir(directory)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut sockets: Vec<String> = names
+        .filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket"))
+        .collect();
+    sockets.sort_by_key(|name| !name.starts_with(&own));
+    sockets.first().map(|name| directory.join(name))
+}
+
+/// The process in the name of a socket.
+pub(in crate::server) fn named_process(path: &Path) -> Option<u32> {
+    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
+}
+
+/// The value as passed to a process.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
+pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
+    Some(OsStr::from_bytes(value.as_bytes()))
+}
+
+/// The network of a target whose socket is unknown: `finds` returns whether it has one.
+pub(in crate::server) fn with_port_found_by(
+    network: TargetNetwork,
+    finds: impl FnMut() -> bool + Send + 'static,
+) -> TargetNetwork {
+    network.with_socket_found_by(finds)
+}
+
+/// The network, with signals to the process in the socket's name, or else to the process `id`.
+pub(in crate::server) fn with_signals(
+    network: TargetNetwork,
+    socket: &Path,
+    id: u32,
+) -> TargetNetwork {
+    let id = named_process(socket).unwrap_or(id);
+    network.with_signals(move |signal| process::send(id, signal))
+}
+
+/// The process, which a case may kill, writes no core file into its current directory. Only Linux
+/// can set that for another process.
+pub(in crate::server) fn without_core_file(id: u32) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+        // A process that has ended already needs no limit.
+        let _ = process.map(|process| prlimit(Some(process), Resource::Core, none));
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = id;
+}

@@ -1,0 +1,90 @@
+//! Where a target listens on Windows, and how it is found.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+};
+use core::time::Duration;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::thread;
+
+use crate::networks::PipeNetwork;
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+
+/// Connections to a target.
+pub(crate) type TargetNetwork = PipeNetwork;
+
+/// The name of a target's pipe.
+pub(in crate::server) type Address = String;
+
+/// What is missing in a target that cannot be reached.
+pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
+/// The variables that give a target its directory.
+pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
+/// The delay between a new pipe and its first client: a runtime creates its pipe first and then
+/// waits for a client, and if overtaken it no longer serves anybody (F-120).
+const NEW: Duration = Duration::from_millis(50);
+
+/// The network of a target that listens at this pipe.
+pub(in crate::server) fn to(pipe: Address) -> TargetNetwork {
+    PipeNetwork::to_pipe(pipe)
+}
+
+/// The address of a port for a target in this directory: the bare, unique name of a pipe (F-124).
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> Address {
+    format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// The pipe in a line.
+pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<Address> {
+    let name = match line.parse() {
+        Ok(id) => PipeName::new(id).to_string(),
+        Err(_) => line.strip_prefix(PIPE_PREFIX)?.to_owned(),
+    };
+    is_new(&name).then_some(name)
+}
+
+/// The pipe of the default port of the process `id`.
+pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<Address> {
+    let name = PipeName::new(id).to_string();
+    is_new(&name).then_some(name)
+}
+
+/// Whether the pipe exists; if so, its server gets a moment.
+fn is_new(name: &str) -> bool {
+    let is_there = PipeTransport::is_there(name).is_ok_and(|is_there| is_there);
+    if is_there {
+        thread::sleep(NEW);
+    }
+    is_there
+}
+
+/// The value as passed to a process: a variable of Windows is text.
+pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
+    core::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
+}
+
+/// The network unchanged: pipes do not play steps that need a socket file.
+pub(in crate::server) fn with_port_found_by(
+    network: TargetNetwork,
+    _: impl FnMut() -> bool + Send + 'static,
+) -> TargetNetwork {
+    network
+}
+
+/// The network unchanged: Windows has no signals.
+pub(in crate::server) const fn with_signals(
+    network: TargetNetwork,
+    _: &Address,
+    _: u32,
+) -> TargetNetwork {
+    network
+}
+
+/// Windows writes none.
+pub(in crate::server) const fn without_core_file(_: u32) {}

@@ -1,0 +1,219 @@
+//! Whether replies and advertises of one case contradict each other about their process.
+
+use alloc::{format, vec::Vec};
+
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::case_evidence::{CaseEvidence, Exchange};
+use super::faults::{FaultSeen, ServerFault};
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::wire::Guid;
+
+pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
+    let mut found = processes(evidence);
+    found.extend(sessions(evidence));
+    found
+}
+
+/// The payload of an OK with a payload.
+fn ok(exchange: &Exchange) -> Option<&[u8]> {
+    let header = exchange.reply_header().filter(|header| header.command == Command::OK)?;
+    exchange.came.get(HEADER_LEN..header.size.into())
+}
+
+/// Process id and cookie, as in a message.
+struct Said {
+    /// `reply` or `advertise`.
+    by: &'static str,
+    id: u64,
+    cookie: [u8; 16],
+}
+
+impl Said {
+    fn of_advertise(advertise: Advertise) -> Self {
+        Self {
+            by: "advertise",
+            id: advertise.process_id,
+            cookie: advertise.runtime_cookie.to_bytes(),
+        }
+    }
+}
+
+/// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
+fn process(exchange: &Exchange) -> Option<Said> {
+    let skipped = match exchange.command()?.reply_type()? {
+        ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
+        ReplyType::ProcessInfo3 => 4,
+        _ => return None,
+    };
+    let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
+    Some(Said {
+        by: "reply",
+        id: LittleEndian::read_u64(id),
+        cookie: rest.get(..16)?.try_into().ok()?,
+    })
+}
+
+fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
+    let advertises = evidence
+        .process
+        .advertise()
+        .into_iter()
+        .chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
+    let all =
+        advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
+    let mut found = Vec::new();
+    let mut first: Option<Said> = None;
+    for said in all {
+        found.extend(of_another_process(&said, evidence));
+        let Some(Said { id, cookie, .. }) = first else {
+            first = Some(said);
+            continue;
+        };
+        let by = said.by;
+        if said.id != id {
+            let text = format!("processId is {id}, but {} in another {by}", said.id);
+            found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
+        }
+        if said.cookie != cookie {
+            let fault = if swapped(said.cookie) == cookie {
+                ServerFault::GuidByteOrder
+            } else {
+                ServerFault::CookieChanges
+            };
+            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
+            found.push(FaultSeen::new(
+                fault,
+                format!("runtimeCookie is {cookie}, but {other} in another {by}"),
+            ));
+        }
+    }
+    found
+}
+
+/// An id other than that of the target's process.
+fn of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
+    // Reversed bytes have a separate name.
+    let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
+    let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
+    let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
+    Some(FaultSeen::new(ServerFault::ProcessIdWrong, text))
+}
+
+/// A GUID with the bytes of its first three parts reversed.
+fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
+    for part in [0..4, 4..6, 6..8] {
+        if let Some(part) = guid.get_mut(part) {
+            part.reverse();
+        }
+    }
+    guid
+}
+
+/// Ids of concurrent sessions.
+fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
+    history(evidence).twice.map(|id| {
+        FaultSeen::new(
+            ServerFault::SessionIdTwice,
+            format!("two running sessions have the id {id}"),
+        )
+    })
+}
+
+/// How many sessions of a case were stopped, if any, and none is running.
+pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
+    let History { running, ended, .. } = history(evidence);
+    (running.is_empty() && ended > 0).then_some(ended)
+}
+
+/// The sessions of a case.
+#[derive(Default)]
+struct History {
+    /// By exchange number, with their ids.
+    running: Vec<(usize, u64)>,
+    /// How many were stopped.
+    ended: usize,
+    /// The first id shared by two concurrent sessions.
+    twice: Option<u64>,
+}
+
+fn history(evidence: &CaseEvidence) -> History {
+    let mut history = History::default();
+    for (nth, is_sent) in &evidence.order {
+        let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
+        if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
+            let stopped = exchange
+                .sent
+                .get(HEADER_LEN..HEADER_LEN.saturating_add(8))
+                .map(LittleEndian::read_u64);
+            let before = history.running.len();
+            history.running.retain(|(_, id)| Some(*id) != stopped);
+            history.ended =
+                history.ended.saturating_add(before.saturating_sub(history.running.len()));
+        }
+        let is_new = exchange.is_answered_as_session()
+            && !is_sent
+            && history.running.iter().all(|(other, _)| other != nth);
+        let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
+        if let Some(id) = id.filter(|id| is_new && *id != 0) {
+            // A session ends with its connection (P-37).
+            let runs = |exchange: usize| {
+                evidence.exchanges.get(exchange).is_some_and(|exchange| !exchange.is_closed)
+            };
+            if history.running.iter().any(|(exchange, other)| *other == id && runs(*exchange)) {
+                history.twice = history.twice.or(Some(id));
+            }
+            history.running.push((*nth, id));
+        }
+    }
+    history
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::process_id::TargetProcess;
+    use dotnet_diagnostics_ipc::message::encode_to_vec;
+    use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
+
+    const PID: u32 = 4242;
+
+    /// An advertise of this process and cookie, followed by a reply of another.
+    fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
+        let cookie = |byte| Guid::from_bytes([byte; 16]);
+        let info = ProcessInfoReply {
+            process_id: replied.0,
+            runtime_cookie: cookie(replied.1),
+            command_line: "app".into(),
+            os: "Linux".into(),
+            arch: "x64".into(),
+        };
+        let advertise =
+            Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
+        let exchange = Exchange {
+            on: "a".into(),
+            sent: encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap(),
+            came: encode_to_vec(Command::OK, &info).unwrap(),
+            advertise: Some(advertise),
+            quiet: None,
+            is_closed: false,
+        };
+        let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
+        let evidence =
+            CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
+        of_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
+    }
+
+    #[test]
+    fn advertise_and_reply_must_agree_on_process_and_cookie() {
+        let pid = u64::from(PID);
+        assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
+        assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
+        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong", "process-id-wrong"]);
+        assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
+        // Reversed bytes have a separate name.
+        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), [""; 0]);
+    }
+}

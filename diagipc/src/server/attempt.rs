@@ -1,0 +1,637 @@
+//! One case, played against one target, and its result.
+
+use alloc::{
+    borrow::{Cow, ToOwned as _},
+    boxed::Box,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::cell::Cell;
+use core::time::Duration;
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use super::abilities::Abilities;
+use super::ask::Came;
+use super::case_evidence::CaseEvidence;
+use super::expectation::Expectation;
+use super::faults::{FaultSeen, ServerFault};
+use super::habits;
+use super::judge::{self, Judgement};
+use super::meet::Met;
+use super::pace::{About, Pace, WITHIN};
+use super::place::RunsIn;
+use super::process_id::TargetProcess;
+use super::request::CLOSES;
+use super::respawn::{BEGINS, is_suspended};
+use super::target::{Subject, process_of, with_user_events};
+use super::{
+    Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
+};
+use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
+use crate::pace::Limit;
+use crate::{Case, CaseFault, Detail, Grade, Turn};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::{Message, Reply, process::ProcessInfo};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc::vectors::player::{
+    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
+};
+use dotnet_diagnostics_ipc::vectors::script::{Life, Script, Step, Target};
+
+/// How long a target whose start-up has not ended is left alone.
+const STARTS: Duration = Duration::from_millis(100);
+
+/// The result of a case.
+#[derive(Clone, Debug)]
+pub(super) enum Played {
+    /// Its entry in the report.
+    Case(Box<Case>),
+    /// The same, but the time may be the cause of its failure: it is played again by itself.
+    Late(Box<Case>),
+    /// It could not be played here: the reason.
+    Unavailable(String),
+}
+
+/// The result of one attempt.
+struct Attempt {
+    /// A script's failure; a request's judgement.
+    result: Result<Judgement, Failed>,
+    transcript: Transcript,
+    unavailable: Option<String>,
+    /// How long it was played.
+    took: Duration,
+}
+
+/// Why an attempt failed without a row of the table.
+struct Failed {
+    text: String,
+    faults: Vec<FaultSeen>,
+    /// The target ended.
+    died: bool,
+}
+
+impl Failed {
+    const fn unnamed(text: String) -> Self {
+        Self { text, faults: Vec::new(), died: false }
+    }
+}
+
+/// What ended an attempt.
+enum Stopped {
+    /// The target did something else.
+    Failed(Failed),
+    /// This machine does not support the case.
+    Unavailable(String),
+}
+
+/// Plays cases against a target.
+pub(super) struct CasePlayer<'o> {
+    pub(super) subject: Subject,
+    pub(super) options: &'o Options,
+    profile: Profile,
+    abilities: &'o Abilities,
+    pace: Pace,
+    /// Whether targets still answered that their start-up has not ended after all the time for it.
+    never_starts: Cell<bool>,
+}
+
+impl<'o> CasePlayer<'o> {
+    /// Plays to `subject`, about which `met` is known.
+    pub(super) fn new(subject: Subject, met: &'o Met, options: &'o Options) -> Self {
+        Self {
+            subject,
+            options,
+            profile: met.profile,
+            abilities: &met.abilities,
+            pace: met.pace.clone(),
+            never_starts: Cell::new(false),
+        }
+    }
+
+    /// Before a case is played again: silence is waited for as if it were the first.
+    pub(super) fn begins_again(&mut self) {
+        self.pace.forget_silence();
+    }
+
+    /// Plays a case; `Err` if the target is lost.
+    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
+        let own = case.wants_own_target() && self.subject.can_spawn();
+        let began = Instant::now();
+        let attempt = self.attempt(case, own)?;
+        if !attempt.fails() {
+            self.pace.passed(about(case), attempt.took);
+        } else if attempt.is_silent() && began.elapsed() >= self.whole(case) {
+            self.pace.was_silent(about(case));
+        }
+        // A target that others use is harmed once.
+        let may_be_late =
+            !attempt.shows_wrong_bytes() && (own || case.hazard() != Some(Hazard::Harmful));
+        if let Some(why) = attempt.unavailable {
+            return Ok(Played::Unavailable(why));
+        }
+        let outcome = self.outcome(case, &attempt);
+        let judgement = match attempt.result {
+            Ok(judgement) => judgement,
+            Err(_) if self.lacks_it(case, &attempt.transcript) => Judgement::new(
+                Grade::Unimplemented,
+                [judge::lacks(case.wanted_commands().first().copied())].into(),
+            ),
+            Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died)
+            {
+                Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
+                None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
+            },
+        };
+        let judgement = match habits::of_script(self.profile, case, &attempt.transcript) {
+            Some(fact)
+                if judgement.grade == Grade::Fail
+                    && self.subject.death().is_none()
+                    && judgement.may_be_habit() =>
+            {
+                habits::known(fact, judgement.found)
+            }
+            _ => judgement,
+        };
+        let mut entry = entry(self.options, case, judgement, &attempt.transcript);
+        entry.outcome = outcome.map(|outcome| outcome.to_string());
+        let is_late = may_be_late && entry.grade == Grade::Fail && entry.deviation.is_none();
+        Ok(if is_late { Played::Late(Box::new(entry)) } else { Played::Case(Box::new(entry)) })
+    }
+
+    /// One attempt, and another with the script's own steps if a deviation does not match.
+    fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
+        match case.kind {
+            ServerCaseKind::Request { group, test } => {
+                let within = self.within(case);
+                let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
+                let close = if keeps_open { Duration::ZERO } else { CLOSES };
+                let target = Target::default();
+                self.with_target(case, own, &target, within, |player, process, directory, death| {
+                    let sent =
+                        directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
+                    match request::play(player, group, &sent, within, close) {
+                        Ok(mut answered) => {
+                            answered.left_open &= !keeps_open;
+                            let lives = matches!(answered.came, Came::Message(_))
+                                && test.hazard != Some(Hazard::Harmful);
+                            let death = if lives { None } else { death(player) };
+                            let expectation = Expectation::of_vector(group, test);
+                            let evidence = CaseEvidence::of(player, process);
+                            let habit = habits::of_request(profile, &expectation, test, &answered)
+                                .filter(|_| death.is_none());
+                            Ok(habit.unwrap_or_else(|| {
+                                let mut faults = conduct::of_answer(
+                                    &evidence,
+                                    request::ON,
+                                    &expectation,
+                                    &answered,
+                                    death,
+                                );
+                                // A server with several requests per connection does not close it,
+                                // and answers them all.
+                                let of_open =
+                                    [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
+                                faults
+                                    .retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
+                                judge::judge(profile, &expectation, &answered, death)
+                                    .with_faults(faults)
+                            }))
+                        }
+                        Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
+                        Err(trouble) => {
+                            Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into()))
+                        }
+                    }
+                })
+            }
+            ServerCaseKind::Script { script, target, .. } => {
+                let within = self.within(case);
+                let plain = self.steps(script);
+                let mut first = None;
+                for way in ways_of(self.profile, script) {
+                    let steps = way.map(|deviation| script.steps_of(deviation));
+                    // A target's known reply may be malformed.
+                    let mut attempt = self.script(
+                        case,
+                        steps.as_ref().unwrap_or(&plain),
+                        own,
+                        target,
+                        within,
+                        way.is_none(),
+                    )?;
+                    if let (Some(deviation), Ok(_)) = (way, &attempt.result) {
+                        attempt.result =
+                            Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
+                    }
+                    if !attempt.fails() || attempt.unavailable.is_some() {
+                        return Ok(attempt);
+                    }
+                    first.get_or_insert(attempt);
+                }
+                first.ok_or_else(|| format!("{}: nothing to play", case.name()))
+            }
+        }
+    }
+
+    /// The case's default time limit.
+    fn whole(&self, case: &ServerCase<'_>) -> Duration {
+        let own = match case.kind {
+            ServerCaseKind::Request { .. } => WITHIN,
+            ServerCaseKind::Script { within_ms, .. } => Duration::from_millis(within_ms.into()),
+        };
+        self.options.within.unwrap_or(own)
+    }
+
+    /// The same, or less if the target has once exceeded it. A dump gets the full time.
+    fn within(&self, case: &ServerCase<'_>) -> Duration {
+        let whole = self.whole(case);
+        if self.options.within.is_some() && case.asks_for_a_dump() {
+            whole
+        } else {
+            self.pace.within(about(case), whole)
+        }
+    }
+
+    /// The steps of a script. If a target keeps connections open, only the end of a stream is
+    /// expected.
+    fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
+        let streams = |on: &str| {
+            script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on))
+        };
+        let is_due = |step: &&Step| match step {
+            Step::ExpectEnd(end) => !self.abilities.keeps_open || streams(&end.on),
+            _ => true,
+        };
+        script.steps.iter().filter(is_due).collect()
+    }
+
+    /// `is_checked`: the received bytes are checked where the script accepts them.
+    fn script(
+        &mut self,
+        case: &ServerCase<'_>,
+        steps: &[&Step],
+        own: bool,
+        target: &Target,
+        within: Duration,
+        is_checked: bool,
+    ) -> Result<Attempt, String> {
+        self.with_target(case, own, target, within, |player, process, _, death| {
+            let Err(failure) = player.play(steps.iter().copied()) else {
+                let faults = if is_checked {
+                    reply_faults::of_case(&CaseEvidence::of(player, process))
+                } else {
+                    Vec::new()
+                };
+                if faults.is_empty() {
+                    return Ok(Judgement::new(Grade::Pass, Vec::new()));
+                }
+                let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
+                return Err(Stopped::Failed(Failed {
+                    text: texts.join("; "),
+                    faults,
+                    died: false,
+                }));
+            };
+            if let PlayerError::Unavailable(why) = failure.trouble {
+                return Err(Stopped::Unavailable(why));
+            }
+            let death = death(player);
+            let step = steps.get(failure.step).copied();
+            let evidence = CaseEvidence::of(player, process);
+            let faults = step
+                .map(|step| conduct::of_failure(&evidence, step, &failure, death))
+                .unwrap_or_default();
+            let died = death.is_some();
+            let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
+            Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
+        })
+    }
+
+    /// Plays something against a target, and checks the target afterwards. A target for one case has
+    /// its own directory.
+    fn with_target(
+        &mut self,
+        case: &ServerCase<'_>,
+        own: bool,
+        target: &Target,
+        within: Duration,
+        play: impl Fn(
+            &mut Player<'_>,
+            &TargetProcess,
+            Option<&Path>,
+            &dyn Fn(&mut Player<'_>) -> Option<Death>,
+        ) -> Result<Judgement, Stopped>,
+    ) -> Result<Attempt, String> {
+        if own {
+            let runs_in = if case.asks_for_a_dump() {
+                RunsIn::OwnDirectory
+            } else {
+                RunsIn::CurrentDirectory
+            };
+            let (spawned, network) = match self.subject.own(target, runs_in) {
+                Ok(started) => started,
+                Err(reason) => return Ok(Attempt::not_started(reason)),
+            };
+            let mut network = with_user_events(network, self.options.stand_in_for_user_events);
+            let process = process_of(&network);
+            return Ok(self.once_started(!is_suspended(target), || {
+                attempt(&mut network, within, |player| {
+                    let directory = Some(spawned.directory());
+                    play(player, &process, directory, &|player| dying(player, || spawned.death()))
+                })
+            }));
+        }
+        let mut network =
+            with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
+        let process = process_of(&network);
+        let mut attempt = self.once_started(true, || {
+            attempt(&mut network, within, |player| {
+                play(player, &process, None, &|player| dying(player, || self.subject.death()))
+            })
+        });
+        drop(network);
+        if let Some(death) = self.subject.death() {
+            if let Ok(judgement) = &attempt.result {
+                if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
+                    let text = format!("the target {death}");
+                    let faults = [FaultSeen::new(ServerFault::TargetEnds, text.clone())].into();
+                    attempt.result = Err(Failed { text, faults, died: true });
+                }
+            }
+        } else if attempt.unavailable.is_none() && attempt.fails() {
+            self.look_after(&mut attempt)?;
+        }
+        Ok(attempt)
+    }
+
+    /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
+    /// error before (F-56), unless its start was asked to wait (F-153).
+    fn once_started(&self, starts: bool, mut play: impl FnMut() -> Attempt) -> Attempt {
+        let limit = Limit::new(BEGINS);
+        loop {
+            let attempt = play();
+            let is_early =
+                starts && !self.never_starts.get() && is_before_start(&attempt.transcript);
+            if !is_early || self.options.is_cancelled() {
+                return attempt;
+            }
+            if limit.is_over() {
+                self.never_starts.set(true);
+                return attempt;
+            }
+            thread::sleep(STARTS);
+        }
+    }
+
+    /// Whether the shared target still answers. Otherwise it is restarted for the next case.
+    fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
+        let Err(reason) = self.subject.reacts() else { return Ok(()) };
+        if !self.subject.end_shared() {
+            return Err(format!("{reason}; after: {}", attempt.text()));
+        }
+        let reason = format!("afterwards the target no longer answers: {reason}");
+        match &mut attempt.result {
+            Ok(judgement) => {
+                judgement.grade = Grade::Fail;
+                judgement.found.push(reason);
+            }
+            Err(failure) => failure.text = format!("{}; {reason}", failure.text),
+        }
+        Ok(())
+    }
+
+    /// Whether the target answers that it does not know the command.
+    fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
+        let has_it = |since| self.profile.has(since);
+        let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
+        !must_have
+            && !case.is_about_unknown_commands()
+            && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
+    }
+
+    /// The row that explains the target's other answer or death, and its reaction.
+    fn known(
+        &self,
+        case: &ServerCase<'_>,
+        transcript: &Transcript,
+        died: bool,
+    ) -> Option<(&'static Row, Seen)> {
+        let is_harmful = case.hazard() == Some(Hazard::Harmful);
+        seen_in(case, transcript, died).into_iter().find_map(|(request, seen)| {
+            let row = explain(
+                self.profile,
+                &Request { is_harmful: died && is_harmful, ..request },
+                &seen,
+            )?;
+            // The script itself covers behaviour of a program on its machine.
+            (died || !matches!(row.layer, Layer::Host(_))).then_some((row, seen))
+        })
+    }
+
+    /// The target's behaviour, whatever is known of it. `None` if the machine was the cause.
+    fn outcome(&self, case: &ServerCase<'_>, attempt: &Attempt) -> Option<Outcome> {
+        let is_script = matches!(case.kind, ServerCaseKind::Script { .. });
+        match &attempt.result {
+            Ok(judgement) if is_script && !attempt.fails() => Some(
+                judgement
+                    .deviation
+                    .as_ref()
+                    .map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())),
+            ),
+            Err(failed) if is_script => {
+                let last = || seen_in(case, &attempt.transcript, failed.died).pop();
+                let seen = self.known(case, &attempt.transcript, failed.died).map(|(_, seen)| seen);
+                Some(Outcome::Otherwise(seen.or_else(|| last().map(|(_, seen)| seen))))
+            }
+            Ok(_) if is_script => Some(Outcome::Otherwise(None)),
+            Ok(judgement) => judgement.seen.map(Outcome::Answered),
+            Err(failed) => {
+                let died =
+                    Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
+                failed.died.then_some(Outcome::Answered(died))
+            }
+        }
+    }
+}
+
+/// What a case is about.
+fn about(case: &ServerCase<'_>) -> About {
+    case.commands().first().copied().filter(|command| command.name().is_some())
+}
+
+/// Whether a target answers that its start-up has not ended.
+fn is_before_start(transcript: &Transcript) -> bool {
+    replies(transcript).any(|(_, error)| error == Some(HResult::NOT_YET_AVAILABLE))
+}
+
+/// The target's answer to each request of a script; if it died, for the last one.
+fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(Request, Seen)> {
+    let in_pieces = case.sends_in_pieces();
+    let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
+    if died {
+        let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent);
+        let request = last.and_then(|last| {
+            let &[set, id] = last.bytes.get(16..18)? else { return None };
+            Some(Request { in_pieces, ..Request::of(Command { set, id }, &last.bytes) })
+        });
+        return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
+    }
+    let answered = replies(transcript).map(|(asked, error)| {
+        let command = habits::command_of(asked).unwrap_or(Command::OK);
+        let request =
+            asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
+        (Request { in_pieces, ..request }, seen(error.map_or(Answer::Ok, Answer::Error)))
+    });
+    answered.collect()
+}
+
+/// The entry of a case in the report.
+pub(super) fn entry(
+    options: &Options,
+    case: &ServerCase<'_>,
+    judgement: Judgement,
+    transcript: &Transcript,
+) -> Case {
+    let Judgement { mut grade, deviation, mut found, faults, .. } = judgement;
+    if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
+        grade = Grade::Fail;
+        found.insert(0, "it is required".to_owned());
+    }
+    let is_claimed = |command: Command| options.claims.claims(command) == Some(true);
+    if grade == Grade::Unimplemented
+        && case.wanted_commands().into_iter().any(is_claimed)
+        && !transcript.0.is_empty()
+    {
+        grade = Grade::Fail;
+        found.insert(0, "it is claimed".to_owned());
+    }
+    let detail = (grade != Grade::Pass).then(|| {
+        let expected = match case.kind {
+            ServerCaseKind::Request { group, test } => {
+                judge::expected(&Expectation::of_vector(group, test))
+            }
+            ServerCaseKind::Script { script, .. } => expected(script),
+        };
+        Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
+    });
+    Case {
+        name: case.name(),
+        section: case.section(),
+        group: case.group(),
+        title: case.title(),
+        grade,
+        spec: case.spec(),
+        detail,
+        deviation,
+        faults: if grade == Grade::Fail {
+            faults.iter().map(CaseFault::from).collect()
+        } else {
+            Vec::new()
+        },
+        hazard: case.hazard(),
+        outcome: None,
+    }
+}
+
+fn expected(script: &Script) -> String {
+    format!("as in script {}: diagipc scripts show {}", script.sc_id, script.name)
+}
+
+impl Attempt {
+    fn not_started(reason: String) -> Self {
+        Self {
+            result: Err(Failed::unnamed(reason)),
+            transcript: Transcript::default(),
+            unavailable: None,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Whether nothing was received.
+    fn is_silent(&self) -> bool {
+        self.fails() && !has_received(&self.transcript)
+    }
+
+    /// Whether a received message is wrong in itself. More time does not help.
+    fn shows_wrong_bytes(&self) -> bool {
+        let faults = match &self.result {
+            Ok(judgement) => &judgement.faults,
+            Err(failed) => &failed.faults,
+        };
+        faults.iter().any(|seen| !seen.fault.may_be_lateness())
+    }
+
+    fn fails(&self) -> bool {
+        self.result.as_ref().map_or(true, |judgement| judgement.grade == Grade::Fail)
+    }
+
+    fn text(&self) -> String {
+        match &self.result {
+            Ok(judgement) => judgement.found.join("; "),
+            Err(failure) => failure.text.clone(),
+        }
+    }
+}
+
+fn attempt(
+    network: &mut dyn Network,
+    within: Duration,
+    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Stopped>,
+) -> Attempt {
+    let mut player = Player::new(network, within);
+    let began = Instant::now();
+    let result = play(&mut player);
+    let took = began.elapsed();
+    // Dropping the network ends the connections anyway.
+    let _ = player.close_all();
+    let transcript = player.transcript().clone();
+    match result {
+        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None, took },
+        Err(Stopped::Unavailable(why)) => Attempt {
+            result: Err(Failed::unnamed(why.clone())),
+            transcript,
+            unavailable: Some(why),
+            took,
+        },
+        Err(Stopped::Failed(failed)) => {
+            Attempt { result: Err(failed), transcript, unavailable: None, took }
+        }
+    }
+}
+
+/// Whether anything was received.
+fn has_received(transcript: &Transcript) -> bool {
+    transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
+}
+
+/// How the target ended, if it is ending: it may take a moment after its last message.
+fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
+    const MOMENT: Duration = Duration::from_millis(300);
+    let until = player.network().now().saturating_add(MOMENT);
+    // One that ends without a word may be slow in it. Others have most often not ended at all.
+    let _ = if player.has_seen_end() && !has_received(player.transcript()) {
+        player.life(Life::Dead, until)
+    } else {
+        player.network().life(Life::Dead, until)
+    };
+    death()
+}
+
+/// The received replies, each with the request on its connection, and its error.
+fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<&Passage>, Option<HResult>)> {
+    transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
+        if passage.direction != TurnDirection::Received {
+            return None;
+        }
+        let (message, _) = Message::decode_prefix(&passage.bytes).ok()?;
+        let error = match message.reply_as::<ProcessInfo>() {
+            Ok(Reply::Error(error)) => Some(error.hresult),
+            _ => None,
+        };
+        Some((habits::asked_before(transcript, nth, &passage.connection), error))
+    })
+}

@@ -1,0 +1,326 @@
+//! The cases for a server: the exchange scripts that play the client, and every request of the
+//! vectors.
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use super::request::{is_cut, is_too_small, wants_descriptor};
+use crate::{Glob, codec::NamedFile};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::script::{
+    Captures, Part, Pattern, Plays, Script, Step, Target,
+};
+use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
+
+/// One case.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerCase<'v> {
+    /// The name of its file, without `.json`.
+    pub file: &'v str,
+    /// What is played.
+    pub kind: ServerCaseKind<'v>,
+}
+
+/// What is played in a case.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerCaseKind<'v> {
+    /// A whole conversation.
+    Script {
+        /// The default time limit of a step, in milliseconds.
+        within_ms: u32,
+        /// The script.
+        script: &'v Script,
+        /// The client side.
+        target: &'v Target,
+    },
+    /// One request of the vectors, with the answer due to it.
+    Request {
+        /// The vector's group.
+        group: &'v Group,
+        /// The vector.
+        test: &'v Test,
+    },
+}
+
+/// All cases, in playing order.
+pub fn cases<'v>(
+    scripts: &'v [(&'v str, ScriptFile)],
+    vectors: &'v [NamedFile],
+) -> Vec<ServerCase<'v>> {
+    let scripts = scripts.iter().flat_map(|(file, scripts)| {
+        scripts.scripts.iter().filter_map(move |script| {
+            let Plays::Client(part) = &script.plays else { return None };
+            let kind = ServerCaseKind::Script {
+                within_ms: scripts.within_ms,
+                script,
+                target: &part.target,
+            };
+            Some(ServerCase { file, kind })
+        })
+    });
+    let requests = vectors.iter().flat_map(|NamedFile { name, file }| {
+        let groups = file.groups.iter().filter(|group| {
+            group.kind == Type::Request && group.direction == Some(Direction::Client)
+        });
+        groups.flat_map(move |group| {
+            let tests = group.tests.iter().filter(|test| test.wire.is_some());
+            tests.map(move |test| ServerCase {
+                file: name,
+                kind: ServerCaseKind::Request { group, test },
+            })
+        })
+    });
+    scripts.chain(requests).collect()
+}
+
+impl<'v> ServerCase<'v> {
+    /// `scripts/FILE/NAME`, or `requests/FILE/TCID`.
+    pub fn name(&self) -> String {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => {
+                format!("scripts/{}/{}", self.file, script.name)
+            }
+            ServerCaseKind::Request { test, .. } => {
+                format!("requests/{}/{}", self.file, test.tc_id)
+            }
+        }
+    }
+
+    /// The group for the counts.
+    pub fn section(&self) -> String {
+        match self.kind {
+            ServerCaseKind::Script { .. } => format!("scripts/{}", self.file),
+            ServerCaseKind::Request { .. } => format!("requests/{}", self.file),
+        }
+    }
+
+    /// The group of the vector; for a script its number.
+    pub fn group(&self) -> String {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.sc_id.to_string(),
+            ServerCaseKind::Request { group, .. } => group.name.clone(),
+        }
+    }
+
+    /// Its subject.
+    pub fn title(&self) -> String {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.comment.clone(),
+            ServerCaseKind::Request { group, test } => match &group.command {
+                Some(command) => format!("{command}: {}", test.comment),
+                None => test.comment.clone(),
+            },
+        }
+    }
+
+    /// Its effect on a live target. Nothing else decides.
+    pub const fn hazard(&self) -> Option<Hazard> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.hazard,
+            ServerCaseKind::Request { test, .. } => test.hazard,
+        }
+    }
+
+    /// The first version of .NET with its subject.
+    pub fn since(&self) -> Option<&str> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.since.as_deref(),
+            ServerCaseKind::Request { group, .. } => group.since.as_deref(),
+        }
+    }
+
+    /// The required system; `None` is any.
+    pub fn platform(&self) -> Option<&str> {
+        match self.kind {
+            ServerCaseKind::Script { target, .. } => target.platform.as_deref(),
+            ServerCaseKind::Request { .. } => None,
+        }
+    }
+
+    /// The facts and requirements behind it.
+    pub fn spec(&self) -> Vec<String> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.spec.clone(),
+            ServerCaseKind::Request { group, .. } => group.spec.clone(),
+        }
+    }
+
+    /// Its commands, in the order of first use.
+    pub(crate) fn commands(&self) -> Vec<Command> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
+            ServerCaseKind::Request { group, .. } => command_of(group),
+        }
+    }
+
+    /// Those that a target must know. A command for which a script accepts
+    /// `DS_IPC_E_UNKNOWN_COMMAND` is not required.
+    pub(super) fn wanted_commands(&self) -> Vec<Command> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |on| {
+                !script.steps.iter().any(|step| may_be_unknown(step, on))
+            }),
+            // A server checks these before the command.
+            ServerCaseKind::Request { test, .. }
+                if test.wire.as_deref().is_some_and(is_refused_by_its_header) =>
+            {
+                Vec::new()
+            }
+            ServerCaseKind::Request { group, .. } => command_of(group),
+        }
+    }
+
+    /// Whether it requests a dump: that may remove the target's socket (P-6), and writes a file.
+    pub(super) fn asks_for_a_dump(&self) -> bool {
+        self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
+    }
+
+    /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
+    pub(super) fn is_about_unknown_commands(&self) -> bool {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
+        script.steps.iter().any(
+            |step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)),
+        )
+    }
+
+    /// Whether it passes a descriptor.
+    pub(super) fn wants_descriptor(&self) -> bool {
+        let ServerCaseKind::Request { test, .. } = self.kind else { return false };
+        test.wire.as_deref().is_some_and(wants_descriptor)
+    }
+
+    /// The fact by which runtimes do something that the document leaves open.
+    pub(super) fn habit(&self) -> Option<&'v str> {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return None };
+        let Plays::Client(part) = &script.plays else { return None };
+        part.habit.as_deref()
+    }
+
+    /// Whether the target must be started in a special way, not only because it may be harmed.
+    pub(super) fn wants_a_configuration(&self) -> bool {
+        let ServerCaseKind::Script { target, .. } = self.kind else { return false };
+        target.suspended
+            || !target.ports.is_empty()
+            || !target.environment.is_empty()
+            || !target.default_port
+    }
+
+    /// Whether the target must have a default port.
+    pub(super) const fn wants_default_port(&self) -> bool {
+        match self.kind {
+            ServerCaseKind::Script { target, .. } => target.default_port,
+            ServerCaseKind::Request { .. } => true,
+        }
+    }
+
+    /// Whether it needs a target started only for it.
+    pub fn wants_own_target(&self) -> bool {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => {
+                self.wants_a_configuration() || is_harmful(script.hazard)
+            }
+            ServerCaseKind::Request { test, .. } => {
+                is_harmful(test.hazard) || (test.hazard.is_some() && self.asks_for_a_dump())
+            }
+        }
+    }
+
+    /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between
+    /// them.
+    pub(super) fn sends_in_pieces(&self) -> bool {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
+        let mut sent: Vec<&str> = Vec::new();
+        script.steps.iter().any(|step| match step {
+            Step::Send(step) => {
+                let again = sent.contains(&step.on.as_str());
+                sent.push(&step.on);
+                again || step.chunks.len() > 1
+            }
+            Step::Expect(step) => {
+                sent.retain(|on| *on != step.on);
+                false
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether `glob` matches its name, or a part of it, or its number.
+    pub fn is_chosen(&self, glob: &Glob) -> bool {
+        let number = match self.kind {
+            ServerCaseKind::Script { script, .. } => script.sc_id,
+            ServerCaseKind::Request { test, .. } => test.tc_id,
+        };
+        let name = self.name();
+        let words = [self.file.to_owned(), self.section(), self.group(), number.to_string()];
+        glob.matches(&name)
+            || name.rsplit('/').next().is_some_and(|last| glob.matches(last))
+            || words.iter().any(|word| glob.matches(word))
+    }
+}
+
+fn command_of(group: &Group) -> Vec<Command> {
+    group.command.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Whether a server refuses it before it checks the command.
+fn is_refused_by_its_header(wire: &[u8]) -> bool {
+    is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
+}
+
+/// Whether a step accepts `DS_IPC_E_UNKNOWN_COMMAND` on this connection.
+fn may_be_unknown(step: &Step, on: &str) -> bool {
+    match step {
+        Step::Expect(step) => step.on == on && says_unknown_command(&step.expect),
+        Step::ExpectAnyOf(step) => {
+            step.on == on && step.expect_any_of.iter().any(|one| says_unknown_command(&one.expect))
+        }
+        _ => false,
+    }
+}
+
+fn says_unknown_command(pattern: &Pattern) -> bool {
+    let code = HResult::UNKNOWN_COMMAND.0.to_le_bytes();
+    let says_so = |part: &Part| {
+        let Part::Literal(literal) = part else { return false };
+        literal.bytes(&Captures::new()).is_ok_and(|bytes| bytes.ends_with(&code))
+    };
+    pattern.0.iter().any(says_so)
+}
+
+/// The commands of the headers sent by these steps on the connections that are `meant`.
+fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
+    let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+    let mut commands = Vec::new();
+    for step in steps {
+        let Step::Send(step) = step else { continue };
+        if !meant(&step.on) {
+            continue;
+        }
+        let bytes = sent.entry(&step.on).or_default();
+        let is_begun = bytes.len() >= HEADER_LEN;
+        bytes.extend(
+            step.send
+                .iter()
+                .flat_map(|literal| literal.bytes(&Captures::new()).unwrap_or_default()),
+        );
+        let header = bytes
+            .get(..HEADER_LEN)
+            .filter(|_| !is_begun)
+            .and_then(|header| Header::decode(header).ok());
+        commands.extend(
+            header.map(|header| header.command).filter(|command| !commands.contains(command)),
+        );
+    }
+    commands
+}
+
+fn is_harmful(hazard: Option<Hazard>) -> bool {
+    hazard == Some(Hazard::Harmful)
+}

@@ -1,0 +1,320 @@
+//! What a server did instead of the due answer, if its bytes are right.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::ask::{Came, error_of};
+use super::case_evidence::{CaseEvidence, Exchange};
+use super::expectation::{Expectation, Refusable};
+use super::faults::{FaultSeen, ServerFault};
+use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
+use super::{Death, reply_faults};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
+use dotnet_diagnostics_ipc::vectors::script::{Pattern, Step};
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, Verdict};
+
+/// Why the answer to a request of the vectors is a failure.
+pub(super) fn of_answer(
+    evidence: &CaseEvidence,
+    on: &str,
+    expectation: &Expectation<'_>,
+    answered: &Answered,
+    death: Option<Death>,
+) -> Vec<FaultSeen> {
+    let due = match expectation.verdict {
+        Verdict::Valid | Verdict::Acceptable => Due::Ok,
+        Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
+    };
+    let mut found = reply_faults::of_case(evidence);
+    if !found.is_empty() {
+        // An OK in place of an error is one more fault, whatever its bytes are.
+        if let (Due::Error(_), Some(exchange), Some(Command::OK)) =
+            (due, evidence.on(on), code_of(&answered.came))
+        {
+            found.extend(answer(exchange, None, due, expectation.refusable, evidence));
+        }
+        return found;
+    }
+    if let Some(death) = death {
+        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+    }
+    let Some(exchange) = evidence.on(on) else { return found };
+    match &answered.came {
+        Came::Message(bytes)
+            if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
+        Came::Message(bytes) => {
+            found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, evidence));
+            found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));
+        }
+        Came::NoMessage(_) => {}
+        Came::End(end, _) => found.push(closed(exchange, *end)),
+        Came::Silence(_) => found.push(silence(exchange)),
+    }
+    if answered.left_open {
+        found.push(left_open(exchange));
+    }
+    found.extend(answered.wrong.iter().filter_map(|wrong| of_wrong(wrong, evidence)));
+    found
+}
+
+/// Why a script failed at a step.
+pub(super) fn of_failure(
+    evidence: &CaseEvidence,
+    step: &Step,
+    failure: &Failure,
+    death: Option<Death>,
+) -> Vec<FaultSeen> {
+    let found = reply_faults::of_case(evidence);
+    if !found.is_empty() {
+        return found;
+    }
+    if let Some(death) = death {
+        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+    }
+    let PlayerError::Differs(difference) = &failure.trouble else { return found };
+    let fault = match step {
+        Step::Expect(expect) => evidence.on(&expect.on).and_then(|exchange| {
+            let due = due(&expect.expect, exchange, evidence);
+            of_reply(exchange, due.as_slice(), difference, evidence)
+        }),
+        Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
+            let patterns = expect.expect_any_of.iter();
+            let due: Vec<Due> =
+                patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
+            of_reply(exchange, &due, difference, evidence)
+        }),
+        Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
+            Difference::NoEnd => Some(left_open(exchange)),
+            Difference::End(End::Reset) => Some(FaultSeen::new(
+                ServerFault::ConnectionReset,
+                format!("{}: the connection is reset", asked(exchange)),
+            )),
+            _ => None,
+        }),
+        Step::Send(send) => evidence.on(&send.on).and_then(|exchange| match difference {
+            Difference::PeerGone { before: None, .. } => Some(closed(exchange, End::Reset)),
+            _ => None,
+        }),
+        _ => None,
+    };
+    fault.into_iter().collect()
+}
+
+/// The required reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Ok,
+    Error(HResult),
+}
+
+/// The reply required by a pattern.
+fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Option<Due> {
+    let bytes = pattern.filled_from(&exchange.came, &evidence.captures);
+    let (message, _) = Message::decode_prefix(&bytes).ok()?;
+    match message.command {
+        Command::OK => Some(Due::Ok),
+        Command::ERROR => error_of(&bytes).map(Due::Error),
+        _ => None,
+    }
+}
+
+fn of_reply(
+    exchange: &Exchange,
+    due: &[Due],
+    difference: &Difference,
+    evidence: &CaseEvidence,
+) -> Option<FaultSeen> {
+    match difference {
+        Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
+        Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
+        Difference::Bytes { fields, .. } => {
+            let first = due.first()?;
+            let error = error_of(&exchange.came);
+            if !due
+                .iter()
+                .any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_))))
+            {
+                return answer(exchange, error, *first, Refusable::Never, evidence);
+            }
+            let of_this_kind =
+                due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
+            if let Some(due) = of_this_kind {
+                return answer(exchange, error, due, Refusable::Never, evidence);
+            }
+            let is_stop = exchange.command() == Some(Command::STOP_TRACING);
+            let fault =
+                if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
+            let texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
+            (!texts.is_empty()).then(|| FaultSeen::new(fault, texts.join("; ")))
+        }
+        _ => None,
+    }
+}
+
+/// The error received instead; `None`: an OK.
+fn answer(
+    exchange: &Exchange,
+    error: Option<HResult>,
+    due: Due,
+    refusable: Refusable<'_>,
+    evidence: &CaseEvidence,
+) -> Option<FaultSeen> {
+    let asked = asked(exchange);
+    match (due, error) {
+        (Due::Ok, None) => None,
+        (Due::Ok, Some(code)) => {
+            let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
+            let text = format!("{asked}: hresult is {code}, expected an OK");
+            let ended = super::agreement::ended_sessions(evidence)
+                .filter(|_| !of_bytes && exchange.is_answered_as_session());
+            if let Some(ended) = ended {
+                let text =
+                    format!("{text}: {ended} sessions were stopped before, and none is running");
+                return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
+            }
+            (!refusable.takes(code)).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
+        }
+        (Due::Error(due), Some(code)) if due == code => None,
+        (Due::Error(due), error) => {
+            let unchecked = unchecked(exchange);
+            let fault = match (error, unchecked) {
+                (None, unchecked) => unchecked,
+                // Whatever it says: it was not checked first (F-69).
+                (_, ServerFault::SizeUnchecked | ServerFault::CutMessageTaken) => unchecked,
+                (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => {
+                    unchecked
+                }
+                _ => ServerFault::WrongErrorCode,
+            };
+            let came = error.map_or_else(
+                || String::from("the reply is OK"),
+                |code| format!("hresult is {code}"),
+            );
+            Some(FaultSeen::new(fault, format!("{asked}: {came}, expected {due}")))
+        }
+    }
+}
+
+/// The missing check because of which this request is served.
+fn unchecked(exchange: &Exchange) -> ServerFault {
+    let wire = exchange.sent.as_slice();
+    if is_too_small(wire) {
+        return ServerFault::SizeUnchecked;
+    }
+    if is_cut(wire) {
+        return ServerFault::CutMessageTaken;
+    }
+    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    match subject.decode(message_of(wire).unwrap_or(wire)) {
+        Ok(decoded) if decoded.kind == Type::Unknown => ServerFault::UnknownCommandTaken,
+        Ok(_) => ServerFault::LimitsUnchecked,
+        Err(refusal) => match refusal.fault.kind.as_str() {
+            "bad_magic" => ServerFault::MagicUnchecked,
+            "size_too_small" => ServerFault::SizeUnchecked,
+            "end_of_input" => ServerFault::CutMessageTaken,
+            "count_too_large" => ServerFault::CountUnchecked,
+            "missing_terminator" => ServerFault::TerminatorUnchecked,
+            "unknown_session_type" => ServerFault::LimitsUnchecked,
+            _ => ServerFault::TruncatedPayloadTaken,
+        },
+    }
+}
+
+fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
+    match wrong {
+        Wrong::StoppedAnother { asked, said } => {
+            let text = format!("sessionId is {said}, expected {asked}");
+            Some(FaultSeen::new(ServerFault::StopEchoesAnother, text))
+        }
+        Wrong::NotStopped { came, .. } => {
+            let exchange = evidence
+                .exchanges
+                .iter()
+                .find(|one| one.command() == Some(Command::STOP_TRACING))?;
+            match came {
+                Came::Message(bytes) => Some(match error_of(bytes) {
+                    Some(code) => FaultSeen::new(
+                        ServerFault::ValidRequestRefused,
+                        format!("{}: hresult is {code}, expected an OK", asked(exchange)),
+                    ),
+                    None => FaultSeen::new(
+                        ServerFault::StopEchoesAnother,
+                        "the reply to StopTracing does not have the requested id",
+                    ),
+                }),
+                Came::End(end, _) => Some(closed(exchange, *end)),
+                Came::Silence(_) => Some(silence(exchange)),
+                Came::NoMessage(_) => None,
+            }
+        }
+        Wrong::Stream(Some(end)) => Some(FaultSeen::new(
+            ServerFault::ConnectionReset,
+            format!("the stream of the stopped session: {end}"),
+        )),
+        Wrong::Stream(None) => Some(FaultSeen::new(
+            ServerFault::StreamDoesNotEnd,
+            "the session was stopped, but its stream continues or stays open",
+        )),
+        // The bytes show it.
+        Wrong::Reply(_)
+        | Wrong::Environment(_)
+        | Wrong::EnvironmentCut { .. }
+        | Wrong::NotCanonical => None,
+    }
+}
+
+fn code_of(came: &Came) -> Option<Command> {
+    let Came::Message(bytes) = came else { return None };
+    Message::decode_prefix(bytes).ok().map(|(message, _)| message.command)
+}
+
+/// The request, in words.
+fn asked(exchange: &Exchange) -> String {
+    let len = exchange.sent.len();
+    match exchange.command() {
+        Some(command) => format!("{command} of {len} bytes"),
+        None => format!("a message of {len} bytes"),
+    }
+}
+
+fn closed(exchange: &Exchange, end: End) -> FaultSeen {
+    let text = format!("{}: {end}, and no reply was received", asked(exchange));
+    let is_certain = !is_malformed(exchange) && exchange.asks_known_command();
+    FaultSeen { is_certain, ..FaultSeen::new(ServerFault::ClosesBeforeReply, text) }
+}
+
+fn silence(exchange: &Exchange) -> FaultSeen {
+    let fault = match () {
+        () if is_malformed(exchange) => ServerFault::NoAnswerToMalformedRequest,
+        () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
+        () => ServerFault::NoAnswer,
+    };
+    FaultSeen::new(fault, format!("{}: no reply was received", asked(exchange)))
+}
+
+/// Whether a server must refuse the request for its bytes.
+fn is_malformed(exchange: &Exchange) -> bool {
+    let wire = exchange.sent.as_slice();
+    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
+    is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
+}
+
+fn left_open(exchange: &Exchange) -> FaultSeen {
+    let is_stream = exchange.command().is_some_and(|command| {
+        command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
+    }) && error_of(&exchange.came).is_none();
+    if is_stream {
+        return FaultSeen::new(
+            ServerFault::StreamDoesNotEnd,
+            "the session was stopped, but its stream continues or stays open",
+        );
+    }
+    FaultSeen::new(
+        ServerFault::ConnectionLeftOpen,
+        format!("{}: the connection stays open after the reply", asked(exchange)),
+    )
+}

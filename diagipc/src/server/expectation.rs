@@ -1,0 +1,135 @@
+//! The allowed results of a request.
+
+use super::request::{is_cut, is_too_small, message_of};
+use crate::known::{Profile, Request};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::MAGIC;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
+
+/// The allowed results of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expectation<'v> {
+    /// The decoded request; `None` if its command is unknown.
+    pub(crate) request: Option<Request>,
+    /// Whether it is valid.
+    pub(crate) verdict: Verdict,
+    /// The due error if it is invalid.
+    pub(crate) refusal: Option<HResult>,
+    /// The alternative error if two things are wrong: the document does not say which is checked
+    /// first.
+    pub(crate) other_refusal: Option<HResult>,
+    /// The errors with which it may be refused if it is valid.
+    pub(crate) refusable: Refusable<'v>,
+    /// The first version of .NET that has the command.
+    pub(crate) since: Option<&'v str>,
+}
+
+/// The errors with which a valid request may be refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusable<'v> {
+    /// None.
+    Never,
+    /// Any that is not about its bytes. More than the bytes decides: requests that change a target,
+    /// and those that need a missing descriptor.
+    ByTheMachine,
+    /// These.
+    By(&'v [HResult]),
+}
+
+impl<'v> Refusable<'v> {
+    fn of(test: &'v Test) -> Self {
+        match &test.refusals {
+            Some(refusals) => Self::By(refusals),
+            None if test.hazard.is_some() => Self::ByTheMachine,
+            None => Self::Never,
+        }
+    }
+
+    /// Whether it may be refused with this error.
+    pub(super) fn takes(self, hresult: HResult) -> bool {
+        match self {
+            Self::Never => false,
+            // An Error whose code is 0 gives no reason (F-127).
+            Self::ByTheMachine => {
+                !hresult.is_success()
+                    && ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
+            }
+            Self::By(refusals) => refusals.contains(&hresult),
+        }
+    }
+}
+
+impl<'v> Expectation<'v> {
+    /// From a vector.
+    pub(crate) fn of_vector(group: &'v Group, test: &'v Test) -> Self {
+        let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
+        let wire = test.wire.as_deref().unwrap_or_default();
+        let is_harmful = test.hazard == Some(Hazard::Harmful);
+        // A server never reads the bytes after the size (F-70), so it sees only the message before
+        // them.
+        let message = message_of(wire).unwrap_or(wire);
+        let decoded = subject(command).decode(message);
+        let is_right =
+            message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
+        Self {
+            request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
+            verdict: if is_right { Verdict::Valid } else { test.result },
+            refusal: refusal_of(command, wire),
+            other_refusal: other_refusal_of(wire),
+            refusable: Refusable::of(test),
+            since: group.since.as_deref(),
+        }
+    }
+
+    /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
+    pub(crate) fn of_message(command: Command, wire: &[u8]) -> Self {
+        let message = message_of(wire).unwrap_or(wire);
+        let is_right = |wire: &[u8]| {
+            subject(Some(command))
+                .decode(wire)
+                .is_ok_and(|one| one.limit.is_none() && one.canonical)
+        };
+        let is_harmful = !is_right(wire);
+        let is_valid = !is_harmful
+            || message.len() < wire.len()
+                && subject(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
+        Self {
+            request: Some(Request { is_harmful, ..Request::of(command, message) }),
+            verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
+            refusal: refusal_of(Some(command), wire),
+            other_refusal: other_refusal_of(wire),
+            refusable: if is_harmful { Refusable::ByTheMachine } else { Refusable::Never },
+            since: None,
+        }
+    }
+
+    /// Whether a target may answer that it does not know the command.
+    pub(super) fn may_be_unknown(&self, profile: Profile) -> bool {
+        let must_have = profile.is_seen() && self.since.is_some_and(|since| profile.has(since));
+        !must_have && self.refusal != Some(HResult::UNKNOWN_COMMAND)
+    }
+}
+
+/// The due error if the bytes are invalid.
+fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
+    // If the magic is wrong too: a server checks the size first, and waits for the whole payload
+    // (F-69); our decoder checks the magic.
+    if is_too_small(wire) || is_cut(wire) {
+        return Some(HResult::BAD_ENCODING);
+    }
+    match subject(command).decode(wire) {
+        Ok(decoded) => decoded.limit.map(|limit| limit.hresult()),
+        Err(refusal) => refusal.answer,
+    }
+}
+
+/// A wrong magic, if a runtime refuses the size first.
+fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
+    let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
+    (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
+}
+
+const fn subject(command: Option<Command>) -> Subject {
+    Subject { kind: Type::Request, command, from_server: false }
+}

@@ -1,0 +1,125 @@
+//! What runtimes do and the document leaves open: other servers may differ.
+
+use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+
+use super::ServerCase;
+use super::ask::Came;
+use super::expectation::Expectation;
+use super::judge::Judgement;
+use super::request::{Answered, is_cut};
+use crate::known::{Family, Profile};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::{Passage, Transcript, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
+
+/// The text for anything that the document leaves open.
+const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
+
+/// The fact that runtimes answer `StopTracing` of any id with OK.
+const STOPS_ANY_ID: &str = "F-31";
+
+/// The judgement of a server that differs from runtimes, by this fact.
+pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
+    Judgement::known(fact, LEFT_OPEN, found)
+}
+
+/// The fact by which a failed script requires a habit. Only a runtime must have it.
+pub(super) fn of_script<'v>(
+    profile: Profile,
+    case: &ServerCase<'v>,
+    transcript: &Transcript,
+) -> Option<&'v str> {
+    let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
+    (habit != STOPS_ANY_ID || has_a_refused_stop(transcript)).then_some(habit)
+}
+
+/// A requirement of a request that only runtimes meet, if a server differs.
+pub(super) fn of_request(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    test: &Test,
+    answered: &Answered,
+) -> Option<Judgement> {
+    if profile.family() != Family::Strict {
+        return None;
+    }
+    let is_cut = test.wire.as_deref().is_some_and(is_cut);
+    let command = expectation.request.map(|request| request.command);
+    let error = answered.came.error();
+    let (fact, found) = match &answered.came {
+        Came::End(end, bytes) if is_cut && bytes.is_empty() => {
+            ("F-69", format!("the input ends too early, and {end} without a reply"))
+        }
+        Came::Message(_)
+            if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid =>
+        {
+            (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
+        }
+        Came::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
+            ("P-43", "a name of NULs is not treated as empty".to_owned())
+        }
+        _ => return None,
+    };
+    let is_well_formed = answered.wrong.is_empty() && !answered.left_open;
+    is_well_formed.then(|| known(fact, [found].into()))
+}
+
+/// Whether `StopTracing` is refused for its session, not for its bytes.
+fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
+    let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
+    command == Some(Command::STOP_TRACING)
+        && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
+}
+
+/// Whether an error to `StopTracing`, as far as it was read, says no more than that.
+fn has_a_refused_stop(transcript: &Transcript) -> bool {
+    let errors = transcript.0.iter().enumerate().filter(|(_, passage)| {
+        let header = passage.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok());
+        passage.direction == TurnDirection::Received
+            && header.is_some_and(|header| header.command == Command::ERROR)
+    });
+    errors
+        .map(|(nth, passage)| {
+            (
+                nth,
+                passage,
+                passage.bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>()),
+            )
+        })
+        .any(|(nth, passage, code)| {
+            let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
+            refuses_a_stop(
+                command_of(asked_before(transcript, nth, &passage.connection)),
+                Some(hresult),
+            )
+        })
+}
+
+/// What was sent first on a connection, before this passage.
+pub(super) fn asked_before<'t>(
+    transcript: &'t Transcript,
+    nth: usize,
+    connection: &str,
+) -> Option<&'t Passage> {
+    let mut before = transcript.0.iter().take(nth);
+    before.find(|one| one.connection == connection && one.direction == TurnDirection::Sent)
+}
+
+/// The command of what was sent.
+pub(super) fn command_of(sent: Option<&Passage>) -> Option<Command> {
+    sent?
+        .bytes
+        .get(..HEADER_LEN)
+        .and_then(|bytes| Header::decode(bytes).ok())
+        .map(|header| header.command)
+}
+
+/// Whether a request is refused for an empty provider name only by servers that end a string at its
+/// first NUL.
+fn has_a_name_of_nuls(test: &Test) -> bool {
+    let name = test.value.pointer("/providers/0/provider_name").and_then(Value::as_str);
+    test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name")
+        && name.is_some_and(|name| !name.is_empty())
+}

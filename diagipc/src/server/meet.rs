@@ -1,0 +1,232 @@
+//! What is learned about a target before its cases are played: its speed, its abilities, its
+//! profile.
+
+use alloc::{
+    collections::BTreeSet,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+use super::abilities::{Abilities, Has};
+use super::ask::Came;
+use super::evidence::{Conclusion, Evidence, conclude};
+use super::pace::{Pace, WITHIN};
+use super::place::RunsIn;
+use super::probe::{self, Waits};
+use super::target::Subject;
+use super::{Options, ServerCase};
+use crate::codec::{self, NamedFile};
+use crate::known::{Family, Profile};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
+use dotnet_diagnostics_ipc::message::encode_to_vec;
+use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+use dotnet_diagnostics_ipc::vectors::script::{Ability, Target};
+use dotnet_diagnostics_ipc::wire::IpcString;
+
+/// An id of the profiler set that no edition has.
+const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
+/// So many bytes of a request come alone: its header lacks one.
+const FIRST_PIECE: usize = 19;
+
+/// The results.
+pub(crate) struct Met {
+    pub(crate) profile: Profile,
+    /// How the profile was concluded; `None` if it was given.
+    pub(super) conclusion: Option<Conclusion>,
+    pub(super) abilities: Abilities,
+    pub(super) pace: Pace,
+}
+
+/// Learns what `cases` need, within what `options` allow.
+pub(crate) fn meet(
+    subject: &mut Subject,
+    cases: &[&ServerCase<'_>],
+    options: &Options,
+) -> Result<Met, String> {
+    let given = options.profile.or(options.claims.profile);
+    let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
+    if probe::measure(subject, &mut pace).is_err() {
+        // A target about which nothing can be learned. Its cases show what is wrong.
+        let conclusion = given.is_none().then(|| conclude(&Evidence::default(), &abilities));
+        return Ok(Met { profile: given.unwrap_or(Profile::STRICT), conclusion, abilities, pace });
+    }
+    let vectors = codec::embedded().map_err(|error| error.to_string())?;
+    let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
+    let mut meeting =
+        Meeting { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
+    let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
+    meeting.ask_commands(|command| wanted.contains(&command))?;
+    let conclusion = if given.is_none() { Some(meeting.conclude()?) } else { None };
+    let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
+    if profile.family() == Family::Strict {
+        meeting.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
+    }
+    for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
+        pace.was_silent(Some(*command));
+    }
+    Ok(Met { profile, conclusion, abilities, pace })
+}
+
+struct Meeting<'m> {
+    subject: &'m mut Subject,
+    options: &'m Options,
+    vectors: &'m [NamedFile],
+    waits: Waits,
+    abilities: &'m mut Abilities,
+}
+
+impl Meeting<'_> {
+    /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are
+    /// tried on a target started for it.
+    fn ask_commands(&mut self, meant: impl Fn(Command) -> bool) -> Result<(), String> {
+        let mut changing = Vec::new();
+        for command in Command::known().filter(|command| meant(*command)) {
+            let is_answered = self.abilities.commands.contains_key(&command)
+                || self.options.claims.claims(command) == Some(false);
+            let Some((group, test)) =
+                probe::message_for(self.vectors, command).filter(|_| !is_answered)
+            else {
+                continue;
+            };
+            match test.hazard {
+                None => {
+                    let has = probe::asked(&mut self.subject.shared()?, group, test, self.waits);
+                    self.insert(command, has);
+                }
+                Some(Hazard::SideEffect)
+                    if self.options.allow_side_effects && self.subject.can_spawn() =>
+                {
+                    changing.push((command, group, test));
+                }
+                Some(_) => {}
+            }
+        }
+        if changing.is_empty() {
+            return Ok(());
+        }
+        // If it does not start, its cases show that.
+        let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory)
+        else {
+            return Ok(());
+        };
+        for (command, group, test) in changing {
+            if spawned.death().is_some() {
+                break;
+            }
+            let has = probe::asked(&mut network, group, test, self.waits);
+            self.insert(command, has);
+        }
+        Ok(())
+    }
+
+    /// The full time for an answer is waited once.
+    fn insert(&mut self, command: Command, has: Has) {
+        if has == Has::Silent {
+            self.waits.whole = self.waits.learned;
+        }
+        self.abilities.commands.insert(command, has);
+    }
+
+    /// The target's profile.
+    fn conclude(&mut self) -> Result<Conclusion, String> {
+        let vectors = self.vectors;
+        let hazard = |command| probe::message_for(vectors, command).map(|(_, test)| test.hazard);
+        self.ask_commands(|command| hazard(command) == Some(None))?;
+        self.find_habits()?;
+        let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
+        let whole = self.waits.whole;
+        let mut evidence = Evidence {
+            process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, whole).ok(),
+            ..Evidence::default()
+        };
+        let is_unknown = evidence.process_info2.as_ref().is_some_and(|came| came.error().is_some());
+        if is_unknown {
+            let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
+            let (mut network, waits) = (self.subject.shared()?, self.waits);
+            evidence.header_in_pieces =
+                probe::reply_to_pieces(&mut network, first, others, waits).ok();
+            return Ok(conclude(&evidence, self.abilities));
+        }
+        let profile = conclude(&evidence, self.abilities).profile;
+        if profile.family() == Family::Strict {
+            return Ok(conclude(&evidence, self.abilities));
+        }
+        if self.subject.can_spawn() || self.options.allow_harmful {
+            let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
+            evidence.unknown_profiler_id =
+                probe::reply_to(&mut self.subject.shared()?, &unknown, whole).ok();
+            if self.options.allow_side_effects {
+                evidence.dump_type_0 = self.dump_of_type_0();
+            }
+        } else if self.options.allow_side_effects && profile.knows(Command::APPLY_STARTUP_HOOK) {
+            let hook = ApplyStartupHook { startup_hook_path: IpcString::ABSENT };
+            let hook = encode_to_vec(Command::APPLY_STARTUP_HOOK, &hook).unwrap_or_default();
+            evidence.absent_hook = probe::reply_to(&mut self.subject.shared()?, &hook, whole).ok();
+        }
+        Ok(conclude(&evidence, self.abilities))
+    }
+
+    /// The answer to a dump of an invalid type, from a target started for it.
+    fn dump_of_type_0(&self) -> Option<Came> {
+        let (_spawned, mut network) =
+            self.subject.own(&Target::default(), RunsIn::OwnDirectory).ok()?;
+        let request = GenerateCoreDump {
+            dump_name: "core.dmp".into(),
+            dump_type: DumpType(0),
+            diagnostics: 0,
+        };
+        let request = encode_to_vec(Command::GENERATE_CORE_DUMP, &request).ok()?;
+        probe::reply_to(&mut network, &request, self.waits.whole).ok()
+    }
+
+    /// Where all .NET runtimes agree: one client at a time, one request per connection.
+    fn find_habits(&mut self) -> Result<(), String> {
+        if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
+            return Ok(());
+        }
+        self.abilities.keeps_open =
+            probe::keeps_open(&mut self.subject.shared()?, self.waits).unwrap_or(false);
+        if self.subject.takes_two_at_once() {
+            let has = probe::one_client_at_a_time(&mut self.subject.shared()?, self.waits);
+            self.note(Ability::OneClientAtATime, has);
+        }
+        Ok(())
+    }
+
+    /// What the document leaves open, if `wanted` and not declared.
+    fn find_abilities(&mut self, wanted: &BTreeSet<Ability>) -> Result<(), String> {
+        self.find_habits()?;
+        let (waits, can_spawn) = (self.waits, self.subject.can_spawn());
+        for ability in wanted.iter().filter(|ability| self.options.claims.has(**ability).is_none())
+        {
+            match ability {
+                Ability::Ports if can_spawn => {
+                    self.note(*ability, Ok(probe::ports(self.subject, waits)));
+                }
+                Ability::Suspension if can_spawn && self.options.allow_side_effects => {
+                    let has = probe::suspension(self.subject, waits);
+                    self.note(*ability, has);
+                }
+                Ability::Netperf => {
+                    let has = probe::netperf(&mut self.subject.shared()?, waits);
+                    self.note(*ability, has);
+                }
+                Ability::UserEvents if self.options.allow_harmful => {
+                    if let Some(wire) = probe::user_events_request(self.vectors) {
+                        let has = probe::user_events(&mut self.subject.shared()?, wire, waits);
+                        self.note(*ability, has);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, ability: Ability, has: Result<Has, PlayerError>) {
+        self.abilities.features.insert(ability, has.unwrap_or(Has::Unclear));
+    }
+}

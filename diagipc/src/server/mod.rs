@@ -1,0 +1,65 @@
+//! Check a live diagnostic server with the exchange scripts and every request of the vectors.
+//!
+//! [`cases`] are the cases, [`Place`] locates the target, [`Profile`](super::known::Profile) has
+//! its known deviations, and [`run`] plays the cases one after another (F-75) into a
+//! [`Report`](super::Report). Nothing that changes or harms a target is sent unless the [`Options`]
+//! allow it, as decided only by the `hazard` of vectors and scripts.
+
+//! # Example
+//!
+//! Check a running server, without changing it:
+//!
+//! ```no_run
+//! use diagipc::server::{Options, Place, cases, run};
+//! use diagipc::codec;
+//! use dotnet_diagnostics_ipc::vectors::named_script_files;
+//!
+//! let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+//! let report = run(&cases(&scripts, &vectors), &"4242".parse::<Place>()?, &Options::default(), &mut |case| println!("{}", case.name));
+//! println!("{} failed", report.counts.fail);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod abilities;
+mod address;
+mod agreement;
+pub(super) mod ask;
+mod attempt;
+mod block_faults;
+mod case;
+mod case_evidence;
+mod claims;
+mod conduct;
+mod dump_path;
+mod evidence;
+pub(super) mod expectation;
+mod faults;
+mod habits;
+pub(super) mod judge;
+mod left_out;
+pub(super) mod meet;
+mod options;
+mod pace;
+mod place;
+mod probe;
+mod process_id;
+mod reply_faults;
+pub(super) mod request;
+mod respawn;
+mod run;
+mod spawn;
+mod spelling;
+mod stream_faults;
+pub(super) mod target;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+pub use crate::started::Death;
+pub use case::{ServerCase, ServerCaseKind, cases};
+pub use claims::Claims;
+pub use faults::ServerFault;
+pub use options::Options;
+pub use place::{Place, SpawnCommand};
+pub use run::run;

@@ -1,0 +1,104 @@
+//! How long to wait for a target, from its own answers. On a busy machine each limit is longer:
+//! [`here`](crate::pace::here).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::time::Duration;
+
+use crate::pace::idle;
+use dotnet_diagnostics_ipc::command::Command;
+
+/// The time limit of a request of the vectors, and the default for scripts.
+pub(super) const WITHIN: Duration = Duration::from_secs(10);
+/// The minimum wait for an answer.
+const LEAST: Duration = Duration::from_millis(500);
+/// How many times its slowest answer to a `ProcessInfo` a target may take.
+const TIMES: u32 = 20;
+/// How many times the longest time of a case that passed another one of the same command may take.
+const TIMES_PASSED: u32 = 4;
+
+/// What cases are about: their first command, if it is a known one.
+pub(super) type About = Option<Command>;
+
+/// How fast a target answers what, and what it ignores.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pace {
+    /// How long a `ProcessInfo`, its reply and the end may take.
+    slowest: Duration,
+    /// The same of cases like those that passed.
+    passed: BTreeMap<About, Duration>,
+    /// What got no answer within its full time.
+    silent: BTreeSet<About>,
+}
+
+impl Pace {
+    /// A `ProcessInfo` was answered after this time.
+    pub(super) fn answered(&mut self, after: Duration) {
+        self.slowest = self.slowest.max(of(TIMES, after));
+    }
+
+    /// A case passed after this time.
+    pub(super) fn passed(&mut self, about: About, after: Duration) {
+        let slowest = self.passed.entry(about).or_default();
+        *slowest = (*slowest).max(of(TIMES_PASSED, after));
+    }
+
+    /// A case got no answer within its full time. That is waited for once.
+    pub(super) fn was_silent(&mut self, about: About) {
+        self.silent.insert(about);
+    }
+
+    /// It is waited for once more.
+    pub(super) fn forget_silence(&mut self) {
+        self.silent.clear();
+    }
+
+    /// How long a `ProcessInfo` may take if a target of this speed answers at all.
+    pub(super) fn learned(&self) -> Duration {
+        self.slowest.max(LEAST)
+    }
+
+    /// The time for an answer, given `whole`: all of it, until the target has exceeded it once.
+    pub(super) fn within(&self, about: About, whole: Duration) -> Duration {
+        if !self.silent.contains(&about) {
+            return whole;
+        }
+        let passed = self.passed.get(&about).copied().unwrap_or_default();
+        whole.min(self.learned().max(passed))
+    }
+}
+
+/// So many times `after` on an idle machine; 0 if that is less than anything has.
+fn of(times: u32, after: Duration) -> Duration {
+    if after.saturating_mul(times) <= LEAST {
+        return Duration::ZERO;
+    }
+    idle(after).saturating_mul(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_is_full_once_for_each_command_then_follows_target_speed() {
+        const WHOLE: Duration = Duration::from_secs(10);
+        let (dump, info) = (Some(Command::GENERATE_CORE_DUMP), Some(Command::PROCESS_INFO));
+        let mut pace = Pace::default();
+        pace.answered(Duration::from_millis(2));
+        assert_eq!((pace.within(info, WHOLE), pace.learned()), (WHOLE, LEAST));
+        pace.was_silent(info);
+        assert_eq!((pace.within(info, WHOLE), pace.within(dump, WHOLE)), (LEAST, WHOLE));
+        // Both are what they would be on an idle machine.
+        pace.answered(Duration::from_secs(60));
+        assert!(pace.within(info, WHOLE) > LEAST);
+        let mut pace = Pace::default();
+        pace.passed(dump, Duration::from_secs(60));
+        pace.was_silent(dump);
+        pace.was_silent(info);
+        assert!(pace.within(dump, WHOLE) > LEAST && pace.within(info, WHOLE) == LEAST);
+        // Never longer than the given time.
+        assert_eq!(pace.within(dump, Duration::from_secs(1)), Duration::from_secs(1));
+        pace.forget_silence();
+        assert_eq!(pace.within(info, WHOLE), WHOLE);
+    }
+}

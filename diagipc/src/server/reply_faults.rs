@@ -1,0 +1,334 @@
+//! Faults in the bytes of a reply, whatever was expected.
+
+use alloc::{format, string::String, vec, vec::Vec};
+
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::case_evidence::{CaseEvidence, Exchange};
+use super::faults::{FaultSeen, ServerFault};
+use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
+use super::stream_faults::begins_stream;
+use crate::byte_count::ByteCount;
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc::vectors::grammar::Field;
+
+/// The faults on the connections of a case.
+pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
+    let mut found: Vec<FaultSeen> = evidence.exchanges.iter().flat_map(of_exchange).collect();
+    found.extend(super::agreement::of_case(evidence));
+    let mut seen: Vec<FaultSeen> = Vec::new();
+    for one in found {
+        if seen.iter().all(|before| before.fault != one.fault) {
+            seen.push(one);
+        }
+    }
+    seen
+}
+
+/// The type of a payload.
+#[derive(Clone, Copy)]
+enum Layout {
+    Error { message: bool },
+    Ok(ReplyType),
+}
+
+impl Layout {
+    fn read(self, spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
+        match self {
+            Self::Ok(reply_type) => spelled.fields(fields_of(reply_type).ok_or(NoSuch)?),
+            Self::Error { message } => {
+                spelled.part("hresult", None)?;
+                if message && !spelled.rest().is_empty() { spelled.text() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// The length of its fields at the front of `bytes`.
+    fn length_in(self, bytes: &[u8]) -> Option<usize> {
+        let mut spelled = Spelled::new(bytes, Spelling::Right);
+        self.read(&mut spelled).ok()?;
+        Some(spelled.read())
+    }
+}
+
+/// The fields of a reply.
+fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
+    let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
+    Some(&GRAMMAR.reply_to(command)?.fields)
+}
+
+fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
+    let came = exchange.came.as_slice();
+    if came.is_empty() || exchange.sent.is_empty() {
+        return Vec::new();
+    }
+    if let Some(fault) = no_header(came) {
+        return vec![fault];
+    }
+    let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
+        return vec![FaultSeen::new(
+            ServerFault::ReplyCut,
+            format!("only {} of a header received", ByteCount(came.len())),
+        )];
+    };
+    let size = LittleEndian::read_u16(header.get(14..16).unwrap_or(&[0; 2]));
+    let swapped = usize::from(size.swap_bytes());
+    if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
+        let text = format!("size is {size}, but {swapped} with its bytes reversed");
+        return vec![FaultSeen::new(ServerFault::WrongByteOrder, text)];
+    }
+    let &[set, id, low, high] = header.get(16..).unwrap_or_default() else { return Vec::new() };
+    let mut found = Vec::new();
+    if (low, high) != (0, 0) {
+        let reserved = u16::from_le_bytes([low, high]);
+        found.push(FaultSeen::new(
+            ServerFault::ReservedNotZero,
+            format!("reserved is {reserved:#06x}, expected 0x0000"),
+        ));
+    }
+    let command = exchange.command();
+    let layout = match (Command { set, id }, command) {
+        (Command::ERROR, _) => Layout::Error { message: ErrorReply::has_message(command) },
+        (Command::OK, Some(command)) => match command.reply_type() {
+            Some(reply_type) => Layout::Ok(reply_type),
+            None => return found,
+        },
+        (Command::OK, None) => return found,
+        (other, _) => {
+            let text = format!(
+                "the reply has {other} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error"
+            );
+            found.push(FaultSeen::new(ServerFault::ReplyCommandWrong, text));
+            return found;
+        }
+    };
+    let reply = Reply { exchange, size: size.into(), body, layout };
+    match reply.end() {
+        Err(fault) => found.push(fault),
+        Ok(len) => {
+            found.extend(
+                reply.values(body.get(..len.saturating_sub(HEADER_LEN)).unwrap_or_default()),
+            );
+            found.extend(reply.behind(came.get(len..).unwrap_or_default()));
+        }
+    }
+    found
+}
+
+/// This many bytes of the magic suggest that one was meant.
+const LIKE_IT: usize = 6;
+
+/// What is sent instead of a header.
+fn no_header(came: &[u8]) -> Option<FaultSeen> {
+    let start = came.get(..MAGIC.len()).unwrap_or(came);
+    if MAGIC.starts_with(start) {
+        return None;
+    }
+    let at = came.windows(MAGIC.len()).position(|window| window == MAGIC);
+    if let Some(at) = at {
+        let text = format!("{at} bytes precede the reply: {}", quoted(start));
+        return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
+    }
+    if begins_stream(came) {
+        let text = format!("the stream precedes the reply: {}", quoted(start));
+        return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
+    }
+    let alike =
+        start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
+    Some(if alike >= LIKE_IT {
+        FaultSeen::new(
+            ServerFault::ReplyMagicWrong,
+            format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),
+        )
+    } else {
+        FaultSeen::new(
+            ServerFault::DoesNotSpeakTheProtocol,
+            format!("the first bytes are {}", quoted(start)),
+        )
+    })
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
+struct Reply<'e> {
+    exchange: &'e Exchange,
+    /// From the size field.
+    size: usize,
+    /// Everything after the header.
+    body: &'e [u8],
+    layout: Layout,
+}
+
+impl Reply<'_> {
+    fn came(&self) -> usize {
+        self.exchange.came.len()
+    }
+
+    fn size_wrong(&self, len: usize) -> FaultSeen {
+        FaultSeen::new(
+            ServerFault::SizeFieldWrong,
+            format!("size is {}, but the message has {len} bytes", self.size),
+        )
+    }
+
+    /// The end of the message, if everything before is right.
+    fn end(&self) -> Result<usize, FaultSeen> {
+        let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
+        let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
+        if let Some(claimed) = claimed {
+            let fields = self.layout.length_in(claimed);
+            if fields == Some(claimed.len()) {
+                return Ok(self.size);
+            }
+            if claimed.is_empty()
+                && matches!(self.layout, Layout::Ok(_))
+                && self.came() == HEADER_LEN
+            {
+                // The generic OK (R-HDR-005).
+                return Ok(self.size);
+            }
+        }
+        if let Some(fault) = self.misspelled(claimed) {
+            return Err(fault);
+        }
+        match (by_fields, claimed) {
+            (Some(len), Some(_)) if len < self.size => Err(self.surplus(len)),
+            (Some(len), _) => Err(self.size_wrong(len)),
+            (None, None) if self.size < HEADER_LEN => {
+                let text =
+                    format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
+                Err(FaultSeen::new(ServerFault::SizeFieldWrong, text))
+            }
+            (None, None) if self.exchange.quiet.is_some() => {
+                let (size, came) = (self.size, self.came());
+                Err(FaultSeen::new(
+                    ServerFault::ReplyCut,
+                    format!("size is {size}, but {came} bytes were received"),
+                ))
+            }
+            (None, Some(_)) => {
+                let text = format!(
+                    "the {} bytes of payload do not have the fields of the reply",
+                    self.body.len()
+                );
+                Err(FaultSeen::new(ServerFault::ReplyMalformed, text))
+            }
+            // More of it may be on the way.
+            (None, None) => Ok(self.size),
+        }
+    }
+
+    /// The wrong encoding of its strings. `claimed` is the payload by the size field.
+    fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
+        let has_strings = match self.layout {
+            Layout::Ok(reply_type) => {
+                matches!(
+                    reply_type,
+                    ReplyType::ProcessInfo | ReplyType::ProcessInfo2 | ReplyType::ProcessInfo3
+                )
+            }
+            Layout::Error { message } => message,
+        };
+        if !has_strings {
+            return None;
+        }
+        [claimed, Some(self.body)]
+            .into_iter()
+            .flatten()
+            .find_map(|payload| wrong_spelling(payload, |spelled| self.layout.read(spelled)))
+    }
+
+    /// The fields end at `len`, before the size does.
+    fn surplus(&self, len: usize) -> FaultSeen {
+        let behind = self.exchange.came.get(len..).unwrap_or_default();
+        let is_stream =
+            matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
+        let is_block = matches!(self.layout, Layout::Ok(ReplyType::ProcessEnvironment)) && {
+            let announced = super::block_faults::announced(self.body);
+            announced.is_some_and(|announced| super::block_faults::is_whole(behind, announced))
+        };
+        if is_stream || is_block {
+            return self.size_wrong(len);
+        }
+        let more = self.size.saturating_sub(len);
+        let fault = match self.layout {
+            Layout::Ok(ReplyType::Result) if self.size == 28 => ServerFault::OkOf28Bytes,
+            Layout::Error { .. } if self.size == 28 => ServerFault::ErrorOf28Bytes,
+            _ => ServerFault::SurplusBytesInReply,
+        };
+        FaultSeen::new(
+            fault,
+            format!(
+                "the message has {} bytes, its last field ends at {len}: {more} bytes too many",
+                self.size
+            ),
+        )
+    }
+
+    /// Impossible values.
+    fn values(&self, payload: &[u8]) -> Option<FaultSeen> {
+        let first =
+            |len: usize| payload.get(..len).map(|bytes| LittleEndian::read_uint(bytes, len));
+        match self.layout {
+            Layout::Error { .. } => {
+                let code = HResult(u32::try_from(first(4)?).ok()?);
+                let swapped = HResult(code.0.swap_bytes());
+                if swapped.name().is_some() && swapped != HResult::OK && code.name().is_none() {
+                    let text = format!("hresult is {code}, but {swapped} with its bytes reversed");
+                    return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
+                }
+                let text = format!(
+                    "hresult is {code}, expected a failing one, such as {}",
+                    HResult::BAD_ENCODING
+                );
+                code.is_success().then(|| FaultSeen::new(ServerFault::ErrorCodeIsSuccess, text))
+            }
+            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => {
+                let id = first(8)?;
+                let is_swapped =
+                    u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
+                let text =
+                    format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
+                is_swapped.then(|| FaultSeen::new(ServerFault::WrongByteOrder, text))
+            }
+            Layout::Ok(ReplyType::Session)
+                if self.exchange.command() != Some(Command::STOP_TRACING) =>
+            {
+                (first(8)? == 0)
+                    .then(|| FaultSeen::new(ServerFault::SessionIdZero, "sessionId is 0"))
+            }
+            Layout::Ok(_) => None,
+        }
+    }
+
+    /// What follows the message.
+    fn behind(&self, rest: &[u8]) -> Option<FaultSeen> {
+        let command = self.exchange.command()?;
+        // A dump may be answered twice (F-81).
+        if command.set == Command::GENERATE_CORE_DUMP.set {
+            return None;
+        }
+        if rest.starts_with(&MAGIC) {
+            let text = format!("a message of {} bytes follows the reply", rest.len());
+            return Some(FaultSeen::new(ServerFault::SecondReply, text));
+        }
+        match self.layout {
+            Layout::Ok(ReplyType::ProcessEnvironment) => {
+                super::block_faults::of_block(self.body, rest, self.exchange.quiet.is_some())
+            }
+            Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
+                super::stream_faults::of_stream(&self.exchange.sent, rest)
+            }
+            _ => {
+                let start = rest.get(..rest.len().min(16)).unwrap_or_default();
+                let text = format!("{} bytes follow the reply: {}", rest.len(), quoted(start));
+                (!rest.is_empty()).then(|| FaultSeen::new(ServerFault::BytesAfterReply, text))
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A target shared by many cases, restarted after its death; and targets for single cases.
+
+use alloc::{boxed::Box, string::String, string::ToString as _};
+use core::cell::Cell;
+use core::time::Duration;
+
+use super::address::{Address, TargetNetwork};
+use super::ask::{Identity, identity_of};
+use super::evidence::known_version;
+use super::place::RunsIn;
+use super::spawn::{Spawned, with_canceller};
+use super::{Death, SpawnCommand};
+use crate::pace::Limit;
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use dotnet_diagnostics_ipc::vectors::player::Network as _;
+use dotnet_diagnostics_ipc::vectors::script::Target;
+
+/// How long managed code may take to start.
+pub(super) const BEGINS: Duration = Duration::from_secs(20);
+/// How long managed code runs until it is idle; and the wait for a target that does not report it.
+const SETTLED: Duration = Duration::from_millis(500);
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What starts a target.
+pub(super) struct Respawned {
+    command: SpawnCommand,
+    /// The one that runs.
+    spawned: Option<Box<Spawned>>,
+    /// Whether waiting for an assembly name has failed once: others of this command are not waited
+    /// for.
+    stays_nameless: Cell<bool>,
+}
+
+impl Respawned {
+    pub(super) fn new(command: &SpawnCommand) -> Self {
+        Self { command: command.clone(), spawned: None, stays_nameless: Cell::new(false) }
+    }
+
+    /// The target shared by cases. It is started if it is not running.
+    pub(super) fn shared(
+        &mut self,
+        within: Duration,
+        often: bool,
+        canceller: Option<&Canceller>,
+    ) -> Result<TargetNetwork, String> {
+        if let Some(running) = self.spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
+            return Ok(with_canceller(running.network(), canceller));
+        }
+        self.spawned = None;
+        let runs_in = if often { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
+        let (started, mut network) =
+            Spawned::start(&self.command, &Target::default(), runs_in, canceller)?;
+        until_it_runs(
+            &mut network,
+            within,
+            if often { Duration::ZERO } else { SETTLED },
+            &self.stays_nameless,
+        )?;
+        self.spawned = Some(Box::new(started));
+        Ok(network)
+    }
+
+    /// A target for one case.
+    pub(super) fn own(
+        &self,
+        target: &Target,
+        runs_in: RunsIn,
+        within: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<(Spawned, TargetNetwork), String> {
+        let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
+        if target.default_port && !is_suspended(target) {
+            until_it_runs(&mut network, within, SETTLED, &self.stays_nameless)?;
+        }
+        Ok((spawned, network))
+    }
+
+    /// How the shared one ended, if it did.
+    pub(super) fn death(&self) -> Option<Death> {
+        self.spawned.as_ref()?.death()
+    }
+
+    pub(super) fn process_id(&self) -> Option<u32> {
+        self.spawned.as_ref().map(|spawned| spawned.process_id())
+    }
+
+    /// Where the shared one listens.
+    pub(super) fn address(&self) -> Option<&Address> {
+        self.spawned.as_ref().map(|spawned| spawned.address())
+    }
+
+    /// Ends the shared one.
+    pub(super) fn end(&mut self) {
+        self.spawned = None;
+    }
+}
+
+/// Whether a target may have been asked to wait at its start.
+pub(super) fn is_suspended(target: &Target) -> bool {
+    let is_told = |name: &&str| target.environment.contains_key(*name);
+    target.suspended
+        || [PORTS_VARIABLE, DEFAULT_PORT_SUSPEND_VARIABLE].iter().any(is_told)
+        || target.ports.iter().any(|port| port.suspend)
+}
+
+/// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
+/// reports its assembly. A target that cannot be asked is given time. One that is not .NET, or that
+/// never reports an assembly, is ready once its endpoint exists.
+fn until_it_runs(
+    network: &mut TargetNetwork,
+    within: Duration,
+    settled: Duration,
+    nameless: &Cell<bool>,
+) -> Result<(), String> {
+    let limit = Limit::new(BEGINS);
+    let will_name_it =
+        |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
+    while !nameless.get()
+        && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity))
+    {
+        nameless.set(limit.is_over());
+        pause(network, PAUSE)?;
+    }
+    pause(network, settled)
+}
+
+fn pause(network: &mut TargetNetwork, time: Duration) -> Result<(), String> {
+    let until = network.now().saturating_add(time);
+    network.wait(until).map_err(|trouble| trouble.to_string())
+}

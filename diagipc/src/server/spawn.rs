@@ -1,0 +1,403 @@
+//! A target that is started for a run, and restarted after its death.
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    sync::Arc,
+    vec::Vec,
+};
+use core::time::Duration;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use super::address::{self, Address, TargetNetwork};
+use super::place::RunsIn;
+use super::{Death, SpawnCommand};
+use crate::captured::{Captured, Keep, on_standard_error};
+use crate::pace::Limit;
+use crate::started::{OwnDirectory, Started};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use dotnet_diagnostics_ipc::vectors::player::Network as _;
+use dotnet_diagnostics_ipc::vectors::script::Target;
+
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How much of the target's output is kept for an error.
+const LAST_WORDS: usize = 2000;
+/// The variable of .NET for the directory of perf maps, by default `/tmp`.
+const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
+/// Why nothing is started, or waited for, any more.
+pub(super) const INTERRUPTED: &str = "the run was interrupted";
+/// The longest first line: a path is shorter.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// A running target. Dropping it ends it.
+pub(super) struct Spawned {
+    process: Arc<Mutex<Started>>,
+    errors: Captured,
+    directory: OwnDirectory,
+    address: Address,
+}
+
+/// The first line of a target, or that it is too long.
+type FirstLine = Result<String, TooLong>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TooLong;
+
+impl Spawned {
+    /// Starts a target for a script; the network has its ports. `canceller` ends the wait for it.
+    pub(super) fn start(
+        command: &SpawnCommand,
+        target: &Target,
+        runs_in: RunsIn,
+        canceller: Option<&Canceller>,
+    ) -> Result<(Self, TargetNetwork), String> {
+        let failed = |error: io::Error| format!("{command}: {error}");
+        if canceller.is_some_and(Canceller::is_cancelled) {
+            return Err(INTERRUPTED.to_owned());
+        }
+        let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
+        let mut network =
+            with_canceller(address::to(address::port_address(directory.path(), "none")), canceller);
+        let mut addresses = Vec::new();
+        for port in &target.ports {
+            let address = address::port_address(directory.path(), &port.id);
+            addresses.push(format!(
+                "{},{}",
+                Path::new(&address).display(),
+                if port.suspend { "suspend" } else { "nosuspend" }
+            ));
+            network = network.with_port(&port.id, address);
+            if port.listening {
+                network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
+            }
+        }
+        let mut process = match runs_in {
+            RunsIn::CurrentDirectory => {
+                let mut process = Command::new(&command.program);
+                process.args(&command.arguments);
+                process
+            }
+            RunsIn::OwnDirectory => {
+                let mut process = Command::new(from_anywhere(&command.program, true));
+                process
+                    .args(command.arguments.iter().map(|argument| from_anywhere(argument, false)));
+                process.current_dir(directory.path());
+                process
+            }
+        };
+        // What the target writes is removed with its directory. Without the separator at the end a
+        // createdump puts a dump without a name beside it.
+        let with_separator = directory.path().join("");
+        let variables = address::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
+        process.envs(variables.map(|name| (name, &with_separator)));
+        // This program's own variables are not for the target.
+        process.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
+        if !addresses.is_empty() {
+            process.env(PORTS_VARIABLE, addresses.join(";"));
+        }
+        if target.suspended {
+            process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
+        }
+        for (name, value) in &target.environment {
+            let value = address::variable(value).ok_or_else(|| {
+                format!("{name}: a variable of this system cannot hold these bytes")
+            })?;
+            process.env(name, value);
+        }
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut started = Started::start(&mut process).map_err(failed)?;
+        let (id, (stdout, stderr)) = (started.id(), started.take_output());
+        address::without_core_file(id);
+        let mut spawned = Self {
+            process: Arc::new(Mutex::new(started)),
+            errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
+            directory,
+            address: Address::new(),
+        };
+        let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
+        if target.default_port {
+            spawned.address = spawned.find(&lookout, command.patience, canceller)?;
+            network.move_to(spawned.address.clone());
+        } else {
+            network = address::with_port_found_by(network, move || {
+                lookout.find().is_ok_and(|found| found.is_some())
+            });
+        }
+        if matches!(runs_in, RunsIn::OwnDirectory) {
+            network = network.with_directory(spawned.directory.path());
+        }
+        let process = spawned.process.clone();
+        let network = address::with_signals(network, &spawned.address, id);
+        Ok((spawned, network.with_process(move || death(&process).is_none())))
+    }
+
+    /// Connections to it.
+    pub(super) fn network(&self) -> TargetNetwork {
+        let process = self.process.clone();
+        address::to(self.address.clone()).with_process(move || death(&process).is_none())
+    }
+
+    /// Waits for the first line, or for the default port of a runtime.
+    fn find(
+        &self,
+        lookout: &Lookout,
+        patience: Duration,
+        canceller: Option<&Canceller>,
+    ) -> Result<Address, String> {
+        let limit = Limit::new(patience);
+        loop {
+            match lookout.find() {
+                Ok(Some(address)) => return Ok(address),
+                Ok(None) => {}
+                Err(TooLong) => {
+                    let text =
+                        format!("the first line of the target is longer than {LONGEST_LINE} bytes");
+                    return Err(format!("{text}{}", self.last_words()));
+                }
+            }
+            if let Some(death) = self.death() {
+                return Err(format!(
+                    "the target {death} before it could be reached (each start needs an endpoint of its own, such as a socket in its TMPDIR){}",
+                    self.last_words()
+                ));
+            }
+            if canceller.is_some_and(Canceller::is_cancelled) {
+                return Err(INTERRUPTED.to_owned());
+            }
+            if limit.is_over() {
+                return Err(format!(
+                    "the target {} after {} s{}",
+                    address::NO_ENDPOINT,
+                    patience.as_secs(),
+                    self.last_words()
+                ));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Its own directory, removed in the end.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The id of the started process.
+    pub(super) fn process_id(&self) -> u32 {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
+    /// Where it listens.
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How the process ended, if it did.
+    pub(super) fn death(&self) -> Option<Death> {
+        death(&self.process)
+    }
+
+    fn last_words(&self) -> String {
+        let is_over = self.death().is_some();
+        on_standard_error(&if is_over { self.errors.whole() } else { self.errors.so_far() })
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        // With its children, such as a `createdump` that does not end. Connections to it may last
+        // longer.
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+}
+
+/// Looks for the endpoint of a target: its first line, or the default port of a runtime.
+struct Lookout {
+    directory: PathBuf,
+    id: u32,
+    said: Arc<OnceLock<FirstLine>>,
+    canceller: Option<Canceller>,
+}
+
+impl Lookout {
+    /// Starts to read the target's output.
+    fn start(
+        directory: &Path,
+        id: u32,
+        stdout: Option<ChildStdout>,
+        canceller: Option<&Canceller>,
+    ) -> Result<Self, String> {
+        let said = Arc::new(OnceLock::new());
+        if let Some(stdout) = stdout {
+            let said = said.clone();
+            let reads = move || first_line(stdout, &said);
+            thread::Builder::new()
+                .name("target".to_owned())
+                .spawn(reads)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Self { directory: directory.to_owned(), id, said, canceller: canceller.cloned() })
+    }
+
+    /// Its address, if known by now.
+    fn find(&self) -> Result<Option<Address>, TooLong> {
+        let named = match self.said.get() {
+            Some(Ok(line)) => address::named(line, self.canceller.as_ref()),
+            Some(Err(TooLong)) => return Err(TooLong),
+            None => None,
+        };
+        Ok(named.or_else(|| address::default_port(&self.directory, self.id)))
+    }
+}
+
+/// A word of a command, made independent of the current directory. A program without a `/` is
+/// searched in `PATH`.
+fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
+    let path = Path::new(word);
+    let is_searched =
+        is_program && path.components().count() == 1 && !word.as_encoded_bytes().contains(&b'/');
+    if path.is_absolute() || is_searched || !path.exists() {
+        return word.to_owned();
+    }
+    std::path::absolute(path).map_or_else(|_| word.to_owned(), std::path::PathBuf::into_os_string)
+}
+
+/// The network; `canceller` ends its waits.
+pub(super) fn with_canceller(
+    network: TargetNetwork,
+    canceller: Option<&Canceller>,
+) -> TargetNetwork {
+    match canceller {
+        Some(canceller) => network.with_canceller(canceller.clone()),
+        None => network,
+    }
+}
+
+fn death(process: &Mutex<Started>) -> Option<Death> {
+    process.lock().unwrap_or_else(PoisonError::into_inner).death()
+}
+
+/// Keeps the first line and continues to read, so that the target never waits for a reader.
+fn first_line(mut stdout: impl Read, said: &OnceLock<FirstLine>) {
+    let (mut line, mut piece) = (Vec::new(), [0; 8192]);
+    loop {
+        let count = match stdout.read(&mut piece) {
+            Ok(count @ 1..) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => break,
+        };
+        if said.get().is_some() {
+            continue;
+        }
+        let bytes = piece.get(..count).unwrap_or_default();
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        line.extend_from_slice(bytes.get(..end.unwrap_or(count)).unwrap_or_default());
+        if line.len() > LONGEST_LINE {
+            line = Vec::new();
+            let _ = said.set(Err(TooLong));
+        } else if end.is_some() {
+            let _ = said.set(Ok(text(&line)));
+        }
+    }
+    // A line that ends with the output, without a newline.
+    if !line.is_empty() {
+        let _ = said.set(Ok(text(&line)));
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim().to_owned()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use rustix::io::Errno;
+    use rustix::process::{Pid, test_kill_process};
+
+    use super::*;
+    use dotnet_diagnostics_ipc::vectors::script::Life;
+
+    fn shell(script: &str) -> SpawnCommand {
+        let arguments = ["-c", script].map(Into::into).to_vec();
+        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30) }
+    }
+
+    /// What a target writes is not kept on disk, and its last words are in the error.
+    #[test]
+    fn target_that_fills_its_standard_error_leaves_the_disk_free() {
+        let script =
+            r#"yes 0123456789 | head -c 20000000 >&2; echo >&2; du -k "$TMPDIR" >&2; exit 3"#;
+        let error =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .err()
+                .unwrap();
+        let kilobytes: u32 = error
+            .lines()
+            .last()
+            .and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap();
+        assert!(kilobytes < 1000, "{error}");
+        assert!(error.len() < 3000, "{error}");
+    }
+
+    #[test]
+    fn target_without_newline_is_refused_and_drained() {
+        // The last of it arrives only if the rest is read.
+        let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
+        let error =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .err()
+                .unwrap();
+        assert!(
+            error.starts_with("the first line of the target is longer than 65536 bytes"),
+            "{error}"
+        );
+        let said = OnceLock::new();
+        first_line(io::repeat(b'x').take(10 << 20), &said);
+        assert_eq!(said.get(), Some(&Err(TooLong)));
+    }
+
+    #[test]
+    fn first_line_is_read_from_any_pieces() {
+        for (text, line) in
+            [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)]
+        {
+            let said = OnceLock::new();
+            first_line(text.as_bytes(), &said);
+            assert_eq!(said.get(), line.map(|line| Ok(line.to_owned())).as_ref(), "{text:?}");
+        }
+        let (line, said) = ("x".repeat(LONGEST_LINE), OnceLock::new());
+        first_line(line.as_bytes().chain(&b"\nmore\n"[..]), &said);
+        assert_eq!(said.get(), Some(&Ok(line)));
+    }
+
+    #[test]
+    fn target_dead_keeps_its_process_id() {
+        let script = r#"cd "$TMPDIR"; touch s; echo "$PWD/s"; sleep 1000 & while [ -e s ]; do sleep 0.01; done; exit 3"#;
+        let (spawned, mut network) =
+            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
+                .unwrap();
+        assert_eq!(network.life(Life::Alive, Duration::ZERO), Ok(Life::Alive));
+        fs::remove_file(&spawned.address).unwrap();
+        let until = network.now().saturating_add(Duration::from_secs(30));
+        assert_eq!(network.life(Life::Dead, until), Ok(Life::Dead));
+        assert_eq!(spawned.death(), Some(Death::Status(3)));
+        let pid =
+            Pid::from_raw(i32::try_from(spawned.process.lock().unwrap().id()).unwrap()).unwrap();
+        // The id cannot be reused while the group may be ended by it.
+        assert_eq!(test_kill_process(pid), Ok(()));
+        let directory = spawned.directory.path().to_owned();
+        drop(spawned);
+        assert_eq!((test_kill_process(pid), directory.exists()), (Err(Errno::SRCH), false));
+        assert_eq!(network.life(Life::Alive, until), Ok(Life::Dead));
+    }
+}

@@ -1,0 +1,233 @@
+//! Everything started and not finished: processes and directories, of all runs of this process.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+#[cfg(unix)]
+use alloc::string::String;
+use core::time::Duration;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+#[cfg(unix)]
+use super::owner::Owner;
+#[cfg(unix)]
+use super::unix_process::Process;
+#[cfg(windows)]
+use super::windows_process::Process;
+
+/// How long killed processes may take to end.
+const ENDS: Duration = Duration::from_secs(1);
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The current processes and directories, of all runs of this process.
+pub(super) struct Everything {
+    /// By their numbers, until they have ended and were waited for.
+    processes: BTreeMap<u32, Process>,
+    directories: BTreeSet<PathBuf>,
+    /// Whether [`end_all_started`] was called, and nothing more may be started.
+    is_over: bool,
+    /// Of a process that is responsible for all of it.
+    #[cfg(unix)]
+    pub(super) owner: Option<Owner>,
+}
+
+static EVERYTHING: Mutex<Everything> = Mutex::new(Everything {
+    processes: BTreeMap::new(),
+    directories: BTreeSet::new(),
+    is_over: false,
+    #[cfg(unix)]
+    owner: None,
+});
+
+pub(super) fn everything() -> MutexGuard<'static, Everything> {
+    EVERYTHING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Everything {
+    /// Starts a process, and keeps it until it is forgotten. Meanwhile nothing else happens here:
+    /// all other children of this process are known.
+    ///
+    /// # Errors
+    /// It cannot be started, or [`end_all_started`] was called.
+    pub(super) fn start<C>(
+        &mut self,
+        start: impl FnOnce() -> io::Result<(C, u32, Process)>,
+    ) -> io::Result<C> {
+        self.goes_on()?;
+        let (child, number, process) = start()?;
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.started(number);
+        }
+        self.processes.insert(number, process);
+        Ok(child)
+    }
+
+    /// Kills a process. From now on its number may be another one's.
+    pub(super) fn kill(&mut self, number: u32) {
+        if let Some(process) = self.processes.get_mut(&number) {
+            process.kill();
+        }
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.killed(number);
+        }
+    }
+
+    fn goes_on(&mut self) -> io::Result<()> {
+        if self.is_over {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.watched()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the orphans that this process or, without one, any process has left. Whether some are
+    /// still running. On Windows they were killed with it, as they are in its job.
+    fn end_orphans(&mut self, of: Option<u32>) -> bool {
+        #[cfg(unix)]
+        {
+            let Some(owner) = &mut self.owner else { return false };
+            let of = of.and_then(|number| self.processes.get(&number));
+            owner.end_orphans(of, &|number| self.processes.contains_key(&number))
+        }
+        #[cfg(windows)]
+        {
+            let mut processes = self.processes.iter();
+            processes
+                .any(|(number, process)| of.is_none_or(|of| of == *number) && process.is_running())
+        }
+    }
+
+    #[cfg(all(test, unix))]
+    pub(super) fn has(&self, number: u32, directory: &Path) -> bool {
+        self.processes.contains_key(&number) || self.directories.contains(directory)
+    }
+}
+
+/// Removes a process that was killed and waited for, and ends what it has left.
+pub(super) fn forget(number: u32) {
+    while_it_ends(|everything| everything.end_orphans(Some(number)));
+    everything().processes.remove(&number);
+    // Now nothing that still runs can have started them.
+    while_it_ends(|everything| everything.processes.is_empty() && everything.end_orphans(None));
+}
+
+/// Waits until `still` is false, or no longer than killed processes may take.
+fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
+    let began = Instant::now();
+    while still(&mut everything()) && began.elapsed() < ENDS {
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Makes this process responsible for everything that the suites start in it: nothing of it is left
+/// when this process ends, even if it is killed.
+///
+/// For a program whose only children are those of the suites, which calls it once, before them:
+///
+/// - Before the first one `watcher` is started, a program that calls [`watch_started`](super::watch_started). When this
+///   process is gone, the watcher ends what was started, and removes its directories.
+/// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Those that have
+///   left the process group of the program that started them are ended with it, and
+///   [`ended_orphans`] names them. Other children of this process would be ended as well, except
+///   those that it has now.
+///
+/// # Errors
+/// The system refuses it.
+///
+/// ```no_run
+/// use std::process::Command;
+///
+/// use diagipc::{own_all_started, watch_started};
+///
+/// if std::env::args().nth(1).as_deref() == Some("watcher") {
+///     return watch_started();
+/// }
+/// let mut watcher = Command::new(std::env::current_exe()?);
+/// watcher.arg("watcher");
+/// own_all_started(watcher)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(unix)]
+pub fn own_all_started(watcher: Command) -> io::Result<()> {
+    everything().owner = Some(Owner::new(watcher)?);
+    Ok(())
+}
+
+/// The orphans that were ended since the last call, in words; `None` if there was none.
+///
+/// They had left the process group of the program that started them, and outlived it. They are
+/// known after [`own_all_started`], on Linux.
+#[cfg(unix)]
+pub fn ended_orphans() -> Option<String> {
+    everything().owner.as_mut()?.take_ended()
+}
+
+/// Kills all running processes that the suites have started, on Unix each with its process group,
+/// on Windows with all that it has started, and removes their directories.
+///
+/// For a program that ends immediately, without waiting for its runs: these cannot start anything
+/// more.
+pub fn end_all_started() {
+    let mut all = everything();
+    all.is_over = true;
+    for process in all.processes.values_mut() {
+        process.kill();
+    }
+    drop(all);
+    // A running process may write to its directory.
+    while_it_ends(|everything| {
+        let orphans = everything.end_orphans(None);
+        orphans || everything.processes.values().any(|process| process.death().is_none())
+    });
+    for directory in &everything().directories {
+        // There is nobody left to report it to.
+        let _ = fs::remove_dir_all(directory);
+    }
+}
+
+/// A directory for a started process, removed on drop.
+pub(crate) struct OwnDirectory(Option<TempDir>, PathBuf);
+
+impl OwnDirectory {
+    pub(crate) fn new(prefix: &str) -> io::Result<Self> {
+        let mut everything = everything();
+        everything.goes_on()?;
+        let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
+        let path = directory.path().to_path_buf();
+        #[cfg(unix)]
+        if let Some(owner) = &mut everything.owner {
+            owner.made(&path);
+        }
+        everything.directories.insert(path.clone());
+        Ok(Self(Some(directory), path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.1
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        drop(self.0.take());
+        let mut everything = everything();
+        #[cfg(unix)]
+        if let Some(owner) = &mut everything.owner {
+            owner.removed(&self.1);
+        }
+        everything.directories.remove(&self.1);
+    }
+}

@@ -1,0 +1,210 @@
+//! A process that ends what another process has started, when that is gone for any reason.
+//!
+//! It reads records from its standard input, each with a 0 at its end, until that process closes it
+//! by ending. It has a group of its own, so that it survives the end of that process's group.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::ToString as _,
+};
+use core::time::Duration;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, BufRead as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use rustix::process::Pid;
+
+use super::unix_process::Process;
+use dotnet_diagnostics_ipc::endpoint::ProcessStat;
+
+/// How long killed processes may take to end.
+const ENDS: Duration = Duration::from_secs(1);
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(2);
+/// The first byte of a record: a process was started.
+const STARTED: u8 = b'+';
+/// A process was killed, and may be waited for.
+const KILLED: u8 = b'-';
+/// A directory was made.
+const MADE: u8 = b'm';
+/// A directory was removed.
+const REMOVED: u8 = b'r';
+
+/// The watcher of this process.
+pub(super) struct Watcher {
+    command: Command,
+    running: Option<Child>,
+}
+
+impl Watcher {
+    pub(super) fn new(command: Command) -> Self {
+        Self { command, running: None }
+    }
+
+    /// Starts it, if it was not yet.
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        if self.running.is_none() {
+            let command = self.command.process_group(0).stdin(Stdio::piped());
+            let watcher = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            self.running = Some(watcher.map_err(|error| {
+                io::Error::new(error.kind(), format!("the watcher cannot be started: {error}"))
+            })?);
+        }
+        Ok(())
+    }
+
+    /// Its process.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(super) fn number(&self) -> Option<u32> {
+        self.running.as_ref().map(Child::id)
+    }
+
+    pub(super) fn started(&mut self, number: u32) {
+        self.tell(STARTED, format!("{number} {}", start_time(number).unwrap_or(0)).as_bytes());
+    }
+
+    pub(super) fn killed(&mut self, number: u32) {
+        self.tell(KILLED, number.to_string().as_bytes());
+    }
+
+    pub(super) fn made(&mut self, directory: &Path) {
+        self.tell(MADE, directory.as_os_str().as_bytes());
+    }
+
+    pub(super) fn removed(&mut self, directory: &Path) {
+        self.tell(REMOVED, directory.as_os_str().as_bytes());
+    }
+
+    fn tell(&mut self, kind: u8, about: &[u8]) {
+        if let Some(input) = self.running.as_mut().and_then(|watcher| watcher.stdin.as_mut()) {
+            // Someone may have killed the watcher, which is needed only if this process is killed
+            // too.
+            let _ = input.write_all(&[&[kind], about, &[0]].concat());
+        }
+    }
+}
+
+/// What the watcher of [`own_all_started`](super::own_all_started) does, until standard input ends:
+/// then it ends the recorded processes, each with its process group, and on Linux all that have a
+/// recorded directory in their environment, such as `TMPDIR`. It removes these directories.
+///
+/// # Errors
+/// Standard input cannot be read.
+pub fn watch_started() -> io::Result<()> {
+    let mut left = Left::default();
+    for record in io::stdin().lock().split(0) {
+        left.note(&record?);
+    }
+    left.end();
+    Ok(())
+}
+
+/// What is left of a process.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Left {
+    /// With the start time, if known.
+    processes: BTreeMap<u32, Option<u64>>,
+    directories: BTreeSet<PathBuf>,
+}
+
+impl Left {
+    fn note(&mut self, record: &[u8]) {
+        let Some((kind, about)) = record.split_first() else { return };
+        let text = core::str::from_utf8(about).unwrap_or_default();
+        let (number, began) = text.split_once(' ').unwrap_or((text, ""));
+        let path = || PathBuf::from(OsStr::from_bytes(about));
+        match (*kind, number.parse()) {
+            (STARTED, Ok(number)) => {
+                self.processes.insert(number, began.parse().ok().filter(|began| *began > 0));
+            }
+            (KILLED, Ok(number)) => {
+                self.processes.remove(&number);
+            }
+            (MADE, _) => {
+                self.directories.insert(path());
+            }
+            (REMOVED, _) => {
+                self.directories.remove(&path());
+            }
+            _ => {}
+        }
+    }
+
+    fn end(self) {
+        for (number, began) in &self.processes {
+            let Some(pid) = i32::try_from(*number).ok().and_then(Pid::from_raw) else { continue };
+            // The number may be another process's. If there is none, its group may still exist.
+            let now = start_time(*number);
+            if now.is_none() || now == *began {
+                Process::new(pid, None).kill();
+            }
+        }
+        let began = Instant::now();
+        while self.kill_by_environment() && began.elapsed() < ENDS {
+            thread::sleep(PAUSE);
+        }
+        for directory in &self.directories {
+            // There is nobody left to report it to.
+            let _ = fs::remove_dir_all(directory);
+        }
+    }
+
+    /// Whether there was one.
+    #[cfg(target_os = "linux")]
+    fn kill_by_environment(&self) -> bool {
+        use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+
+        let Ok(entries) = fs::read_dir("/proc") else { return false };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut any = false;
+        for number in names.filter_map(|name| name.parse::<u32>().ok()) {
+            let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { continue };
+            // Opened before its environment is read: the signal is for the process that has it, or
+            // for none.
+            let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let is_ours = self
+                .directories
+                .iter()
+                .any(|directory| super::orphans::is_in_environment(number, directory));
+            if is_ours && pid != getpid() {
+                any |= pidfd_send_signal(process, Signal::KILL).is_ok();
+            }
+        }
+        any
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn kill_by_environment(&self) -> bool {
+        false
+    }
+}
+
+/// When a process was started, on Linux: with its number it is unique.
+fn start_time(number: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+    ProcessStat::parse(&stat).ok().map(|stat| stat.start_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watcher_notes_what_is_left() {
+        let mut left = Left::default();
+        let records: [&[u8]; 8] =
+            [b"+7 100", b"+8 0", b"m/a b\n", b"m/c", b"-7", b"r/c", b"", b"+x 1"];
+        for record in records {
+            left.note(record);
+        }
+        let directories = ["/a b\n".into()].into();
+        assert_eq!(left, Left { processes: [(8, None)].into(), directories });
+    }
+}

@@ -1,0 +1,76 @@
+//! Check this crate's own codec against the vectors.
+
+//! # Example
+//!
+//! Check this crate's codec, with a report like any other:
+//!
+//! ```
+//! use diagipc::{codec, vectors};
+//!
+//! let report = vectors::run(&codec::embedded()?);
+//! assert!(report.failures().next().is_none());
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+
+use alloc::{borrow::ToOwned as _, format, string::String};
+
+use serde_json::json;
+
+use super::codec::NamedFile;
+use super::{Case, Detail, Grade, Report};
+use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
+
+/// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
+/// canonical.
+///
+/// ```
+/// use diagipc::{codec, vectors};
+///
+/// let report = vectors::run(&codec::embedded()?);
+/// assert!(report.counts.pass > 1000 && report.failures().next().is_none());
+/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+/// ```
+pub fn run(files: &[NamedFile]) -> Report {
+    let mut report =
+        Report::new("vectors", concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")));
+    for NamedFile { name, file } in files {
+        for group in &file.groups {
+            for test in &group.tests {
+                report.add(case(name, group, test));
+            }
+        }
+    }
+    report
+}
+
+fn case(file: &str, group: &Group, test: &Test) -> Case {
+    let found = check(group, test);
+    let grade = if found.is_empty() { Grade::Pass } else { Grade::Fail };
+    let detail = (grade == Grade::Fail).then(|| Detail {
+        sent: json!({ "wire": test.wire.as_ref().map(hex::encode), "value": test.value }),
+        expected: expected(test),
+        seen: Value::Null,
+        found,
+        about: alloc::vec::Vec::new(),
+    });
+    Case {
+        name: format!("{file}/{}/{}", group.name, test.tc_id),
+        section: file.to_owned(),
+        group: group.name.clone(),
+        title: test.comment.clone(),
+        grade,
+        spec: group.spec.clone(),
+        detail,
+        deviation: None,
+        outcome: None,
+        faults: alloc::vec::Vec::new(),
+        hazard: test.hazard,
+    }
+}
+
+fn expected(test: &Test) -> String {
+    match &test.error {
+        Some(error) => format!("{error}"),
+        None => format!("the value {}", test.value),
+    }
+}

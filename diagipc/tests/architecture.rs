@@ -1,0 +1,37 @@
+//! The tool's floors.
+
+#[path = "../../tests/floors/mod.rs"]
+mod floors;
+
+use floors::Floors;
+
+const TOOL: Floors = Floors {
+    root: env!("CARGO_MANIFEST_DIR"),
+    floors: &[
+        &["byte_count", "captured", "glob", "pace", "shown_command"],
+        &["annotated", "corpus", "fault", "networks", "print", "report", "started"],
+        &["adapter", "adapter_program"],
+        &["codec", "known", "vectors"],
+        &["server"],
+        &["runtime"],
+        &["client", "fuzz_server", "record"],
+        &["named_fault"],
+        &["commands"],
+        &["main"],
+    ],
+};
+
+#[test]
+fn imports_point_downwards() {
+    TOOL.imports_point_downwards();
+}
+
+#[test]
+fn files_have_no_import_cycles() {
+    TOOL.files_have_no_import_cycles();
+}
+
+#[test]
+fn every_module_has_a_floor() {
+    TOOL.every_module_has_a_floor();
+}

@@ -1,0 +1,89 @@
+//! The workflows trust no moving tag and no job more than it needs, and `.ci/deny` is not green
+//! about what it did not check. Not present in a published package.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+/// The names and texts of the workflows.
+fn workflows() -> Vec<(String, String)> {
+    let Ok(entries) = fs::read_dir(here(".github/workflows")) else { return Vec::new() };
+    let read = |path: PathBuf| (path.display().to_string(), fs::read_to_string(&path).unwrap());
+    entries.map(|entry| read(entry.unwrap().path())).collect()
+}
+
+/// Whoever owns a tag of an action can move it; a commit cannot be moved.
+#[test]
+fn workflow_actions_are_pinned_by_commit_and_keep_no_token() {
+    for (file, text) in workflows() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (nth, line) in lines.iter().enumerate() {
+            let Some((_, action)) = line.split_once("uses: ") else { continue };
+            let (name, version) = action.split_once('@').unwrap_or((action, ""));
+            let (commit, tag) = version.split_once(" # v").unwrap_or((version, ""));
+            assert!(
+                commit.len() == 40
+                    && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+                    && tag.split('.').count() == 3,
+                "{file}: {action}, expected `{name}@COMMIT # vX.Y.Z`"
+            );
+            let given = lines[nth + 1..].iter().take_while(|line| line.starts_with("        "));
+            assert!(
+                name != "actions/checkout"
+                    || given.into_iter().any(|line| line.trim() == "persist-credentials: false"),
+                "{file}: a checkout leaves its token on the disk"
+            );
+        }
+    }
+}
+
+/// What builds the code of others must not have a token that can write.
+#[test]
+fn workflow_job_that_may_write_runs_no_code_of_the_repository() {
+    for (file, text) in workflows() {
+        let (front, jobs) = text.split_once("\njobs:\n").expect("jobs");
+        assert!(front.contains("\npermissions:\n  contents: read\n"), "{file}");
+        for job in jobs.split("\n\n").filter(|job| job.contains(": write")) {
+            let is_small =
+                ["checkout", "cargo", ".ci/", "python3"].iter().all(|word| !job.contains(word));
+            assert!(is_small, "{file}: {job}");
+        }
+    }
+}
+
+/// The exit status of `.ci/deny` with a `cargo-deny` that fails for these first words.
+fn deny(fails: &[&str]) -> Option<i32> {
+    let directory = tempfile::tempdir().unwrap();
+    let tool = directory.path().join("tools/bin/cargo-deny");
+    fs::create_dir_all(tool.parent().unwrap()).unwrap();
+    let failures: Vec<_> =
+        fails.iter().map(|words| format!("*' {words} '*) exit 1 ;;\n")).collect();
+    // Another program writes it: a file that is open for writing here or in a process that another
+    // test has just started cannot be run.
+    let wrote = Command::new("sh")
+        .args(["-c", r#"printf '#!/bin/sh\ncase " $* " in\n%sesac\n' "$1" >"$0" && chmod +x "$0""#])
+        .arg(&tool)
+        .arg(failures.concat())
+        .status();
+    assert!(wrote.unwrap().success());
+    let mut command = Command::new(here(".ci/deny"));
+    command.env("CARGO_TARGET_DIR", directory.path()).output().unwrap().status.code()
+}
+
+/// 77 is what the gate shows as skipped.
+#[test]
+fn deny_is_green_only_if_the_advisories_were_read() {
+    if !here(".ci/deny").exists() {
+        return;
+    }
+    assert_eq!(deny(&[]), Some(0));
+    assert_eq!(deny(&["fetch db"]), Some(77));
+    for check in ["licenses", "advisories"] {
+        assert_eq!(deny(&[check]), Some(1), "{check}");
+        assert_eq!(deny(&["fetch db", "licenses"]), Some(1));
+    }
+}

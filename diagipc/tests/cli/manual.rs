@@ -1,0 +1,93 @@
+//! `diagipc/README.md`, the manual: it has every command, and its output is what the tool
+//! prints.
+
+use std::env;
+use std::process::Command;
+
+use crate::{run, text};
+
+const MANUAL: &str = include_str!("../../README.md");
+/// The commands whose output depends only on the tool. The others are about processes.
+const REPEATABLE: [&str; 6] =
+    ["decode", "encode", "explain", "runtime --list", "scripts", "vectors"];
+
+/// Each command of the console blocks, with the lines that follow it.
+fn examples() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut examples: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut inside = false;
+    for line in MANUAL.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
+            examples.push((command, Vec::new()));
+        } else if let Some((_, lines)) = examples.last_mut().filter(|_| inside) {
+            lines.push(line);
+        }
+    }
+    examples
+}
+
+/// Whether `printed` matches `expected`: `…` is any number of lines, or the rest of a line.
+fn matches(printed: &[&str], expected: &[&str]) -> bool {
+    let Some((&first, rest)) = expected.split_first() else { return printed.is_empty() };
+    if first == "…" {
+        return (0..=printed.len()).any(|skipped| matches(&printed[skipped..], rest));
+    }
+    let Some((line, others)) = printed.split_first() else { return false };
+    let same =
+        first.strip_suffix('…').map_or(line.trim_end() == first, |start| line.starts_with(start));
+    same && matches(others, rest)
+}
+
+#[test]
+fn manual_output_equals_tool_output() {
+    assert!(
+        matches(&["a", "bc", "d"], &["a", "b…", "d"]) && matches(&["a", "b", "c"], &["…", "c"])
+    );
+    assert!(
+        !matches(&["a", "b"], &["a"])
+            && !matches(&["a"], &["a", "b"])
+            && !matches(&["ab"], &["b…"])
+    );
+
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_diagipc"));
+    let directories =
+        env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>();
+    let path =
+        env::join_paths(program.parent().into_iter().map(Into::into).chain(directories)).unwrap();
+    let mut compared = 0;
+    for (command, expected) in examples() {
+        let name = command.strip_prefix("diagipc ").expect("a command of the tool");
+        if !REPEATABLE.iter().any(|one| name.starts_with(one)) {
+            continue;
+        }
+        let output =
+            Command::new("sh").args(["-c", command]).env("PATH", &path).output().expect("a shell");
+        let printed = text(&output);
+        let lines: Vec<_> = printed.trim_end().lines().collect();
+        assert!(
+            matches(&lines, &expected),
+            "$ {command}\nprints\n{printed}\nand the manual has\n{}",
+            expected.join("\n")
+        );
+        compared += 1;
+    }
+    assert!(compared >= 6, "{compared}");
+}
+
+#[test]
+fn manual_names_every_command() {
+    let help = text(&run(&["--help"], b"", 0));
+    let commands = help
+        .split("Commands:\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n\n").next())
+        .expect("a list of commands");
+    for line in commands.lines() {
+        let name = line.split_whitespace().next().expect("a name");
+        assert!(
+            name == "help" || MANUAL.contains(&format!("`{name}`")),
+            "{name} is not in diagipc/README.md"
+        );
+    }
+}

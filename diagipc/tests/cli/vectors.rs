@@ -1,0 +1,139 @@
+//! `diagipc vectors`, and the lists of other commands.
+
+use std::fs;
+
+use dotnet_diagnostics_ipc::vectors;
+use serde_json::Value;
+
+use crate::{run, text};
+use diagipc::corpus;
+
+#[test]
+fn vectors_export_passes_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("taken");
+    let path = path.to_str().unwrap();
+    run(&["vectors", "export", path], b"", 0);
+    for file in [
+        "README.md",
+        "schema/vectors.schema.json",
+        "schema/exchanges.schema.json",
+        "schema/report.schema.json",
+        "exchanges/README.md",
+        "clients/README.md",
+    ] {
+        assert!(fs::exists(format!("{path}/{file}")).unwrap(), "{file}");
+    }
+    let links = |name: &str, link: &str| {
+        let page = fs::read_to_string(format!("{path}/{name}")).unwrap();
+        assert!(page.contains(&format!("]({link})")), "{name}: {link}");
+    };
+    links("README.md", "adapters/README.md");
+    links("clients/README.md", "../exchanges/README.md");
+    assert_eq!(
+        fs::read_dir(format!("{path}/exchanges")).unwrap().count(),
+        vectors::script_files().unwrap().len() + 1
+    );
+    run(&["check", "--vectors", path], b"", 0);
+    run(&["vectors", "export", path], b"", 2);
+    run(&["vectors", "export", path, "--force"], b"", 0);
+}
+
+#[test]
+fn vectors_list_and_show() {
+    let groups = vectors::files().unwrap().iter().map(|file| file.groups.len()).sum::<usize>();
+    assert_eq!(text(&run(&["vectors", "list"], b"", 0)).lines().count(), groups + 1);
+    let list: Vec<Value> =
+        serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
+    assert_eq!(list.len(), groups);
+    let shown = text(&run(&["vectors", "show", "3201"], b"", 0));
+    assert!(
+        shown.contains("tcId 3201")
+            && shown.contains("hazard  harmful")
+            && shown.contains("limits no_providers at byte 37"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn scripts_list_and_show() {
+    let scripts: usize =
+        vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
+    assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
+    let list: Vec<Value> =
+        serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
+    assert_eq!(list.len(), scripts);
+
+    let shown = text(&run(&["scripts", "show", "20134"], b"", 0));
+    assert_eq!(shown, text(&run(&["scripts", "show", "second-request-with-the-first"], b"", 0)));
+    for line in [
+        "scId 20134: Of two requests in one write only the first is served",
+        "  plays   client",
+        "   0  {\"open\":\"a\"}",
+        "request Process/ProcessInfo2, 0x0404, 20 bytes at offset 0",
+    ] {
+        assert!(shown.lines().any(|have| have == line), "{line} is not in\n{shown}");
+    }
+    run(&["scripts", "show", "19999"], b"", 2);
+}
+
+/// What the reference runtime can be configured to do wrong, by name.
+#[cfg(unix)]
+#[test]
+fn runtime_misbehaviours_are_listed() {
+    let listed = text(&run(&["runtime", "--list"], b"", 0));
+    for words in [
+        &["misbehaviour", "fact", "what it does"][..],
+        &["never-accepts", "F-75", "Nothing is accepted"],
+        &["truncate=22", "N bytes of the reply are sent, then the end."],
+        &[
+            "profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict",
+        ],
+    ] {
+        assert!(
+            listed.lines().any(|line| words.iter().all(|word| line.contains(word))),
+            "{words:?} is not in\n{listed}"
+        );
+    }
+}
+
+#[test]
+fn vectors_corpus_writes_seeds_and_dictionary() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("new/corpus");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_diagipc"))
+        .args(["vectors", "corpus"])
+        .arg(&place)
+        .output()
+        .unwrap()
+        .status;
+    assert!(status.success());
+    for target in corpus::TARGETS {
+        let seeds = corpus::seeds(target).unwrap();
+        assert_eq!(fs::read_dir(place.join(target)).unwrap().count(), seeds.len(), "{target}");
+        assert_eq!(fs::read(place.join(target).join(&seeds[0].name)).unwrap(), seeds[0].input);
+    }
+    assert_eq!(fs::read_to_string(place.join("dictionary.txt")).unwrap(), corpus::dictionary());
+}
+
+/// One word a line, `name="bytes"`, as libFuzzer reads it.
+#[test]
+fn dictionary_has_protocol_words() {
+    let dictionary = corpus::dictionary();
+    let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(words.contains(&r#"CollectTracing2="\x02\x03""#), "{dictionary}");
+    assert!(
+        words.contains(&r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#),
+        "{dictionary}"
+    );
+    assert!(words.contains(&r#"string="\x02\x00\x00\x00\x61\x00\x00\x00""#), "{dictionary}");
+    for word in words {
+        let (name, bytes) = word.split_once("=\"").unwrap();
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && bytes.ends_with('"')
+                && bytes.len() % 4 == 1,
+            "{word}"
+        );
+    }
+}

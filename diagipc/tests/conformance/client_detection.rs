@@ -1,0 +1,64 @@
+//! Every known fault of clients is planted in a client, and no other is named. Clients that only
+//! differ in taste pass.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use diagipc::client::ClientFault;
+
+use crate::tool::{self, DIAGIPC};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The command also compares the section "Clients" of `spec/DETECTION.md` with the results of the
+/// run.
+#[test]
+fn client_planted_faults_are_named_without_others() {
+    let script = Path::new(ROOT).join("tests/clients/detect.py");
+    let ran = tool::python().arg(script).args(["--check", "--diagipc", DIAGIPC]).output().unwrap();
+    assert!(
+        ran.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[test]
+fn client_every_fault_is_planted() {
+    let text = fs::read_to_string(Path::new(ROOT).join("tests/clients/faults.toml")).unwrap();
+    let planted: toml::Table = toml::from_str(&text).unwrap();
+    let planted: BTreeSet<&str> =
+        planted["faults"].as_table().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(planted, ClientFault::ALL.iter().map(|fault| fault.name()).collect());
+    let client =
+        fs::read_to_string(Path::new(ROOT).join("tests/fixtures/clients/client.py")).unwrap();
+    let missing: Vec<&&str> =
+        planted.iter().filter(|name| !client.contains(&format!("\"{name}\""))).collect();
+    assert!(missing.is_empty(), "client.py has none of {missing:?}");
+}
+
+/// A fault cites an existing fact or requirement.
+#[test]
+fn client_faults_are_unique_and_cite_spec() {
+    let names: BTreeSet<&str> = ClientFault::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(names.len(), ClientFault::ALL.len());
+    let citations = diagipc::Citations::embedded();
+    for fault in ClientFault::ALL {
+        assert!(!fault.spec().is_empty(), "{fault}");
+        for id in fault.spec() {
+            assert!(citations.line(id).is_some(), "{fault} cites {id}");
+        }
+    }
+}
+
+#[test]
+fn client_faults_are_all_in_the_readme() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("clients/README.md")).unwrap();
+    for fault in ClientFault::ALL {
+        let row =
+            format!("| `{}` | {} ({}) |", fault.name(), fault.sentence(), fault.spec().join(", "));
+        assert!(readme.lines().any(|line| line == row), "{row}");
+    }
+}

@@ -1,0 +1,632 @@
+//! `diagipc client`: a faultless client passes, one with a fault fails with the fault's name, and
+//! the crate's own client passes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use diagipc::client::{self, ClientFault, Operation};
+use diagipc::{Case, Grade, Report};
+use dotnet_diagnostics_ipc::vectors::named_script_files;
+use dotnet_diagnostics_ipc::vectors::script::Plays;
+use tempfile::TempDir;
+
+use crate::tool;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
+}
+
+fn diagipc(arguments: &[&str]) -> Output {
+    tool::diagipc().arg("client").args(arguments).output().unwrap()
+}
+
+/// The file that describes `client.py`, with one of its faults. The names of the faults:
+/// `client_detection.rs`.
+fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
+    let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{}\", ", fault.name()));
+    let text = fs::read_to_string(fixture("client.toml")).unwrap();
+    let text = text
+        .replace("\"CLIENT\"", &format!("'{}'", fixture("client.py").display()))
+        .replace("FAULT\"--", &format!("{fault}\"--"));
+    let file = directory.path().join("client.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The report of a run. Its exit status must match its cases.
+#[track_caller]
+fn report(operations: &str, only: &[&str]) -> Report {
+    let mut arguments = vec!["--json", "--operations", operations];
+    for glob in only {
+        arguments.extend(["--only", *glob]);
+    }
+    let output = diagipc(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: Report =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(output.status.code(), Some(i32::from(report.counts.fail > 0)), "{said}");
+    report
+}
+
+#[track_caller]
+fn all_pass(report: &Report) {
+    let others: Vec<&Case> = report.cases.iter().filter(|case| case.grade != Grade::Pass).collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+/// The names of faults in a report, and all of its failures.
+fn names(report: &Report) -> BTreeSet<&str> {
+    report.failures().flat_map(|case| case.faults.iter().map(|fault| fault.name.as_str())).collect()
+}
+
+#[test]
+fn client_without_fault_passes_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(&python(&directory, None), &[]);
+    all_pass(&report);
+    // Only root can give a socket to another user.
+    let is_root = rustix::process::geteuid().is_root();
+    let can_be = |name: &str| is_root || !name.starts_with("discovery/other-owner/");
+    let scenarios = client::scenarios().unwrap();
+    assert_eq!(
+        report.cases.len(),
+        scenarios.iter().filter(|scenario| can_be(&scenario.name)).count()
+    );
+}
+
+#[test]
+fn client_built_in_passes_all() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
+    all_pass(&report(file, &[]));
+}
+
+/// Other scenarios, which do not show the fault, must not name another one.
+#[track_caller]
+fn named_alone_among(fault: ClientFault, only: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let report = report(&python(&directory, Some(fault)), only);
+    assert_eq!(names(&report), BTreeSet::from([fault.name()]));
+    let unnamed = report
+        .failures()
+        .filter(|case| case.faults.is_empty())
+        .map(|case| &case.name)
+        .collect::<Vec<_>>();
+    assert!(unnamed.iter().all(|name| name.starts_with("replies/")), "{unnamed:?}");
+}
+
+#[test]
+fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
+    named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
+}
+
+#[test]
+fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
+    named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
+}
+
+#[test]
+fn scenarios_are_unique_and_cite_spec() {
+    let scenarios = client::scenarios().unwrap();
+    let names: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(names.len(), scenarios.len());
+    assert!(scenarios.len() >= 400, "{}", scenarios.len());
+    assert!(
+        scenarios
+            .iter()
+            .all(|scenario| !scenario.spec.is_empty()
+                && scenario.name.starts_with(&scenario.section))
+    );
+    for operation in Operation::ALL {
+        assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");
+    }
+    // Every script that plays the runtime, except those that need something that no operation has.
+    let mut left_out = Vec::new();
+    for (file, scripts) in named_script_files().unwrap() {
+        for script in
+            scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_)))
+        {
+            if !names.contains(format!("{file}/{}", script.name).as_str()) {
+                left_out.push(script.name.clone());
+            }
+        }
+    }
+    left_out.sort();
+    assert_eq!(
+        left_out,
+        [
+            "environment-entry-at-the-limit",
+            "environment-entry-over-the-limit",
+            "environment-over-the-limit-of-bytes",
+            "environment-over-the-limit-of-entries",
+            "header-announces-65535",
+            "no-fallback-unless-told",
+            "old-collect",
+            "old-collect-refused",
+            "old-reply-cut",
+            "old-start-to-a-file",
+            "old-stop",
+            "reply-larger-than-the-buffer",
+            "reply-that-fills-the-buffer",
+            "stream-at-the-limit",
+            "stream-over-the-limit",
+            "tool-port-reply-with-the-advertise",
+        ]
+    );
+}
+
+#[test]
+fn client_missing_operation_is_unimplemented_or_required() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("one.toml");
+    let text = format!(
+        "timeout_ms = 60000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
+        fixture("client.py").display()
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let grades = |report: &Report| {
+        report.cases.iter().map(|case| (case.name.clone(), case.grade)).collect::<Vec<_>>()
+    };
+
+    let seen = report(file, &["text/latin/set-env/*", "request/plain/resume"]);
+    let expected = [
+        ("request/plain/resume", Grade::Unimplemented),
+        ("text/latin/set-env/value", Grade::Pass),
+        ("text/latin/set-env/name", Grade::Unimplemented),
+    ];
+    assert_eq!(grades(&seen), expected.map(|(name, grade)| (name.to_owned(), grade)));
+
+    let output = diagipc(&[
+        "--json",
+        "--operations",
+        file,
+        "--only",
+        "request/plain/resume",
+        "--require",
+        "resume",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let required: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &required.cases[0].detail.as_ref().unwrap().found;
+    assert_eq!(found[..], ["it is required", "no operation resume is defined"].map(str::to_owned));
+}
+
+#[test]
+fn client_idle_or_endless_fails_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.toml");
+    let text = "timeout_ms = 100\n[operations]\nresume.command = 'true'\nperf-map-off.command = 'sleep 1000'\n\
+                trace.command = 'false'\nenvironment.command = ['sh', '-c', 'kill -9 $$']\n";
+    fs::write(&file, text).unwrap();
+    let began = Instant::now();
+    let only = [
+        "request/plain/resume",
+        "request/plain/perf-map-off",
+        "request/plain/environment",
+        "request/plain/trace",
+    ];
+    let report = report(file.to_str().unwrap(), &only);
+    assert!(began.elapsed() < Duration::from_secs(900), "it waits for the client");
+    assert_eq!(report.counts.fail, 4, "{report:#?}");
+    let found = |name: &str| {
+        let case = report.cases.iter().find(|case| case.group == name).unwrap();
+        let detail = case.detail.as_ref().unwrap();
+        [&detail.found[..], &detail.about].concat().join("\n")
+    };
+    assert!(
+        found("resume").lines().any(|line| line == "it ends without connecting"),
+        "{}",
+        found("resume")
+    );
+    // It never asked anything, so it lacks nothing.
+    assert!(
+        found("trace").lines().any(|line| line == "it ends without connecting"),
+        "{}",
+        found("trace")
+    );
+    assert!(
+        found("perf-map-off").contains("it may not have started yet, as no client of this run"),
+        "{}",
+        found("perf-map-off")
+    );
+    assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
+}
+
+/// A file of one operation, done by `client.py` after the shell has run `before`, and before it
+/// runs `behind`; it waits so many milliseconds for an answer.
+fn beside(directory: &TempDir, patience: u32, before: &str, behind: &str) -> String {
+    let client = fixture("client.py");
+    let file = directory.path().join("one.toml");
+    let text = format!(
+        "timeout_ms = 300\n[operations.resume]\ncommand = ['sh', '-c', '''cd \"{}\"; {before}; \
+         python3 -IS \"{}\" --patience {patience} --pid {{pid}} resume; status=$?; {behind}; exit $status''']\n",
+        directory.path().display(),
+        client.display()
+    );
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn client_jobs_are_a_bound_of_silent_scenarios_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = beside(&directory, 300, "mkdir lock || touch two", "rmdir lock");
+    let output = diagipc(&[
+        "--json",
+        "--operations",
+        &file,
+        "--jobs",
+        "1",
+        "--only",
+        "silence/*/resume",
+        "--only",
+        "request/plain/resume",
+    ]);
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let played = report.cases.iter().filter(|case| case.group == "resume").count();
+    assert!(played > 2, "{:?}", report.counts);
+    assert!(!directory.path().join("two").exists(), "two clients ran at a time");
+}
+
+#[test]
+fn client_late_once_is_played_again_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = beside(&directory, 60_000, "true", "mkdir once && sleep 1000");
+    let report = report(&file, &["request/plain/resume"]);
+    all_pass(&report);
+    let note = "request/plain/resume: passed only at the second try; the first: it still ran after";
+    assert!(report.notes.iter().any(|text| text.starts_with(note)), "{:?}", report.notes);
+}
+
+/// As `diagipc ps` and others do that look for processes.
+#[test]
+fn client_beside_probe_of_its_socket_is_judged_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
+    fs::write(directory.path().join("probe.py"), probe).unwrap();
+    let file = beside(&directory, 60_000, "python3 -IS probe.py {socket}", "true");
+    let report = report(&file, &["request/*/resume", "reply/*/resume", "end/*/resume"]);
+    all_pass(&report);
+    assert!(report.counts.pass > 10, "{:?}", report.counts);
+}
+
+#[test]
+fn client_command_without_file_is_trace() {
+    let client = fixture("client.py");
+    let output = diagipc(&[
+        "--json",
+        "--timeout",
+        "60000",
+        "--only",
+        "request/plain/*",
+        "--",
+        "python3",
+        "-IS",
+        client.to_str().unwrap(),
+        "--pid",
+        "{pid}",
+        "trace",
+        "{provider}",
+        "{keywords}",
+        "{level}",
+        "{arguments}",
+        "250",
+        "{rundown}",
+        "true",
+        "",
+        "0",
+        "CollectTracing4",
+        "{duration_ms}",
+        "{output}",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let passed: Vec<_> = report
+        .cases
+        .iter()
+        .filter(|case| case.grade == Grade::Pass)
+        .map(|case| case.group.as_str())
+        .collect();
+    assert_eq!((passed, report.counts.unimplemented), (vec!["trace"], report.cases.len() - 1));
+}
+
+#[test]
+fn client_usage_error_starts_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.toml");
+    fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (arguments, said) in [
+        (&["--operations", file][..], "wrong.toml, line 2: unknown placeholder {nothing}"),
+        (&["--operations", "/no/such/file"], "/no/such/file"),
+        (&["--list", "--only", "nothing-is-called-so"], "no case matches nothing-is-called-so"),
+        (&["--only", "*"], "--operations"),
+        (&["--", "x", "{name}"], "trace has no {name}"),
+        // One error, and not one for each scenario.
+        (
+            &["--", "no-such-program-anywhere"],
+            "trace cannot be started: the program no-such-program-anywhere was not found",
+        ),
+    ] {
+        let output = diagipc(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), stderr.contains(said)),
+            (Some(2), true),
+            "{arguments:?}: {stderr}"
+        );
+    }
+    let listed = String::from_utf8(diagipc(&["--list", "--only", "silence/*"]).stdout).unwrap();
+    assert!(
+        listed.lines().count() > 20 && listed.lines().all(|line| line.starts_with("silence/")),
+        "{listed}"
+    );
+}
+
+/// An accepted fault does not fail the run, and stays in the report; a new one fails it.
+#[test]
+fn client_known_faults_are_accepted_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let operations = python(&directory, Some(ClientFault::AttachTimeoutInSeconds));
+    let known = directory.path().join("known.toml");
+    let known = known.to_str().unwrap();
+    let run = |option: &str| {
+        let only = ["--only", "request/plain/attach", "--only", "request/plain/resume"];
+        let output =
+            diagipc(&[&["--json", "--operations", &operations, option, known], &only[..]].concat());
+        (output.status.code(), serde_json::from_slice::<Report>(&output.stdout).unwrap())
+    };
+    let (status, report) = run("--write-known");
+    assert_eq!((status, report.counts.fail), (Some(1), 1));
+    let written = fs::read_to_string(known).unwrap();
+    assert!(
+        written.ends_with(
+            "[cases]\nattach-timeout-in-seconds = [\n    \"request/plain/attach\",\n]\n"
+        ),
+        "{written}"
+    );
+
+    let (status, report) = run("--known");
+    assert_eq!((status, report.counts.informational, report.counts.pass), (Some(0), 1, 1));
+    let accepted = report.cases.iter().find(|case| case.grade == Grade::Informational).unwrap();
+    assert_eq!(
+        accepted.faults.iter().map(|fault| fault.name.as_str()).collect::<Vec<_>>(),
+        ["attach-timeout-in-seconds"]
+    );
+
+    fs::write(known, "[cases]\nattach-timeout-in-seconds = ['request/attach/timeout/1000']")
+        .unwrap();
+    let (status, report) = run("--known");
+    assert_eq!((status, report.counts.fail), (Some(1), 1), "the same fault in another case is new");
+
+    fs::write(known, "faults = ['runs-on', 'no-such-fault']").unwrap();
+    let (status, report) = run("--known");
+    let unused = report.notes.iter().filter(|note| !note.contains("at the second try")).count();
+    assert_eq!((status, report.counts.fail, unused), (Some(1), 1, 2), "{:?}", report.notes);
+}
+
+/// An older runtime is not asked what it does not know, and the report has the number of those
+/// cases.
+#[test]
+fn client_profile_omits_unknown_commands() {
+    let listed = |profile: &str| {
+        let output =
+            tool::diagipc().args(["client", "--list", "--profile", profile]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (old, new) = (listed("coreclr-3.1"), listed("strict"));
+    assert!(
+        old.lines().count() >= 100 && new.lines().count() >= 400,
+        "{} of {}",
+        old.lines().count(),
+        new.lines().count()
+    );
+    assert!(
+        new.contains("/process-info") && !old.contains("/process-info"),
+        "ProcessInfo came with .NET 5"
+    );
+    assert!(old.lines().all(|name| new.contains(name)));
+}
+
+/// The grade of a case and its findings.
+fn found<'r>(report: &'r Report, name: &str) -> (Grade, Vec<&'r str>) {
+    let case = report
+        .cases
+        .iter()
+        .find(|case| case.name == name)
+        .unwrap_or_else(|| panic!("{name} was not played"));
+    let found = case.detail.iter().flat_map(|detail| detail.found.iter().chain(&detail.about));
+    (case.grade, found.map(String::as_str).collect())
+}
+
+/// A command line of `odd.py`.
+fn odd(operation: &str, what: &str, more: &str) -> String {
+    let client = fixture("odd.py");
+    format!(
+        "[operations.{operation}]\ncommand = ['python3', '-IS', '{}', '{what}', '{{socket}}', {more}]\n",
+        client.display()
+    )
+}
+
+#[test]
+fn client_missing_or_surplus_bytes_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("odd.toml");
+    let play = |lines: &[String], only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 1000\n{}", lines.concat())).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let first = play(
+        &[
+            odd("resume", "nothing-sent", ""),
+            odd("perf-map-off", "more-behind", ""),
+            odd("environment", "half-a-header", ""),
+            odd("startup-hook", "rubbish", "'{path}'"),
+            odd("process-info", "no-file", "'{output}'") + "output = 'process-info'\n",
+            "[operations.listen-port]\ncommand = 'true'\n".to_owned(),
+        ],
+        &[
+            "request/plain/*",
+            "replies/process-info2-reply",
+            "size/one-too-long/startup-hook",
+            "tool_ports/tool-port",
+        ],
+    );
+    let second = play(
+        &[
+            odd("resume", "more-while-waiting", ""),
+            odd("perf-map-off", "more-after-the-reply", ""),
+            odd("startup-hook", "less-than-a-size", "'{path}'"),
+        ],
+        &["silence/at-once/resume", "reply/ok-20/perf-map-off", "size/one-too-long/startup-hook"],
+    );
+    for (report, name, said) in [
+        (&first, "request/plain/resume", "it connects, and sends no request"),
+        (&first, "request/plain/perf-map-off", "3 bytes after the request: 616263"),
+        (
+            &first,
+            "size/one-too-long/startup-hook",
+            "it sends 30 bytes, and the size field is 30840",
+        ),
+        (
+            &first,
+            "replies/process-info2-reply",
+            "it writes no output file: No such file or directory (os error 2)",
+        ),
+        (&second, "silence/at-once/resume", "it sends 5 bytes 6875727279 on that connection"),
+        (&second, "reply/ok-20/perf-map-off", "it sends more: 6 bytes 7468616e6b73"),
+        (
+            &second,
+            "size/one-too-long/startup-hook",
+            "it sends 10 bytes, and the size field is missing",
+        ),
+        (&first, "request/plain/environment", "only 9 bytes of a header received"),
+    ] {
+        let (grade, found) = found(report, name);
+        assert!(grade == Grade::Fail && found.contains(&said), "{name}: {found:?}");
+        assert!(
+            found.iter().any(|line| line.starts_with("command line: python3 … /")),
+            "{name}: {found:?}"
+        );
+    }
+    let (grade, at_a_port) = found(&first, "tool_ports/tool-port");
+    assert_eq!((grade, at_a_port[0]), (Grade::Fail, "it does not listen at its port"));
+}
+
+/// A client whose command cannot be chosen is judged by what it asks.
+#[test]
+fn client_other_command_is_answered_as_runtime() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("fixed.toml");
+    let client = fixture("client.py");
+    let line = |operation: &str, words: &str, more: &str| {
+        let client = client.display();
+        format!(
+            "[operations.{operation}]\ncommand = ['sh', '-c', 'exec python3 -IS \"$0\" --pid $1 {words}', '{client}', \
+             '{{pid}}'{more}]\n"
+        )
+    };
+    let play = |lines: &str, only: &[&str]| {
+        fs::write(&file, format!("timeout_ms = 60000\n{lines}")).unwrap();
+        report(file.to_str().unwrap(), only)
+    };
+    let dump = line("dump", "dump $2 $3 $4 GenerateCoreDump3", ", '{path}', '{type}', '{flags}'");
+    let lines = line("process-info", "process-info ProcessInfo3", "") + &dump;
+    let newer = play(&lines, &["request/plain/process-info", "replies/dump-one-reply"]);
+    // The runtime does not know it, and the client asks again.
+    assert_eq!(found(&newer, "request/plain/process-info"), (Grade::Pass, vec![]));
+    // The replies to a dump do not depend on the command.
+    assert_eq!(found(&newer, "replies/dump-one-reply"), (Grade::Pass, vec![]));
+    // The script has an older one later, on another connection.
+    let scripts = [
+        "fallback/fallback-process-info-3-to-2",
+        "fallback/fallback-process-info-3-to-1",
+        "replies/process-info3-reply",
+    ];
+    let older = play(&line("process-info", "process-info ProcessInfo2", ""), &scripts);
+    // It never asked the newer one, so it shows no fallback.
+    let at_once = (
+        Grade::Unimplemented,
+        vec!["it sends the older command first: there is nothing to fall back from"],
+    );
+    assert_eq!(found(&older, scripts[0]), at_once);
+    assert_eq!(found(&older, scripts[1]).0, Grade::Pass);
+    // Here the script has none.
+    let lacks =
+        (Grade::Unimplemented, vec!["it sends Process/ProcessInfo2, not Process/ProcessInfo3"]);
+    assert_eq!(found(&older, scripts[2]), lacks);
+    // It is given the command, and does not use it.
+    let told = play(
+        &line("process-info", "process-info ProcessInfo", ", '{command}'"),
+        &["replies/process-info3-reply"],
+    );
+    let (grade, said) = found(&told, "replies/process-info3-reply");
+    assert_eq!(
+        (grade, said[0]),
+        (Grade::Fail, "it sends Process/ProcessInfo, expected Process/ProcessInfo3")
+    );
+}
+
+#[test]
+fn client_missing_ability_is_unimplemented() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("few.toml");
+    // It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own
+    // directory.
+    let once = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(open('where').read()); \
+                s.sendall(b'DOTNET_IPC_V1\\0\\x14\\0\\x04\\x08\\0\\0'); s.recv(99); os._exit(1)";
+    fs::write(directory.path().join("once.py"), once).unwrap();
+    let text = format!(
+        "timeout_ms = 50\n[operations.resume]\ncommand = 'true'\n[operations.process-info]\ncwd = '{0}'\ntimeout_ms = 60000\n\
+         command = ['sh', '-c', 'printf %s \"$0\" > where && exec python3 -IS once.py', '{{socket}}', '{{command}}']\n",
+        directory.path().display()
+    );
+    fs::write(&file, text).unwrap();
+    let late = ["replies/reply-late", "fallback/fallback-process-info-3-to-2"];
+    let report = report(file.to_str().unwrap(), &late);
+    let (grade, said) = found(&report, late[0]);
+    assert!(
+        grade == Grade::Unimplemented && said[0].ends_with("ms, but the client waits 50 ms"),
+        "{said:?}"
+    );
+    assert_eq!(
+        found(&report, late[1]),
+        (Grade::Unimplemented, vec!["it sends no older command after UNKNOWN_COMMAND"])
+    );
+}
+
+/// For a socket the system reports the process that called `listen` last: its id is in the name.
+#[cfg(target_os = "linux")]
+#[test]
+fn stand_in_process_listens_until_input_ends() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+    use std::io::{IoSlice, Read as _};
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Stdio;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut child =
+        tool::diagipc().arg("stand-in").stdin(Stdio::from(OwnedFd::from(theirs))).spawn().unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [listener.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&ours, &[IoSlice::new(b"!")], &mut control, SendFlags::empty()).unwrap();
+    ours.read_exact(&mut [0]).unwrap();
+
+    let peer = UnixStream::connect(&path).unwrap();
+    let listens = sockopt::socket_peercred(&peer).unwrap().pid.as_raw_nonzero().get();
+    assert_eq!(u32::try_from(listens).unwrap(), child.id());
+    assert!(child.try_wait().unwrap().is_none());
+    drop(ours);
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,119 @@
+//! The texts of the tool's errors: `error_messages.txt` has a line for every kind, `kind | text`, for
+//! review.
+//!
+//! After a change: `DIAG_UPDATE=1 cargo test -p diagipc --test conformance error_messages`, then
+//! read the difference.
+
+use dotnet_diagnostics_ipc::port::SuspensionError;
+
+use crate::error_texts::{Snapshot, Texts};
+
+/// What is wrong with answers of codecs.
+fn codec_faults(texts: &mut Texts) {
+    use diagipc::codec::{self, Answer, CodecFault};
+    use diagipc::{AdapterError, Glob};
+
+    texts.all([
+        CodecFault::TakenThoughInvalid,
+        CodecFault::RefusedThoughValid,
+        CodecFault::ValueMissing,
+        CodecFault::WrongCanonical { seen: true },
+        CodecFault::WrongLayer { seen: "payload".to_owned(), expected: "header".to_owned() },
+        CodecFault::UnknownLayer("network".to_owned()),
+        CodecFault::WireMissing,
+        CodecFault::WrittenThoughInvalid,
+        CodecFault::LeniencyWritten,
+        CodecFault::NoAnswer(AdapterError::LineTooLong),
+        CodecFault::NotTheProtocol("an answer to question 8, not to question 7".to_owned()),
+        CodecFault::Required(Some("there are no replies".to_owned())),
+    ]);
+    let files = codec::embedded().unwrap();
+    let cases = codec::cases(&files);
+    let judge = |name: &str, answer: &str| {
+        let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();
+        case.judge(&Answer::parse(answer).unwrap()).fault.unwrap()
+    };
+    texts.all([
+        judge("eventpipe/*/5050/decode", r#"{ "result": "ok", "value": { "sessionId": 1 } }"#),
+        judge(
+            "eventpipe/*/5050/encode",
+            r#"{ "result": "ok", "wire": "444f544e45545f4950435f563100" }"#,
+        ),
+    ]);
+}
+
+fn conformance(texts: &mut Texts) {
+    use diagipc::client::{ClientFault, Operations};
+    use diagipc::fuzz_server::CaseVerdict;
+    use diagipc::known::Profile;
+    use diagipc::runtime::{Misbehaviour, StartError};
+    use diagipc::server::{Death, Place, SpawnCommand};
+    use diagipc::{AdapterError, Glob};
+
+    texts.all([
+        AdapterError::NotStarted("No such file or directory (os error 2)".to_owned()),
+        AdapterError::Died("exit status: 1: no module named codec".to_owned()),
+        AdapterError::TimedOut(std::time::Duration::from_secs(5)),
+        AdapterError::LineTooLong,
+        AdapterError::ByteOrderMark("UTF-8"),
+        AdapterError::NotFlushed(std::time::Duration::from_secs(5)),
+        AdapterError::NoLineFeed(std::time::Duration::from_secs(5)),
+        AdapterError::Cancelled,
+    ]);
+    codec_faults(texts);
+    texts.add("coreclr-x".parse::<Profile>().unwrap_err());
+    for text in ["sleeps", "size=x", "echo-payload=1"] {
+        texts.all(Misbehaviour::parse(text).err());
+    }
+    texts.all([
+        StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(
+            std::io::ErrorKind::AddrInUse.into(),
+        )),
+        StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
+        StartError::System(std::io::ErrorKind::OutOfMemory.into()),
+        StartError::Vectors,
+        StartError::Unavailable(Misbehaviour::parse("reset").unwrap()),
+    ]);
+    for text in [
+        "",
+        "operations = {}",
+        "[operations]\ninfo = []",
+        "[operations]\nprocess-info = [\"a\", \"{nothing}\"]",
+    ] {
+        texts.all(Operations::parse("mine.toml", text).err());
+    }
+    texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
+    texts.all(ClientFault::ALL.iter().copied());
+    texts.all(CaseVerdict::ALL);
+    let spawn = SpawnCommand {
+        program: "./app".into(),
+        arguments: vec!["--serve".into()],
+        patience: std::time::Duration::ZERO,
+    };
+    texts.all([
+        Place::Process(4242),
+        Place::Socket("/tmp/my.socket".into()),
+        Place::Pipe("my-server".to_owned()),
+        Place::Port("/tmp/my.port".into()),
+        Place::Spawn(spawn),
+    ]);
+    texts.add(Glob::new("tc-15*"));
+}
+
+#[test]
+fn error_texts_equal_snapshot() {
+    let mut tool = Texts::new();
+    conformance(&mut tool);
+    snapshot().equals([("tool", tool)]);
+}
+
+#[test]
+fn snapshot_has_every_kind() {
+    // The program prints the errors of others.
+    let kinds = snapshot().has_every_kind_of("src", &["commands"]);
+    assert!(kinds > 20, "{kinds}");
+}
+
+fn snapshot() -> Snapshot {
+    Snapshot { root: env!("CARGO_MANIFEST_DIR"), file: "tests/conformance/error_messages.txt" }
+}

@@ -1,0 +1,50 @@
+//! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing,
+//! reports, the reference runtime.
+
+#[cfg(unix)]
+mod c_header;
+#[cfg(unix)]
+mod client_detection;
+#[cfg(unix)]
+mod client_discovery;
+#[cfg(unix)]
+mod client_files;
+#[cfg(unix)]
+mod client_limits;
+#[cfg(unix)]
+mod client_suite;
+#[cfg(unix)]
+mod codec_adapters;
+mod display_text;
+#[cfg(unix)]
+mod error_messages;
+#[cfg(unix)]
+#[path = "../../../tests/error_texts/mod.rs"]
+mod error_texts;
+#[cfg(unix)]
+mod fuzz_server;
+#[cfg(windows)]
+mod fuzz_server_windows;
+#[cfg(unix)]
+mod grammar;
+#[cfg(unix)]
+#[cfg(unix)]
+mod player_on_sockets;
+#[cfg(unix)]
+mod record;
+#[cfg(unix)]
+mod reference_runtime;
+mod report;
+#[cfg(windows)]
+mod runtime_windows;
+#[path = "../../../tests/schema/mod.rs"]
+mod schema;
+#[cfg(unix)]
+mod server_faults;
+#[cfg(unix)]
+mod server_profiles;
+#[cfg(unix)]
+mod server_reports;
+#[cfg(unix)]
+mod server_suite;
+mod tool;

@@ -1,0 +1,377 @@
+//! The player over real sockets: what it reports if a step differs.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use diagipc::networks::SocketNetwork;
+use dotnet_diagnostics_ipc::vectors::player::{
+    Failure, Link, Network as _, Player, PlayerError, TurnDirection,
+};
+use dotnet_diagnostics_ipc::vectors::script::Step;
+use tempfile::TempDir;
+
+/// The timeout of a step that must not happen.
+const SHORT: Duration = Duration::from_millis(30);
+
+fn steps(text: &str) -> Vec<Step> {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The address of a server that does `serves` with the first connection.
+fn server(serves: impl FnOnce(UnixStream) + Send + 'static) -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || serves(listener.accept().unwrap().0));
+    (directory, path)
+}
+
+fn play(mut network: SocketNetwork, text: &str) -> Result<(), Failure> {
+    Player::new(&mut network, SHORT).play(&steps(text))
+}
+
+/// The number of the step that differed, and what was seen.
+#[track_caller]
+fn differs(network: SocketNetwork, text: &str) -> (usize, String) {
+    let failure = play(network, text).unwrap_err();
+    assert!(matches!(failure.trouble, PlayerError::Differs(_)), "{failure}");
+    (failure.step, failure.trouble.to_string())
+}
+
+#[track_caller]
+fn unavailable(network: SocketNetwork, text: &str) -> String {
+    match play(network, text).unwrap_err().trouble {
+        PlayerError::Unavailable(why) => why,
+        other @ PlayerError::Differs(_) => panic!("{other}"),
+    }
+}
+
+/// A server that reads `len` bytes, sends `answer` and closes.
+fn says(len: usize, answer: &'static [u8]) -> (TempDir, PathBuf) {
+    server(move |mut stream| {
+        stream.read_exact(&mut vec![0; len]).unwrap();
+        stream.write_all(answer).unwrap();
+    })
+}
+
+/// A server that sends `answer` and waits for the end.
+fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
+    server(move |mut stream| {
+        stream.write_all(answer).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    })
+}
+
+#[test]
+fn player_unexpected_bytes_are_reported() {
+    for (answer, expected, said) in [
+        (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected bytes 6162"),
+        (
+            b"ab",
+            r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#,
+            "unexpected bytes 6162",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect_nothing": 200 }"#,
+            "unexpected end: the connection was closed",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#,
+            "the connection ended: closed",
+        ),
+        (
+            b"",
+            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
+            "the connection was closed after 0 bytes",
+        ),
+        (
+            b"b",
+            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
+            "at byte 0: 62, expected 61 (received 1 byte: 62)",
+        ),
+    ] {
+        let (_directory, path) = says(0, answer);
+        let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
+        assert_eq!(differs(SocketNetwork::to_socket(path), &text), (1, said.to_owned()));
+    }
+    let (_directory, path) = holds(b"a");
+    let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "nothing more was received after 1 byte: 61".to_owned())
+    );
+    let (_directory, path) = holds(b"");
+    let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "the connection did not end".to_owned())
+    );
+}
+
+/// A runtime that is starting: its socket is waited for as long as a step may take.
+#[test]
+fn player_waits_for_late_socket() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listens = path.clone();
+    let server = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        let (mut stream, _) = UnixListener::bind(listens).unwrap().accept().unwrap();
+        stream.write_all(b"hi").unwrap();
+    });
+    let script = r#"[{ "open": "a" }, { "on": "a", "expect": ["6869"] }, { "on": "a", "expect_end": "closed" }]"#;
+    let mut network = SocketNetwork::to_socket(&path);
+    Player::new(&mut network, Duration::from_secs(10)).play(&steps(script)).unwrap();
+    server.join().unwrap();
+    // But not longer.
+    let (step, said) = differs(SocketNetwork::to_socket(directory.path().join("other")), script);
+    assert!(step == 0 && said.contains("other"), "{step}: {said}");
+}
+
+/// Unread bytes make the end a reset.
+#[test]
+fn player_reset_differs_from_close() {
+    let (_directory, path) = server(|mut stream| {
+        stream.read_exact(&mut [0; 1]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    });
+    let (step, said) = differs(
+        SocketNetwork::to_socket(&path),
+        r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "closed", "within_ms": 5000 }]"#,
+    );
+    assert!(step == 2 && said.contains("reset"), "{step}: {said}");
+    let (_directory, path) = server(|mut stream| {
+        stream.read_exact(&mut [0; 1]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    });
+    let script = r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "reset", "within_ms": 5000 }]"#;
+    play(SocketNetwork::to_socket(&path), script).unwrap();
+}
+
+#[test]
+fn player_drained_stream_end_is_checked() {
+    let last = |last: &str| {
+        format!(
+            r#"[{{ "open": "a" }}, {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "closed", "last": "{last}", "within_ms": 5000 }}]"#
+        )
+    };
+    let (_directory, path) = says(0, b"stream\x01");
+    assert_eq!(play(SocketNetwork::to_socket(path), &last("01")), Ok(()));
+    let (_directory, path) = says(0, b"stream\x01");
+    let said = (2, "the 7 bytes end with 1 byte: 01".to_owned());
+    assert_eq!(differs(SocketNetwork::to_socket(path), &last("02")), said);
+    // The ends of several formats.
+    let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
+    for stream in [&b"stream\x01"[..], b"stream\0\0\0\0"] {
+        let (_directory, path) = says(0, stream);
+        assert_eq!(
+            play(SocketNetwork::to_socket(path), &any_of),
+            Ok(()),
+            "{}",
+            stream.escape_ascii()
+        );
+    }
+    let (_directory, path) = says(0, b"stream\0\0");
+    let said = (2, "the 8 bytes end with 4 bytes: 616d0000".to_owned());
+    assert_eq!(differs(SocketNetwork::to_socket(path), &any_of), said);
+    let (_directory, path) = holds(b"stream");
+    let text = last("01").replace("5000", "30");
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), &text),
+        (2, "the connection did not end".to_owned())
+    );
+    // The step does not read in the background.
+    let (_directory, path) = holds(b"");
+    let mut network = SocketNetwork::to_socket(path);
+    let link = network.open(None, SHORT).unwrap();
+    let error = network.drained(link, Duration::ZERO).unwrap_err();
+    assert_eq!(error, PlayerError::differs("the connection is not read in the background"));
+}
+
+#[test]
+fn player_failed_send_is_reported() {
+    // The server refuses, and reads nothing of what follows.
+    let (_directory, path) = says(1, b"refused");
+    let sends = r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
+    let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
+    assert_eq!(step, 3);
+    assert!(
+        said.starts_with("the peer no longer reads: ")
+            && said.ends_with("; received 7 bytes: 72656675736564"),
+        "{said}"
+    );
+    let (_directory, path) = says(1, b"refused");
+    assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
+
+    // It stays open, and reads nothing.
+    let (_directory, path) = server(|stream| {
+        thread::sleep(Duration::from_millis(300));
+        drop(stream);
+    });
+    let mut network = SocketNetwork::to_socket(path);
+    let mut player = Player::new(&mut network, SHORT);
+    player.open("a", SHORT).unwrap();
+    let until = player.network().now() + SHORT;
+    let error = player.send("a", &vec![0; 4_000_000], None, until).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the peer does not read: ")
+            && error.ends_with(" of 4000000 bytes could not be sent in time"),
+        "{error}"
+    );
+    // The script itself is wrong.
+    let (_directory, path) = holds(b"");
+    let text = r#"[{ "open": "a" }, { "on": "a", "send": ["0011"], "chunks": [1] }]"#;
+    assert_eq!(
+        differs(SocketNetwork::to_socket(path), text),
+        (1, "the script's chunks do not add up to 2 bytes".to_owned())
+    );
+}
+
+#[test]
+fn player_missing_connection_is_error() {
+    let directory = TempDir::new().unwrap();
+    let nobody = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
+    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "no connection b");
+    assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
+    assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "no port p");
+    assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "no port p");
+    let ours = || SocketNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
+    assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
+    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
+    let called = ours();
+    let _client = UnixStream::connect(directory.path().join("ours")).unwrap();
+    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "unexpected connection");
+    assert!(!directory.path().join("ours").exists());
+    // Another file is there.
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let port = nobody().with_port("p", &file);
+    assert_eq!(differs(port, r#"[{ "port": "p", "listen": true }]"#).0, 0);
+    // One name for two connections; and a connection that the script has closed.
+    let (_directory, path) = holds(b"");
+    let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
+    assert_eq!(
+        differs(SocketNetwork::to_socket(&path), twice),
+        (1, "a is used for two connections".to_owned())
+    );
+    let closed =
+        r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
+    let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
+    let said = differs(SocketNetwork::to_socket(directory.path().join("closed")), closed);
+    assert_eq!(said, (2, "the script has closed the connection".to_owned()));
+    drop(listener);
+}
+
+/// A missing ability of this machine is not a fault of the side under test.
+#[test]
+fn player_descriptor_is_passed_if_present() {
+    let sends = |kind: &str| {
+        format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#)
+    };
+    let network = || {
+        let (directory, path) = holds(b"");
+        (directory, SocketNetwork::to_socket(path))
+    };
+    for kind in ["null", "pipe"] {
+        let (_directory, network) = network();
+        assert_eq!(play(network, &sends(kind)), Ok(()), "{kind}");
+    }
+    let (_directory, none) = network();
+    assert_eq!(unavailable(none, &sends("user_events_data")), "there is no user_events_data here");
+    let (_directory, network) = network();
+    let broken = network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()));
+    assert_eq!(
+        unavailable(broken, &sends("user_events_data")),
+        "no descriptor to pass: permission denied"
+    );
+}
+
+#[test]
+fn player_port_runtime_advertises_first() {
+    const ADVERTISE: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
+    let directory = TempDir::new().unwrap();
+    let open = |name: &str, said: &[u8], holds: bool| {
+        let path: &Path = &directory.path().join(name);
+        let network = SocketNetwork::at_port(UnixListener::bind(path).unwrap());
+        let mut runtime = UnixStream::connect(path).unwrap();
+        runtime.write_all(said).unwrap();
+        let runtime = holds.then_some(runtime);
+        let played =
+            play(network, r#"[{ "open": "a" }]"#).map_err(|failure| failure.trouble.to_string());
+        drop(runtime);
+        played
+    };
+    assert_eq!(open("whole", ADVERTISE, true), Ok(()));
+    assert_eq!(
+        open("cut", &ADVERTISE[..33], false),
+        Err("the connection was closed inside the advertise".to_owned())
+    );
+    assert_eq!(
+        open("slow", &ADVERTISE[..33], true),
+        Err("no complete advertise was received".to_owned())
+    );
+    let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
+    assert!(other.starts_with("not an advertise: "), "{other}");
+    let network =
+        SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
+    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
+}
+
+#[test]
+fn player_target_life_is_read_from_process() {
+    let directory = TempDir::new().unwrap();
+    let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
+    assert_eq!(unavailable(network(), alive), "the target's process is unknown");
+    assert_eq!(differs(network().with_process(|| false), alive).1, "the target is dead");
+    assert_eq!(differs(network().with_process(|| true), dead).1, "the target is alive");
+    // It takes a moment to end.
+    let asked = Arc::new(AtomicBool::new(false));
+    let dies = network().with_process(move || !asked.swap(true, Ordering::Relaxed));
+    assert_eq!(play(dies, dead), Ok(()));
+}
+
+/// Bytes of the connections are kept for reports, and captures for later steps.
+#[test]
+fn player_failure_keeps_other_connections() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let streams = Arc::clone(&kept);
+    thread::spawn(move || {
+        for said in [&b"one"[..], b"two"] {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(said).unwrap();
+            streams.lock().unwrap().push(stream);
+        }
+    });
+    let mut network = SocketNetwork::to_socket(path);
+    let mut player = Player::new(&mut network, SHORT);
+    let text = r#"[{ "open": "a" }, { "open": "b" }, { "on": "b", "expect": [{ "any": 3, "as": "what" }], "within_ms": 5000 },
+        { "on": "b", "expect": ["00"] }]"#;
+    let failure = player.play(&steps(text)).unwrap_err();
+    assert_eq!(failure.step, 3);
+    assert_eq!(player.captures().get("what").map(Vec::as_slice), Some(&b"two"[..]));
+    let came: Vec<_> = player
+        .transcript()
+        .0
+        .iter()
+        .map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice()))
+        .collect();
+    assert_eq!(
+        came,
+        [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]
+    );
+    player.close_all().unwrap();
+    assert_eq!(player.link("a"), Err(PlayerError::differs("no connection a")));
+    assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(PlayerError::Differs(_))));
+}

@@ -1,0 +1,412 @@
+//! The proxy, its recordings, and their replay.
+
+mod captured;
+mod commands;
+mod long;
+mod runtime;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use diagipc::networks::SocketNetwork;
+use diagipc::record::{Proxy, Recording, script_file};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, EventLevel, Format, ProviderConfig,
+};
+use dotnet_diagnostics_ipc::vectors::player::{Failure, Network as _, Player};
+use dotnet_diagnostics_ipc::vectors::script::{Plays, ScriptEnd, ScriptOutcome, ScriptStop, Step};
+use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile, Value, parse_scripts};
+use dotnet_diagnostics_ipc::wire::Array;
+use tempfile::TempDir;
+
+use crate::record::runtime::{Cancels, Runtime, with_runtime};
+
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Calls `with` with the socket of a proxy; returns what went over it.
+fn recorded<T>(
+    connections: u64,
+    to: &Path,
+    is_port: bool,
+    with: impl FnOnce(&Path) -> T,
+) -> (T, Recording) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("proxy");
+    let mut proxy =
+        Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to)).recording();
+    if is_port {
+        proxy = proxy.of_a_port();
+    }
+    let canceller = Canceller::new().unwrap();
+    thread::scope(|scope| {
+        let (over, is_over) = mpsc::channel();
+        let (proxy, canceller_of) = (&proxy, &canceller);
+        let running = scope.spawn(move || {
+            let recording = proxy.run(canceller_of, Some(connections), &|_| {});
+            over.send(()).unwrap();
+            recording
+        });
+        let cancels = Cancels(&canceller);
+        let given = with(&path);
+        let ended = is_over.recv_timeout(Duration::from_secs(60));
+        drop(cancels);
+        let recording = running.join().unwrap().unwrap();
+        ended.expect("every connection ends with its two sides");
+        (given, recording)
+    })
+}
+
+/// The scripts of a recording after a roundtrip through a file: the one that plays the client
+/// first.
+fn scripts(recording: &Recording) -> ScriptFile {
+    let file = script_file(recording, "test").unwrap();
+    let document: Value = serde_json::to_value(&file).unwrap();
+    assert_eq!(
+        crate::schema::Schema::at("../vectors/schema/exchanges.schema.json").objection(&document),
+        None
+    );
+    assert_eq!(parse_scripts("test.json", &document.to_string()).unwrap(), file);
+    file
+}
+
+fn play(mut network: SocketNetwork, steps: &[Step]) -> Result<(), Failure> {
+    let mut player = Player::new(&mut network, WITHIN);
+    let outcome = player.play(steps);
+    player.close_all().unwrap();
+    outcome
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    serde_json::from_str(text).unwrap()
+}
+
+fn info(path: &Path) {
+    Client::new(Endpoint::socket(path)).process_info3().unwrap();
+}
+
+fn environment(path: &Path) {
+    Client::new(Endpoint::socket(path)).environment().unwrap().for_each(|_| ()).unwrap();
+}
+
+fn trace(path: &Path, keywords: u64) {
+    let providers = [ProviderConfig::new("Provider", keywords, EventLevel::INFORMATIONAL)];
+    let request = CollectTracing2 {
+        circular_buffer_mb: 4,
+        format: Format::NET_TRACE,
+        request_rundown: false,
+        providers: Array::new(&providers),
+    };
+    let client = Client::new(Endpoint::socket(path));
+    let mut trace = client.trace(&request).unwrap();
+    let mut stream = vec![0; 8];
+    trace.read_exact(&mut stream).unwrap();
+    let stopper = trace.stopper(&client);
+    let stopping = thread::spawn(move || stopper.stop());
+    trace.read_to_end(&mut stream).unwrap();
+    assert!(stream.starts_with(b"Nettrace"));
+    stopping.join().unwrap().unwrap();
+}
+
+/// Three requests and a stop, over four connections.
+fn converse(path: &Path) {
+    info(path);
+    environment(path);
+    trace(path, 1);
+}
+
+#[test]
+fn replay_to_runtime_names_differing_step() {
+    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(4, to, false, converse));
+    let file = scripts(&recording);
+    let script = &file.scripts[0];
+    assert!(matches!(script.plays, Plays::Client(_)));
+    assert_eq!(script.hazard, None);
+    // Other ids, another command line, environment, and length of the stream.
+    with_runtime(&Runtime::new(2), |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap();
+
+    let other = Runtime { os: "macOS", ..Runtime::new(2) };
+    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap_err();
+    assert_eq!((failure.step, script.steps[2].verb()), (2, "expect"));
+    assert_eq!(failure.to_string(), "step 2, expect on a: OS is \"macOS\", expected \"Linux\"");
+
+    let other = Runtime { stops: false, ..Runtime::new(2) };
+    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
+        .unwrap_err();
+    let stop = script.steps.iter().rposition(|step| matches!(step, Step::Expect(_))).unwrap();
+    assert_eq!(failure.step, stop, "{failure}");
+}
+
+#[test]
+fn replay_to_client_names_differing_step() {
+    let ((), recording) =
+        with_runtime(&Runtime::new(1), |to| recorded(2, to, false, |path| trace(path, 1)));
+    let file = scripts(&recording);
+    let script = &file.scripts[1];
+    let Plays::Runtime(part) = &script.plays else { panic!("{script:?}") };
+    assert_eq!(part.ask.command.as_deref(), Some("EventPipe/CollectTracing2"));
+    assert_eq!(part.ask.value["providers"][0]["provider_name"], "Provider");
+    let ScriptOutcome::Ok(ok) = &part.outcome else { panic!("{:?}", part.outcome) };
+    assert_eq!((&ok.reply["sessionId"], &ok.stop), (&Value::from("101"), &Some(ScriptStop::Ok)));
+    // The magic, 1000 bytes, and the last one.
+    assert_eq!(ok.stream.as_ref().unwrap().bytes, 1009);
+
+    let directory = TempDir::new().unwrap();
+    let play_to = |name: &str, client: fn(&Path)| {
+        let path = directory.path().join(name);
+        let network = SocketNetwork::in_place_of_a_runtime(&path).unwrap();
+        let asking = thread::spawn(move || client(&path));
+        let played = play(network, &script.steps);
+        (played, asking.join())
+    };
+    let (played, client) = play_to("same", |path| trace(path, 1));
+    assert!(client.is_ok());
+    played.unwrap();
+    let (played, client) = play_to("other", |path| {
+        let providers = [ProviderConfig::new("Provider", 2, EventLevel::INFORMATIONAL)];
+        let providers = Array::new(&providers);
+        let request = CollectTracing2 {
+            circular_buffer_mb: 4,
+            format: Format::NET_TRACE,
+            request_rundown: false,
+            providers,
+        };
+        assert!(Client::new(Endpoint::socket(path)).trace(&request).is_err());
+    });
+    assert!(client.is_ok());
+    assert_eq!(played.unwrap_err().step, 1);
+}
+
+/// Plays `runtime` and `client` to each other through a proxy.
+fn through_a_proxy(runtime: &str, client: &str) -> Recording {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runtime");
+    let (network, runtime) = (SocketNetwork::in_place_of_a_runtime(&path).unwrap(), steps(runtime));
+    let playing = thread::spawn(move || play(network, &runtime));
+    let (client, recording) =
+        recorded(1, &path, false, |at| play(SocketNetwork::to_socket(at), &steps(client)));
+    client.unwrap();
+    playing.join().unwrap().unwrap();
+    recording
+}
+
+const RESUME: &str = r#""444f544e45545f4950435f563100140004010000""#;
+const OK: &str = r#""444f544e45545f4950435f5631001800ff00000000000000""#;
+
+#[test]
+fn record_descriptor_stays_on_its_byte() {
+    // Nothing separates the request from the byte: both are in the proxy's socket together (F-20).
+    let runtime = format!(
+        r#"[{{ "accept": "a" }}, {{ "wait": 50 }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "expect": ["00"], "with_fd": true }},
+            {{ "on": "a", "expect": ["0102"] }}, {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
+    );
+    let client = format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}] }}, {{ "on": "a", "send": ["00"], "with_fd": "pipe" }},
+            {{ "on": "a", "send": ["01"] }}, {{ "wait": 100 }}, {{ "on": "a", "send": ["02"] }}, {{ "on": "a", "expect": [{OK}] }},
+            {{ "on": "a", "end": "close" }}]"#
+    );
+    let file = scripts(&through_a_proxy(&runtime, &client));
+    let texts = |nth: usize| {
+        file.scripts[nth]
+            .steps
+            .iter()
+            .map(|step| serde_json::to_string(step).unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(texts(0)[2], r#"{"on":"a","send":["00"],"with_fd":"pipe"}"#);
+    assert_eq!(texts(1)[2], r#"{"on":"a","expect":["00"],"with_fd":true}"#);
+    // More than a request and the byte of a descriptor: how a runtime reacts is unknown.
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
+}
+
+/// Longer than the time between two pieces that count as one.
+const APART: Duration = Duration::from_millis(20);
+
+/// A conversation in pieces. Each is sent after the one before has passed the proxy, however long
+/// that takes.
+fn piece_by_piece() -> Recording {
+    const REQUEST: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+    const REPLY: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (came, comes) = mpsc::channel();
+    let (taken, is_taken) = mpsc::channel();
+    let runtime = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 1]).unwrap();
+        came.send(()).unwrap();
+        stream.read_exact(&mut [0; 19]).unwrap();
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+        stream.write_all(&REPLY[..20]).unwrap();
+        is_taken.recv().unwrap();
+        thread::sleep(APART);
+        stream.write_all(&REPLY[20..]).unwrap();
+    });
+    let ((), recording) = recorded(1, &path, false, |at| {
+        let mut stream = UnixStream::connect(at).unwrap();
+        stream.write_all(&REQUEST[..1]).unwrap();
+        comes.recv().unwrap();
+        thread::sleep(APART);
+        stream.write_all(&REQUEST[1..]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        stream.read_exact(&mut [0; 20]).unwrap();
+        taken.send(()).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, REPLY[20..]);
+    });
+    runtime.join().unwrap();
+    recording
+}
+
+#[test]
+fn record_pieces_half_closes_and_resets_are_kept() {
+    let runtime = format!(
+        r#"[{{ "accept": "a" }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "expect_end": "closed" }},
+            {{ "on": "a", "send": [{OK}], "chunks": [20, 4] }}, {{ "on": "a", "end": "close" }}]"#
+    );
+    let client = format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "chunks": [1, 19] }}, {{ "on": "a", "end": "half_close" }},
+            {{ "on": "a", "expect": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
+    );
+    let file = scripts(&piece_by_piece());
+    assert_eq!(file.scripts[0].steps, steps(&client));
+    assert_eq!(file.scripts[1].steps, steps(&runtime));
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::SideEffect));
+
+    // The bytes after the request are not read, so the end is a reset (F-70).
+    let runtime = format!(
+        r#"[{{ "accept": "a" }}, {{ "on": "a", "expect": [{RESUME}] }}, {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "end": "reset" }}]"#
+    );
+    let client = format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}, "aabb"] }}, {{ "on": "a", "expect": [{OK}] }},
+            {{ "on": "a", "expect_end": "reset" }}]"#
+    );
+    let file = scripts(&through_a_proxy(&runtime, &client));
+    assert_eq!(file.scripts[0].steps, steps(&client));
+    assert_eq!(file.scripts[1].steps, steps(&runtime));
+}
+
+/// What the client does not read is lost, as without the proxy, and neither side is blocked.
+#[test]
+fn record_client_gone_frees_runtime() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runtime");
+    let listener = UnixListener::bind(&path).unwrap();
+    let playing = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_write_timeout(Some(WITHIN)).unwrap();
+        // More than all the sockets on the way hold.
+        let end = (0..400).try_for_each(|_| stream.write_all(&[7; 10_000]));
+        end.map_err(|error| error.kind())
+    });
+    let ((), recording) = recorded(1, &path, false, |at| {
+        let mut stream = UnixStream::connect(at).unwrap();
+        stream.read_exact(&mut vec![0; 20_000]).unwrap();
+    });
+    let ended = playing.join().unwrap();
+    assert!(
+        ended.is_ok()
+            || ended.is_err_and(|kind| matches!(
+                kind,
+                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+            )),
+        "{ended:?}"
+    );
+    assert!(recording.totals[0][1].bytes >= 20_000, "{:?}", recording.totals);
+}
+
+#[test]
+fn record_port_is_reversed() {
+    const ADVERTISE: &str = "414456525f56310067453e129be8d312a45642661417400039300000000000000000";
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tool");
+    let mut tool = SocketNetwork::to_socket(&path).with_port("p", &path);
+    tool.listen("p", true).unwrap();
+    let asks = steps(&format!(
+        r#"[{{ "accept": "a", "port": "p" }}, {{ "on": "a", "expect": ["{ADVERTISE}"] }}, {{ "on": "a", "send": [{RESUME}] }},
+            {{ "on": "a", "expect": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
+    ));
+    let asking = thread::spawn(move || play(tool, &asks));
+    let answers = steps(&format!(
+        r#"[{{ "open": "a", "port": "p" }}, {{ "on": "a", "send": ["{ADVERTISE}"] }}, {{ "on": "a", "expect": [{RESUME}] }},
+            {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "end": "close" }}]"#
+    ));
+    let (played, recording) = recorded(1, &path, true, |at| {
+        play(SocketNetwork::to_socket(at).with_port("p", at), &answers)
+    });
+    played.unwrap();
+    asking.join().unwrap().unwrap();
+    let file = scripts(&recording);
+    assert_eq!(file.scripts[1].steps, answers);
+    let Plays::Runtime(part) = &file.scripts[1].plays else { panic!() };
+    assert_eq!(part.ask.port.as_deref(), Some("p"));
+    let ScriptOutcome::Ok(ok) = &part.outcome else { panic!("{:?}", part.outcome) };
+    assert_eq!(ok.advertise.as_ref().unwrap()["processId"], "12345");
+    let Plays::Client(part) = &file.scripts[0].plays else { panic!() };
+    assert_eq!(part.target.ports.len(), 1);
+}
+
+#[test]
+fn record_without_runtime_refuses_client() {
+    let directory = TempDir::new().unwrap();
+    let nobody = directory.path().join("nobody");
+    let client = steps(&format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "may_fail": true }}, {{ "on": "a", "expect_end": "any" }}]"#
+    ));
+    let (played, recording) =
+        recorded(1, &nobody, false, |at| play(SocketNetwork::to_socket(at), &client));
+    played.unwrap();
+    let Plays::Runtime(part) = &scripts(&recording).scripts[1].plays else { panic!() };
+    assert_eq!(part.outcome, ScriptOutcome::NoReply { end: ScriptEnd::Closed });
+}
+
+#[test]
+fn record_other_bytes_are_kept_as_harmful() {
+    // Raw memory in place of a reply (F-71), in two parts; the client sends something in between.
+    let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["444f544e45545f4950435f5631001600040000000000"] },
+        { "on": "a", "send": ["0011223344"] }, { "on": "a", "expect": ["ff"] }, { "on": "a", "send": ["5566"] }, { "on": "a", "end": "close" }]"#;
+    let client = r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f5631001600040000000000"] },
+        { "on": "a", "expect": ["0011223344"] }, { "on": "a", "send": ["ff"] }, { "on": "a", "expect": ["5566"] }, { "on": "a", "expect_end": "closed" }]"#;
+    let file = scripts(&through_a_proxy(runtime, client));
+    assert_eq!(file.scripts[0].steps, steps(client));
+    assert_eq!(file.scripts[1].steps, steps(runtime));
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
+    let Plays::Runtime(part) = &file.scripts[1].plays else { panic!() };
+    let ScriptOutcome::Malformed { error } = &part.outcome else { panic!("{:?}", part.outcome) };
+    assert_eq!((error.kind.as_str(), error.offset), ("bad_magic", 0));
+}
+
+#[test]
+fn record_hazard_equals_vectors() {
+    let hazard = |request: &str, answer: &str| {
+        let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["REQUEST"] }, { "on": "a", "send": ["ANSWER"] },
+            { "on": "a", "end": "close" }]"#;
+        let client = r#"[{ "open": "a" }, { "on": "a", "send": ["REQUEST"] }, { "on": "a", "expect": ["ANSWER"] },
+            { "on": "a", "expect_end": "closed" }]"#;
+        let with = |text: &str| text.replace("REQUEST", request).replace("ANSWER", answer);
+        scripts(&through_a_proxy(&with(runtime), &with(client))).scripts[0].hazard
+    };
+    let unknown = "444f544e45545f4950435f5631001800ffff000085131380";
+    let magic = "444f544e45545f4950435f563100";
+    // An unknown set; and Profiler with an unknown id, which costs a descriptor (F-74).
+    assert_eq!(hazard(&format!("{magic}140063770000"), unknown), None);
+    assert_eq!(hazard(&format!("{magic}140003770000"), unknown), Some(Hazard::Harmful));
+    // SetEnvironmentVariable of Q to q; its deletion, which kills some runtimes (F-95).
+    let (set, deletion) = ("0200000051000000 0200000071000000", "0200000051000000 00000000");
+    for (size, names, of) in [("24", set, Hazard::SideEffect), ("20", deletion, Hazard::Harmful)] {
+        let request = format!("{magic}{size}00 04030000 {names}").replace(' ', "");
+        assert_eq!(hazard(&request, unknown), Some(of), "{request}");
+    }
+    // GenerateCoreDump without a payload (F-72).
+    assert_eq!(hazard(&format!("{magic}140001010000"), unknown), Some(Hazard::Harmful));
+    // StopTracing of a session that no vector stops.
+    assert_eq!(hazard(&format!("{magic}1c00020100007766554433221100"), unknown), None);
+}

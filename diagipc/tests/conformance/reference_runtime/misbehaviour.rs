@@ -1,0 +1,348 @@
+//! What the reference runtime can be configured to do wrong: each as a client sees it.
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use diagipc::known::Profile;
+use diagipc::networks::SocketNetwork;
+use diagipc::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
+use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::player::Player;
+use dotnet_diagnostics_ipc::vectors::script::Step;
+
+use crate::reference_runtime::{End, ask, message, read, request, start};
+
+const RESUME: u16 = 0x0401;
+const UNKNOWN: u16 = 0x0463;
+const OK: &str = "444f544e45545f4950435f5631001800ff00000000000000";
+const ERROR: &str = "444f544e45545f4950435f5631001800ffff000085131380";
+
+/// The answer to one request without payload, and the end.
+const REPLIES: &[(&str, u16, &str, End)] = &[
+    ("never-accepts", RESUME, "", End::Open),
+    ("never-answers", RESUME, "", End::Open),
+    ("silent-after=10", RESUME, "444f544e45545f495043", End::Open),
+    ("truncate=22", RESUME, "444f544e45545f4950435f5631001800ff0000000000", End::Closed),
+    ("truncate=0", RESUME, "", End::Closed),
+    ("truncate=24", RESUME, OK, End::Closed),
+    ("refuse", RESUME, "444f544e45545f4950435f5631001800ffff000005400080", End::Closed),
+    ("refuse=0x80131385", RESUME, ERROR, End::Closed),
+    ("error-without-close", UNKNOWN, ERROR, End::Open),
+    ("error-without-close", RESUME, OK, End::Closed),
+    ("never-closes", UNKNOWN, ERROR, End::Open),
+    ("never-closes", RESUME, OK, End::Open),
+    ("no-header", RESUME, "00000000", End::Closed),
+    ("no-header", UNKNOWN, "85131380", End::Closed),
+    ("size", RESUME, "444f544e45545f4950435f5631001300ff00000000000000", End::Closed),
+    ("size=0xffff", RESUME, "444f544e45545f4950435f563100ffffff00000000000000", End::Closed),
+    ("size-more=8", RESUME, "444f544e45545f4950435f5631002000ff00000000000000", End::Closed),
+    ("magic", RESUME, "444f544e45545f4950435f5632001800ff00000000000000", End::Closed),
+    ("command-set=4", RESUME, "444f544e45545f4950435f56310018000400000000000000", End::Closed),
+    ("command-id=1", UNKNOWN, "444f544e45545f4950435f5631001800ff01000085131380", End::Closed),
+    ("ok-size=20", RESUME, "444f544e45545f4950435f5631001400ff000000", End::Closed),
+    ("ok-size=28", RESUME, "444f544e45545f4950435f5631001c00ff0000000000000000000000", End::Closed),
+    ("ok-size=28", UNKNOWN, ERROR, End::Closed),
+    (
+        "error-size=28",
+        UNKNOWN,
+        "444f544e45545f4950435f5631001c00ffff00008513138000000000",
+        End::Closed,
+    ),
+    ("error-size=20", UNKNOWN, "444f544e45545f4950435f5631001400ffff0000", End::Closed),
+    ("reset", RESUME, OK, End::Reset),
+    ("reset", UNKNOWN, ERROR, End::Reset),
+];
+
+/// Those with a test here.
+const OTHERS: &[&str] = &[
+    "trickle",
+    "late",
+    "echo-payload",
+    "second-reply",
+    "socket-gone",
+    "one-write",
+    "reply-before-descriptor",
+    "environment-bytes-less",
+    "environment-bytes-more",
+    "environment-count-less",
+    "environment-count-more",
+    "environment-error",
+    "environment-cut",
+    "stream-cut",
+    "stream-never-ends",
+    "stop-another",
+    "stop-unanswered",
+    "advertise-magic",
+    "advertise-cut",
+];
+
+fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
+    start(|config| config.misbehaviours.push(Misbehaviour::parse(text).unwrap()))
+}
+
+#[test]
+fn misbehaviour_each_kind_has_a_test() {
+    let here: BTreeSet<_> = REPLIES
+        .iter()
+        .map(|(text, ..)| text.split('=').next().unwrap())
+        .chain(OTHERS.iter().copied())
+        .collect();
+    let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
+    assert_eq!(here, all);
+}
+
+#[test]
+fn misbehaviour_replies_are_wrong() {
+    for (text, code, expected, expected_end) in REPLIES {
+        let (runtime, _directory) = wrong(text);
+        let (reply, end) = ask(runtime.socket(), &request(*code));
+        assert_eq!(
+            (hex::encode(reply).as_str(), end),
+            (*expected, *expected_end),
+            "{text} {code:#06x}"
+        );
+    }
+}
+
+#[test]
+fn misbehaviour_trickle_sends_single_bytes() {
+    let (runtime, _directory) = wrong("trickle=10");
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    let began = Instant::now();
+    stream.write_all(&request(RESUME)).unwrap();
+    // On a busy machine more than one byte has arrived by then.
+    let first = stream.read(&mut [0; 100]).unwrap();
+    assert!(first < OK.len() / 2, "{first}");
+    assert_eq!(read(&mut stream), (hex::decode(&OK[2 * first..]).unwrap(), End::Closed));
+    assert!(began.elapsed() >= Duration::from_millis(230), "{:?}", began.elapsed());
+}
+
+#[test]
+fn misbehaviour_late_delays_reply() {
+    let (runtime, _directory) = wrong("late=900");
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&request(RESUME)).unwrap();
+    assert_eq!(read(&mut stream), (Vec::new(), End::Open));
+    assert_eq!(read(&mut stream), (hex::decode(OK).unwrap(), End::Closed));
+}
+
+#[test]
+fn misbehaviour_payload_is_echoed() {
+    let (runtime, _directory) = wrong("echo-payload");
+    assert_eq!(
+        ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")),
+        ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed)
+    );
+    assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
+    // The block follows nevertheless.
+    let files = vectors::files().unwrap();
+    let mut groups = files.iter().flat_map(|file| &file.groups);
+    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0]
+        .wire
+        .clone()
+        .unwrap();
+    let echo = [b"PAYLOAD!".as_slice(), &[0; 20], &block].concat();
+    assert_eq!(ask(runtime.socket(), &message(0x0402, b"PAYLOAD!")), (echo, End::Closed));
+}
+
+#[test]
+fn misbehaviour_dump_gets_second_reply() {
+    let (runtime, _directory) = wrong("second-reply");
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    let mut first = [0; 24];
+    stream.read_exact(&mut first).unwrap();
+    let second = "444f544e45545f4950435f5631001800ffff000005400080";
+    assert_eq!(
+        (hex::encode(first).as_str(), read(&mut stream)),
+        (OK, (hex::decode(second).unwrap(), End::Closed))
+    );
+}
+
+#[test]
+fn misbehaviour_dump_removes_socket() {
+    let (runtime, _directory) = wrong("socket-gone");
+    let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
+    waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    assert_eq!(read(&mut waiting), (hex::decode(OK).unwrap(), End::Closed));
+    assert!(!runtime.socket().exists());
+}
+
+#[test]
+fn misbehaviour_reset_follows_payload_or_end() {
+    let (runtime, _directory) = wrong("reset");
+    let stop = [1, 2, 3, 4, 5, 6, 7, 8];
+    assert_eq!(
+        ask(runtime.socket(), &message(0x0201, &stop)),
+        (message(0xff00, &stop), End::Reset)
+    );
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(b"DOTNET").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(read(&mut stream), (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Reset));
+}
+
+/// `CollectTracing` of one provider, "P".
+fn collect() -> Vec<u8> {
+    let provider =
+        [0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, b'P', 0, 0, 0, 1, 0, 0, 0, 0, 0];
+    message(0x0202, &[&[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &provider].concat())
+}
+
+/// A session: its id, and the connection with its stream.
+fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&collect()).unwrap();
+    let mut reply = [0; 28];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(reply[..20], *b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0");
+    (u64::from_le_bytes(reply[20..].try_into().unwrap()), stream)
+}
+
+#[test]
+fn misbehaviour_one_write_sends_reply_with_stream() {
+    let (runtime, _directory) = wrong("one-write");
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&collect()).unwrap();
+    let mut first = [0; 4096];
+    let n = stream.read(&mut first).unwrap();
+    assert_eq!((n, &first[28..36]), (130, b"Nettrace".as_slice()));
+    // A reply without a stream is sent as well.
+    assert_eq!(ask(runtime.socket(), &request(RESUME)), (hex::decode(OK).unwrap(), End::Closed));
+}
+
+#[test]
+fn misbehaviour_reply_precedes_descriptor() {
+    let (runtime, _directory) = wrong("reply-before-descriptor");
+    let scripts = vectors::script_files().unwrap();
+    let script = scripts
+        .iter()
+        .flat_map(|file| &file.scripts)
+        .find(|script| script.name == "user-events")
+        .unwrap();
+    let later: Vec<Step> = serde_json::from_str(
+        r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
+             { "on": "a", "send": ["00"], "with_fd": "user_events_data" }, { "on": "a", "expect_nothing": 300 } ]"#,
+    )
+    .unwrap();
+    let mut network = SocketNetwork::to_socket(runtime.socket())
+        .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
+    let mut player = Player::new(&mut network, Duration::from_secs(2));
+    // It connects, and sends the request.
+    player.play(script.steps.iter().take(2).chain(&later)).unwrap();
+    // What arrives in its place is refused nevertheless.
+    let refused: Vec<Step> = serde_json::from_str(
+        r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
+             { "on": "a", "send": ["00"] }, { "on": "a", "expect": ["444f544e45545f4950435f5631001800ffff000084131380"] } ]"#,
+    )
+    .unwrap();
+    let mut network = SocketNetwork::to_socket(runtime.socket());
+    let mut player = Player::new(&mut network, Duration::from_secs(2));
+    player.play(script.steps.iter().take(2).chain(&refused)).unwrap();
+}
+
+/// A dump of .NET 8 leaves the connection open (P-30).
+#[test]
+fn misbehaviour_one_write_reply_without_close_is_sent() {
+    let (runtime, _directory) = start(|config| {
+        config.profile = Profile::CORECLR_8;
+        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
+    });
+    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+    stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    let mut reply = [0; 24];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!((hex::encode(reply).as_str(), read(&mut stream)), (OK, (Vec::new(), End::Open)));
+}
+
+/// How many bytes were announced of an environment, how many entries the block says, and the block.
+fn environment(text: &str) -> (usize, u32, Vec<u8>, End) {
+    let (runtime, _directory) = wrong(text);
+    let (reply, end) = ask(runtime.socket(), &request(0x0402));
+    let number = |at: usize| u32::from_le_bytes(reply[at..at + 4].try_into().unwrap());
+    (number(20) as usize, number(26), reply[26..].to_vec(), end)
+}
+
+#[test]
+fn misbehaviour_environments_are_wrong() {
+    let (announced, entries, whole, end) = environment("error-without-close");
+    assert_eq!((announced, entries, end), (whole.len(), 6, End::Closed));
+    let (announced, _, block, _) = environment("environment-bytes-less=4");
+    assert_eq!((announced, &block), (whole.len() - 4, &whole));
+    let (announced, _, block, _) = environment("environment-bytes-more=6");
+    assert_eq!((announced, &block), (whole.len() + 6, &whole));
+    for (text, count) in [("environment-count-less", 5), ("environment-count-more=3", 9)] {
+        let (announced, entries, block, _) = environment(text);
+        assert_eq!((announced, entries, &block[4..]), (whole.len(), count, &whole[4..]), "{text}");
+    }
+    let (announced, _, block, end) = environment("environment-error=60");
+    let error = message(0xffff, &[0x05, 0x40, 0, 0x80]);
+    assert_eq!(
+        (announced, block, end),
+        (whole.len(), [&whole[..60], &error].concat(), End::Closed)
+    );
+    let (announced, _, block, end) = environment("environment-cut=60");
+    assert_eq!((announced, block.as_slice(), end), (whole.len(), &whole[..60], End::Closed));
+}
+
+#[test]
+fn misbehaviour_stream_is_cut() {
+    let (runtime, _directory) = wrong("stream-cut=40");
+    let (_, mut stream) = session(&runtime);
+    let (bytes, end) = read(&mut stream);
+    assert_eq!((bytes.len(), end), (40, End::Closed));
+}
+
+fn stop(runtime: &ReferenceRuntime, id: u64) -> (Vec<u8>, End) {
+    ask(runtime.socket(), &message(0x0201, &id.to_le_bytes()))
+}
+
+#[test]
+fn misbehaviour_stream_does_not_end() {
+    let (runtime, _directory) = wrong("stream-never-ends");
+    let (id, mut stream) = session(&runtime);
+    assert_eq!(stop(&runtime, id), (Vec::new(), End::Open));
+    assert_eq!(read(&mut stream).1, End::Open);
+    assert_eq!(ask(runtime.socket(), &request(RESUME)), (Vec::new(), End::Open));
+    drop(stream);
+    assert_eq!(ask(runtime.socket(), &request(RESUME)), (hex::decode(OK).unwrap(), End::Closed));
+}
+
+/// While a stream is stopped, it is read.
+fn stopped(text: &str) -> (u64, (Vec<u8>, End)) {
+    let (runtime, _directory) = wrong(text);
+    let (id, mut stream) = session(&runtime);
+    let reader = std::thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
+    let answer = stop(&runtime, id);
+    // The rundown arrived, and the end.
+    assert!(reader.join().unwrap() > 500_000);
+    (id, answer)
+}
+
+#[test]
+fn misbehaviour_stop_is_answered_wrongly_or_never() {
+    let (id, answer) = stopped("stop-another");
+    assert_eq!(answer, (message(0xff00, &(id + 1).to_le_bytes()), End::Closed));
+    assert_eq!(stopped("stop-unanswered").1, (Vec::new(), End::Closed));
+}
+
+#[test]
+fn misbehaviour_advertises_are_wrong() {
+    for (text, magic, len, end) in [
+        ("advertise-magic", b"ADVR_V2\0", 34, End::Open),
+        ("advertise-cut=20", b"ADVR_V1\0", 20, End::Closed),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        let listener = UnixListener::bind(&path).unwrap();
+        let (runtime, _directory) = start(|config| {
+            config.misbehaviours.push(Misbehaviour::parse(text).unwrap());
+            config.ports = Some(path.to_str().unwrap().into());
+        });
+        let (bytes, ended) = read(&mut listener.accept().unwrap().0);
+        assert_eq!((&bytes[..8], bytes.len(), ended), (magic.as_slice(), len, end), "{text}");
+        runtime.stop();
+    }
+}

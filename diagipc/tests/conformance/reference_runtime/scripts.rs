@@ -1,0 +1,224 @@
+//! The reference runtime passes the exchange scripts like the runtime that it imitates.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use diagipc::known::Profile;
+use diagipc::networks::SocketNetwork;
+use diagipc::runtime::{Config, ReferenceRuntime};
+use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
+use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::{self, Hazard};
+
+/// How many conversations run at the same time, each with its own runtime.
+const TOGETHER: usize = 24;
+
+/// Plays `steps` with a new runtime.
+fn play(
+    profile: Profile,
+    part: &ClientPart,
+    steps: &[&Step],
+    within_ms: u32,
+) -> Result<(), String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let socket = path("socket");
+    let at = socket.clone();
+    let mut network =
+        part.target.ports.iter().fold(SocketNetwork::to_socket(&socket), |network, port| {
+            network.with_port(&port.id, path(&port.id))
+        });
+    let listens = part.target.default_port;
+    network = network
+        .with_directory(directory.path())
+        .with_process(move || !listens || UnixStream::connect(&at).is_ok())
+        .with_user_events(|| UnixStream::pair().map(|(ours, _)| OwnedFd::from(ours)));
+    for port in part.target.ports.iter().filter(|port| port.listening) {
+        network.listen(&port.id, true).unwrap();
+    }
+    let dumps = Some(directory.path().to_owned());
+    let config = Config { profile, dumps, ..Config::new(&socket) }.for_target(&part.target, path);
+    let runtime = ReferenceRuntime::start(config).unwrap();
+    let mut player = Player::new(&mut network, Duration::from_millis(within_ms.into()));
+    let went = player.play(steps.iter().copied()).map_err(|failure| failure.to_string());
+    player.close_all().unwrap();
+    runtime.stop();
+    went
+}
+
+/// Plays all scripts for which `chosen` returns steps; returns their number.
+#[track_caller]
+fn play_all<'s>(
+    profile: Profile,
+    scripts: &'s [(Script, u32)],
+    chosen: impl Fn(&'s Script) -> Option<Vec<&'s Step>> + Sync,
+) -> usize {
+    let (next, wrong) = (Mutex::new(scripts.iter()), Mutex::new(Vec::new()));
+    let played = Mutex::new(0);
+    thread::scope(|scope| {
+        for _ in 0..TOGETHER {
+            scope.spawn(|| {
+                loop {
+                    let one = next.lock().unwrap().next();
+                    let Some((script, within_ms)) = one else { break };
+                    let (Plays::Client(part), Some(steps)) = (&script.plays, chosen(script)) else {
+                        continue;
+                    };
+                    *played.lock().unwrap() += 1;
+                    if let Err(why) = play(profile, part, &steps, *within_ms) {
+                        wrong
+                            .lock()
+                            .unwrap()
+                            .push(format!("{} {} on {profile}: {why}", script.sc_id, script.name));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), wrong.join("\n"));
+    played.into_inner().unwrap()
+}
+
+/// All scripts that play the client, with the deadline of their file. A separate process shows what
+/// signals do (`program`).
+fn scripts() -> Vec<(Script, u32)> {
+    let files = vectors::script_files().unwrap();
+    let all = files
+        .into_iter()
+        .flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
+    all.filter(|(script, _)| !script.steps.iter().any(|step| matches!(step, Step::Signal(_))))
+        .collect()
+}
+
+/// Whether runtimes like `profile` have what the script needs.
+fn has(profile: Profile, script: &Script) -> bool {
+    script.since.as_deref().is_none_or(|since| profile.has(since))
+}
+
+/// Harmless scripts pass as on the recorded runtime, its deviations included.
+#[track_caller]
+fn goes_as_recorded(profile: Profile, at_least: usize) {
+    let scripts = scripts();
+    let played = play_all(profile, &scripts, |script| {
+        let is_meant = script.hazard != Some(Hazard::Harmful) && has(profile, script);
+        is_meant.then(|| script.steps_on(&profile.recording().unwrap_or_default()).0)
+    });
+    assert!(played >= at_least, "{played}");
+}
+
+#[test]
+fn scripts_harmless_pass_as_net3_1() {
+    goes_as_recorded(Profile::CORECLR_3_1, 40);
+}
+
+#[test]
+fn scripts_harmless_pass_as_net8() {
+    goes_as_recorded(Profile::CORECLR_8, 110);
+}
+
+#[test]
+fn scripts_harmless_pass_as_net9() {
+    goes_as_recorded(Profile::CORECLR_9, 110);
+}
+
+#[test]
+fn scripts_harmless_pass_as_net10() {
+    goes_as_recorded(Profile::CORECLR_10, 110);
+}
+
+/// What a program compiled ahead of time answers differently, by fact: the scripts that ask for it.
+const NATIVE_AOT_DIFFERS: &[&str] = &[
+    // F-91
+    "startup-profiler-too-late",
+    "startup-profiler-while-suspended",
+    "attach-profiler-no-path",
+    "attach-profiler-no-library",
+    "attach-profiler-while-suspended",
+    "attach-profiler-with-bytes-behind",
+    "attach-profiler-with-bytes-behind-while-suspended",
+    // F-92
+    "perf-map-disabled-when-it-is-not-on",
+    "perf-map-type-0",
+    "perf-map-type-4",
+    // F-93
+    "startup-hook-absent",
+    "startup-hook-empty",
+    "startup-hook-while-suspended",
+    // F-96
+    "set-variable-with-an-empty-name",
+    "set-variable-without-a-name",
+    "variable-with-an-equals-sign-in-its-name",
+    "variable-without-name-and-value",
+    // F-98
+    "dump-where-a-crash-writes-one",
+    "dump-full",
+    "dump2-full",
+    "dump3-full",
+    "dump-in-progress-blocks-others",
+];
+
+#[test]
+fn scripts_harmless_pass_as_native_aot_except_missing_parts() {
+    for (profile, at_least) in [(Profile::NATIVE_AOT_8, 90), (Profile::NATIVE_AOT_9, 95)] {
+        let scripts = scripts();
+        let played = play_all(profile, &scripts, |script| {
+            let is_meant = script.hazard != Some(Hazard::Harmful) && has(profile, script);
+            let is_meant = is_meant && !NATIVE_AOT_DIFFERS.contains(&script.name.as_str());
+            is_meant.then(|| script.steps_on(&profile.recording().unwrap()).0)
+        });
+        assert!(played >= at_least, "{played}");
+    }
+}
+
+/// .NET 11 was never recorded, so the document decides.
+#[test]
+fn scripts_harmless_pass_as_net11() {
+    goes_as_recorded(Profile::CORECLR_11, 140);
+}
+
+/// Harmful scripts pass as recorded too, unless the recorded runtime dies of them or leaks memory:
+/// then as the document says.
+#[track_caller]
+fn goes_well_where_it_is_harmful(profile: Profile, at_least: usize) {
+    let scripts = scripts();
+    let played = play_all(profile, &scripts, |script| {
+        let is_meant = script.hazard == Some(Hazard::Harmful) && has(profile, script);
+        is_meant.then(|| match script.steps_on(&profile.recording().unwrap_or_default()) {
+            (_, Some(deviation))
+                if ["F-7", "F-71", "F-72", "P-45"].contains(&deviation.fact.as_str()) =>
+            {
+                script.steps.iter().collect()
+            }
+            (steps, _) => steps,
+        })
+    });
+    assert!(played >= at_least, "{played}");
+}
+
+#[test]
+fn scripts_harmful_pass_as_net8() {
+    goes_well_where_it_is_harmful(Profile::CORECLR_8, 25);
+}
+
+#[test]
+fn scripts_harmful_pass_as_net9() {
+    goes_well_where_it_is_harmful(Profile::CORECLR_9, 25);
+}
+
+#[test]
+fn scripts_harmful_pass_as_net10() {
+    goes_well_where_it_is_harmful(Profile::CORECLR_10, 40);
+}
+
+#[test]
+fn scripts_pass_as_strict() {
+    let scripts = scripts();
+    let played = play_all(Profile::STRICT, &scripts, |script| {
+        has(Profile::STRICT, script).then(|| script.steps.iter().collect())
+    });
+    assert!(played >= 150, "{played}");
+}

@@ -1,0 +1,650 @@
+//! Reports: their format, their output forms, and that text from a target stays text.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use crate::schema::Schema;
+use crate::tool;
+use diagipc::report::{Glossary, Made, TurnDirection, html, junit};
+use diagipc::{
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
+    Report, Turn,
+};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use roxmltree::Document;
+use serde_json::{Value, json};
+
+const NASTY: &str = "<script>alert('1')</script>&\"\u{1b}[31m\u{fffe}\u{ffff}\u{202e}";
+const NASTY_AS_HTML: &str = "&lt;script&gt;";
+
+/// Two connections: a request, its error, a second request, and nothing.
+fn conversation() -> Detail {
+    let turns = [
+        Turn::new("a", TurnDirection::Sent, &[0x44, 0x4f]),
+        Turn::new("a", TurnDirection::Received, &[0xff, 0xff]),
+        Turn::new("b", TurnDirection::Sent, &[0x54]),
+        Turn::new("b", TurnDirection::Received, &[]),
+    ];
+    Detail::conversation(
+        turns,
+        "the end of the connection",
+        vec![format!("step 3: still open {NASTY}")],
+    )
+}
+
+/// A case of every kind that the server suite knows.
+fn server() -> Report {
+    let mut report = Report::new("server", &format!("pid 4711 {NASTY}"));
+    report.runtime = Some(".NET 10.0.9".to_owned());
+    report.profile = Some("coreclr-10".to_owned());
+    report.add(Case {
+        spec: vec!["F-69".to_owned()],
+        ..Case::new("framing/whole", "framing", "scripts", "A whole request", Grade::Pass)
+    });
+    report.add(Case {
+        spec: vec!["F-14".to_owned(), "R-TRN-003".to_owned()],
+        hazard: Some(Hazard::Harmful),
+        detail: Some(conversation()),
+        ..Case::new("framing/cut", "framing", "scripts", "A request that is cut", Grade::Fail)
+    });
+    report.add(Case {
+        deviation: Some(KnownDeviation {
+            fact: "F-5".to_owned(),
+            text: "the connection stays open".to_owned(),
+        }),
+        detail: Some(conversation()),
+        ..Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Informational)
+    });
+    report.add(Case::new(
+        "eventpipe/newest",
+        "eventpipe",
+        "scripts",
+        "A command of .NET 11",
+        Grade::Unimplemented,
+    ));
+    report
+}
+
+/// A client with a fault, which is lost.
+fn client() -> Report {
+    let mut report = Report::new("client", "python3 client.py");
+    report.add(Case {
+        faults: vec![CaseFault::new("string-length-in-bytes", "The length is 26, expected 13")],
+        hazard: Some(Hazard::SideEffect),
+        detail: Some(conversation()),
+        ..Case::new("trace/strings", "trace", "requests", "Its strings", Grade::Fail)
+    });
+    report.lost = Some(Lost { reason: format!("it cannot be started again {NASTY}"), not_run: 7 });
+    report.notes.push("a note".to_owned());
+    let command = ["diagipc", "client", NASTY].map(str::to_owned).to_vec();
+    report.made = Some(Made {
+        by: "diagipc 0.1.0".to_owned(),
+        at: "2026-11-22T21:04:05Z".to_owned(),
+        command,
+    });
+    report
+}
+
+/// A run of two suites, both of which were ended early.
+fn interrupted() -> Report {
+    let mut report = Report::new("check", "diagipc");
+    for (mut suite, not_run) in [(server(), 5), (client(), 6)] {
+        suite.interrupted = Some(Interrupted { not_run });
+        report.absorb(suite);
+    }
+    assert_eq!(report.interrupted, Some(Interrupted { not_run: 11 }));
+    report
+}
+
+fn value(report: &Report) -> Value {
+    serde_json::to_value(report).unwrap()
+}
+
+#[track_caller]
+fn diagipc(arguments: &[&str], status: i32) -> Output {
+    let output = tool::diagipc().args(arguments).output().expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+    output
+}
+
+fn stdout(output: Output) -> String {
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Writes `text` as a file, whose path is given.
+fn file(directory: &Path, name: &str, text: &str) -> String {
+    let path = directory.join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// An adapter without abilities.
+const NOTHING: &str = r#"import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "result": "unsupported"}), flush=True)"#;
+
+#[test]
+fn reports_match_schema_and_parse_back() {
+    let schema = Schema::at("schema/report.schema.json");
+    let codec = |arguments: &[&str], status| -> Report {
+        let output = diagipc(&[&["codec", "--json"], arguments].concat(), status);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let reports = [
+        codec(&["--self"], 0),
+        codec(&["--only", "grammar", "--", "python3", "-c", NOTHING], 1),
+        codec(&["--only", "grammar", "--min-judged", "0", "--", "python3", "-c", NOTHING], 0),
+        codec(&["--only", "grammar", "--require", "uint", "--", "python3", "-c", NOTHING], 1),
+        codec(&["--only", "grammar", "--", "cat"], 3),
+        codec(&["--", "/nonexistent/adapter"], 3),
+        server(),
+        client(),
+        interrupted(),
+    ];
+    for report in reports {
+        assert_eq!(schema.objection(&value(&report)), None, "{}", report.target);
+        assert_eq!(Report::parse(&value(&report).to_string()).as_ref(), Ok(&report));
+    }
+}
+
+/// A key more in any object, a key less, or an unknown word.
+#[test]
+fn report_other_format_is_refused() {
+    let schema = Schema::at("schema/report.schema.json");
+    for report in [server(), client(), interrupted()].map(|report| value(&report)) {
+        for place in [
+            "",
+            "/counts",
+            "/sections/0",
+            "/sections/0/counts",
+            "/cases/0",
+            "/cases/1/detail",
+            "/cases/2/deviation",
+            "/cases/0/faults/0",
+            "/causes/0",
+            "/made",
+            "/lost",
+            "/interrupted",
+        ] {
+            let mut more = report.clone();
+            let Some(Value::Object(object)) = more.pointer_mut(place) else { continue };
+            object.insert("more".to_owned(), json!(1));
+            assert!(schema.objection(&more).is_some(), "{place}");
+            assert!(Report::parse(&more.to_string()).is_err(), "{place}");
+            for key in report.pointer(place).unwrap().as_object().unwrap().keys() {
+                let optional = [
+                    "runtime",
+                    "profile",
+                    "lost",
+                    "interrupted",
+                    "notes",
+                    "deviation",
+                    "faults",
+                    "hazard",
+                    "causes",
+                    "made",
+                ];
+                let is_pass = place == "/cases/0" && report["suite"] != "client";
+                if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
+                    continue;
+                }
+                let mut less = report.clone();
+                less.pointer_mut(place).unwrap().as_object_mut().unwrap().shift_remove(key);
+                assert!(schema.objection(&less).is_some(), "{place} without {key}");
+            }
+        }
+    }
+    for (place, other) in [
+        ("/format", json!(2)),
+        ("/suite", json!("other")),
+        ("/cases/1/grade", json!("good")),
+        ("/cases/1/hazard", json!("none")),
+        ("/cases/1/spec/0", json!("Fact 5")),
+        ("/cases/2/grade", json!("pass")),
+        ("/cases/1/detail/sent/0/direction", json!("received")),
+        ("/cases/1/detail/seen/0/hex", json!("4")),
+        ("/cases/1/detail/seen/0/turn", json!(0)),
+    ] {
+        let mut report = value(&server());
+        *report.pointer_mut(place).unwrap() = other;
+        assert!(schema.objection(&report).is_some(), "{place}");
+    }
+}
+
+#[test]
+fn report_counts_cases_by_grade() {
+    let mut counts = Counts::default();
+    for (nth, grade) in Grade::ALL.into_iter().enumerate() {
+        for _ in 0..=nth {
+            counts.add(grade);
+        }
+    }
+    assert_eq!(
+        counts,
+        Counts { pass: 1, pass_lenient: 2, unimplemented: 3, informational: 4, fail: 5 }
+    );
+    assert_eq!(Grade::ALL.map(|grade| counts.of(grade)), [1, 2, 3, 4, 5]);
+    assert_eq!(counts.all(), 15);
+}
+
+#[test]
+fn report_leads_with_causes_of_most_failures() {
+    let mut report = Report::new("server", "a server");
+    let mut add = |name: &str, grade, faults: &[(&str, &str)]| {
+        let faults = faults.iter().map(|(name, text)| CaseFault::new(name, text)).collect();
+        report.add(Case {
+            faults,
+            detail: Some(conversation()),
+            ..Case::new(name, "all", "all", "a case", grade)
+        });
+    };
+    add("one", Grade::Fail, &[("magic-unchecked", "an OK to magic 00")]);
+    add(
+        "two",
+        Grade::Fail,
+        &[("size-field-wrong", "28, expected 26"), ("magic-unchecked", "an OK to magic 01")],
+    );
+    add(
+        "three",
+        Grade::Fail,
+        &[("size-field-wrong", "20, expected 18"), ("size-field-wrong", "again")],
+    );
+    add("four", Grade::Fail, &[("size-field-wrong", "24, expected 22")]);
+    add("five", Grade::Fail, &[]);
+    add("six", Grade::Informational, &[("size-field-wrong", "accepted")]);
+    let cause = |name: &str, text: &str, cases, example: &str| Cause {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        cases,
+        example: example.to_owned(),
+        dump: Vec::new(),
+    };
+    let causes = [
+        cause("size-field-wrong", "28, expected 26", 3, "two"),
+        cause("magic-unchecked", "an OK to magic 00", 2, "one"),
+    ];
+    assert_eq!(report.causes, causes);
+
+    // The same in a report of several suites.
+    let mut check = Report::new("check", "all");
+    check.absorb(report);
+    assert_eq!(check.causes[0], cause("size-field-wrong", "28, expected 26", 3, "server/two"));
+    assert_eq!(Report::parse(&value(&check).to_string()).as_ref(), Ok(&check));
+    check.causes.reverse();
+    assert_eq!(
+        Report::parse(&value(&check).to_string()).unwrap_err(),
+        "the causes do not match the cases"
+    );
+}
+
+#[test]
+fn report_contradiction_is_refused() {
+    let with = |place: &str, other: Value| {
+        let mut report = value(&server());
+        *report.pointer_mut(place).unwrap() = other;
+        Report::parse(&report.to_string()).unwrap_err()
+    };
+    assert_eq!(with("/format", json!(2)), "format is 2, expected 1");
+    assert_eq!(with("/counts/pass", json!(2)), "the counts do not match the cases");
+    assert_eq!(with("/sections/1/name", json!("other")), "the counts do not match the cases");
+    assert_eq!(with("/cases/1/name", json!("framing/whole")), "duplicate case framing/whole");
+}
+
+#[test]
+fn conversation_keeps_order_and_shortens_turns() {
+    let detail = conversation();
+    assert_eq!(
+        (&detail.sent, &detail.seen),
+        (
+            &json!([{ "turn": 1, "connection": "a", "direction": "sent", "hex": "444f" }, { "turn": 3, "connection": "b", "direction": "sent", "hex": "54" }]),
+            &json!([{ "turn": 2, "connection": "a", "direction": "received", "hex": "ffff" }, { "turn": 4, "connection": "b", "direction": "received", "hex": "" }]),
+        )
+    );
+    let lines: Vec<String> = detail.turns().unwrap().iter().map(Turn::to_string).collect();
+    assert_eq!(
+        lines,
+        ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]
+    );
+    let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
+    assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
+    let answer = Detail {
+        sent: json!({ "op": "decode" }),
+        expected: String::new(),
+        seen: Value::Null,
+        found: Vec::new(),
+        about: Vec::new(),
+    };
+    assert_eq!(answer.turns(), None);
+}
+
+#[test]
+fn citations_have_a_line_each() {
+    let citations = Citations::embedded();
+    for (text, is_id) in [
+        (
+            include_str!("../../../spec/ERRATA.md"),
+            &(|line: &str| {
+                line.strip_prefix("| ").map(|rest| rest.split(' ').next().unwrap().to_owned())
+            }) as &dyn Fn(&str) -> Option<String>,
+        ),
+        (include_str!("../../../spec/requirements.toml"), &|line| {
+            line.strip_prefix("id = \"").map(|rest| rest.trim_end_matches('"').to_owned())
+        }),
+    ] {
+        let ids: Vec<String> = text
+            .lines()
+            .filter_map(is_id)
+            .filter(|id| ["F-", "P-", "R-"].iter().any(|kind| id.starts_with(kind)))
+            .collect();
+        assert!(ids.len() > 100, "{}", ids.len());
+        for id in ids {
+            assert!(citations.line(&id).is_some_and(|line| !line.is_empty()), "{id}");
+        }
+    }
+}
+
+#[test]
+fn junit_has_suite_per_section_and_reason() {
+    let citations = Citations::embedded();
+    let xml = junit(&server(), &citations).unwrap();
+    let document = Document::parse(&xml).unwrap();
+    let suites: Vec<_> =
+        document.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let named =
+        |name: &str| suites.iter().map(|suite| suite.attribute(name).unwrap()).collect::<Vec<_>>();
+    assert_eq!(named("name"), ["server.framing", "server.eventpipe"]);
+    assert_eq!(
+        (named("tests"), named("failures"), named("skipped")),
+        (vec!["2", "2"], vec!["1", "0"], vec!["0", "2"])
+    );
+    let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    let text = failure.text().unwrap();
+    for line in [
+        "sent      a: 444f",
+        "received  a: ffff",
+        "expected  the end of the connection",
+        "F-14  As printed: 10, 10+, CollectTracing3",
+        "R-TRN-003  Off",
+    ] {
+        assert!(text.lines().any(|one| one.starts_with(line)), "{line}: {text}");
+    }
+    assert!(failure.attribute("message").unwrap().contains("step 3: still open <script>"));
+    let skipped: Vec<_> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("skipped"))
+        .map(|node| node.attribute("message").unwrap())
+        .collect();
+    assert_eq!(
+        skipped,
+        ["known deviation F-5: the connection stays open", "unimplemented: A command of .NET 11"]
+    );
+
+    let xml = junit(&client(), &citations).unwrap();
+    let document = Document::parse(&xml).unwrap();
+    let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    assert_eq!(failure.attribute("type"), Some("string-length-in-bytes"));
+    let error = document.descendants().find(|node| node.has_tag_name("error")).unwrap();
+    assert!(error.attribute("message").unwrap().ends_with("; 7 cases were not run"));
+}
+
+#[test]
+fn html_escapes_target_text() {
+    let page = html(&[server(), client()], &Citations::embedded()).unwrap();
+    assert_eq!(page.matches("<script").count(), 1, "only the page's own");
+    // The target twice (summary, head of its column), why it was lost, the findings of three cases,
+    // one of which is listed as a failure without a name, and a command line.
+    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 1 + 1);
+    for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
+        assert!(!page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn html_aligns_reports_by_case_name() {
+    let mut other = Report::new("server", "another");
+    other.add(Case::new("eventpipe/refused", "eventpipe", "scripts", "A refusal", Grade::Pass));
+    other.add(Case::new(
+        "eventpipe/only-here",
+        "eventpipe",
+        "scripts",
+        "One more",
+        Grade::PassLenient,
+    ));
+    let directory = tempfile::tempdir().unwrap();
+    let reports = [server(), other, client()].map(|report| value(&report).to_string());
+    let files: Vec<String> = reports
+        .iter()
+        .enumerate()
+        .map(|(index, text)| file(directory.path(), &format!("{index}.json"), text))
+        .collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let page = directory.path().join("page.html");
+    let text =
+        stdout(diagipc(&[&["report", "--html", page.to_str().unwrap()], &files[..]].concat(), 0));
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.contains("server .NET 10.0.9") || line.contains("server another"))
+            .count(),
+        2,
+        "{text}"
+    );
+    // Two cases: one passes and one passes leniently. Cells with zero stay empty.
+    let row = text.lines().find(|line| line.contains("server another")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
+    let page = fs::read_to_string(page).unwrap();
+    // The kinds of each row's cells, in the order of the rows.
+    let kinds: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.split(" data-kinds=\"").nth(1)?.split('"').next())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "not-run pass",
+            "fail not-run",
+            "deviation not-run pass",
+            "not-run pass-lenient",
+            "not-run unimplemented",
+            "fail not-run"
+        ]
+    );
+    assert_eq!(
+        page.matches("<tr class=\"section\">").count(),
+        3,
+        "framing and eventpipe of servers, trace of clients"
+    );
+    for part in [
+        "≠</span> deviation F-5",
+        "string-length-in-bytes",
+        "<dd><pre>444f</pre></dd>",
+        "the end of the connection",
+        "<dt id=\"F-14\">",
+        "[harmful]",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+/// If the profile is not known to do it, a behaviour of runtimes is a habit, not a deviation.
+#[test]
+fn html_counts_habits_apart_from_deviations() {
+    let row = |profile: &str| {
+        let mut report = server();
+        report.profile = Some(profile.to_owned());
+        let page = html(&[report], &Citations::embedded()).unwrap();
+        let counts = page
+            .lines()
+            .find(|line| line.starts_with("<td class=\"fail\">1</td>"))
+            .unwrap()
+            .to_owned();
+        let cells: Vec<String> = counts
+            .split("<td>")
+            .skip(1)
+            .map(|cell| cell.split('<').next().unwrap().to_owned())
+            .collect();
+        (
+            cells.join(" "),
+            page.contains("≠</span> deviation F-5"),
+            page.contains("~</span> habit F-5"),
+        )
+    };
+    // pass, lenient, deviation, habit, informational, unimplemented, all.
+    assert_eq!(row("coreclr-10"), ("1 0 1 0 0 1 4".to_owned(), true, false));
+    assert_eq!(row("strict"), ("1 0 0 1 0 1 4".to_owned(), false, true));
+}
+
+/// Without failures the passes are first, and what the target does not have is last.
+#[test]
+fn html_without_failures_begins_with_passes() {
+    let mut report = Report::new("server", "an engine");
+    report.add(Case::new(
+        "ports/first",
+        "ports",
+        "scripts",
+        "It has no ports",
+        Grade::Unimplemented,
+    ));
+    report.add(Case::new(
+        "framing/newest",
+        "framing",
+        "scripts",
+        "A command that it lacks",
+        Grade::Unimplemented,
+    ));
+    report.add(Case::new("framing/whole", "framing", "scripts", "A whole request", Grade::Pass));
+    report.add(Case::new("process/lenient", "process", "scripts", "A request", Grade::PassLenient));
+    let page = html(&[report], &Citations::embedded()).unwrap();
+    let places = [
+        "<h2>No failures</h2>",
+        "framing 1, process 1.",
+        "framing&#x2f;whole",
+        "framing&#x2f;newest",
+        "process&#x2f;lenient",
+        "ports&#x2f;first",
+    ]
+    .map(|text| page.find(text).unwrap_or_else(|| panic!("{text}: {page}")));
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+/// Above the table of all cases: causes with their failures, then failures without one, each with a
+/// link to its row.
+#[test]
+fn html_leads_with_failures_by_cause() {
+    let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
+    let top = &page[..page.find("<h2>Cases</h2>").unwrap()];
+    for part in [
+        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13<br>To mend it: Count UTF-16 units and the NUL",
+        "Without a named cause, 1 failure",
+        "<a href=\"#case-2\"><code>framing/cut</code></a> step 3: still open",
+        "<a href=\"#case-5\"><code>trace/strings</code></a>",
+        "diagipc 0.1.0, 2026-11-22T21:04:05Z: <code>diagipc client ",
+    ] {
+        assert!(top.contains(part), "{part}\n{top}");
+    }
+    for row in [
+        "<tr id=\"case-2\" data-kinds=\"fail",
+        "<tr id=\"case-5\" data-kinds=\"fail",
+        "<dt>advertise</dt>",
+    ] {
+        assert!(page[top.len()..].contains(row), "{row}");
+    }
+    let mut good = Report::new("server", "a server");
+    good.add(Case::new("one", "all", "all", "a case", Grade::Pass));
+    assert!(!html(&[good], &Citations::embedded()).unwrap().contains("<h2>Failures</h2>"));
+}
+
+/// A flag without a line in the glossary is unexplained, and a line without a flag is unused.
+#[test]
+fn glossary_has_every_flag_of_vectors_and_no_other() {
+    let glossary = Glossary::embedded();
+    let files = dotnet_diagnostics_ipc::vectors::files().unwrap();
+    let tests = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.tests);
+    let flags: BTreeSet<&str> =
+        tests.flat_map(|test| test.flags.iter().map(String::as_str)).collect();
+    let explained: BTreeSet<&str> =
+        glossary.flags().iter().map(|(flag, _)| flag.as_str()).collect();
+    assert_eq!(flags, explained);
+    for word in Grade::ALL.map(Grade::name).iter().filter(|word| !["pass", "fail"].contains(word)) {
+        assert!(glossary.meaning(word).is_some(), "{word}");
+    }
+}
+
+#[test]
+fn suite_writes_json_junit_and_html() {
+    let directory = tempfile::tempdir().unwrap();
+    let [xml, page] =
+        ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
+    let options = [
+        "codec",
+        "--only",
+        "uint",
+        "--require",
+        "uint",
+        "--junit",
+        &xml,
+        "--html",
+        &page,
+        "--",
+        "python3",
+        "-c",
+        NOTHING,
+    ];
+    let output = diagipc(&options, 1);
+    // Without a terminal neither a bar nor colours.
+    assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
+    assert!(
+        stdout(output).contains("FAULT     required-and-unsupported: unsupported, but required")
+    );
+    let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
+    let failures = Document::parse(&xml)
+        .unwrap()
+        .descendants()
+        .filter(|node| node.has_tag_name("failure"))
+        .count();
+    assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());
+    assert!(failures > 3, "{failures}");
+}
+
+#[test]
+fn exit_status_by_outcome() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = file(directory.path(), "good.json", &value(&client()).to_string());
+    // Whatever their results.
+    diagipc(&["report", &good], 0);
+    for bad in [
+        "",
+        "{}",
+        "[1]",
+        "\u{1b}[2J",
+        &value(&server()).to_string().replace("\"format\":1", "\"format\":2"),
+    ] {
+        let output = diagipc(&["report", &good, &file(directory.path(), "bad.json", bad)], 1);
+        assert!(output.stdout.is_empty() && !output.stderr.contains(&0x1b), "{bad}");
+        assert!(
+            String::from_utf8(output.stderr).unwrap().contains("bad.json is not a report: "),
+            "{bad}"
+        );
+    }
+    let nowhere = directory.path().join("nowhere/page.html").display().to_string();
+    for arguments in [
+        &["report"][..],
+        &["report", "/nonexistent/report.json"],
+        &["report", "--html", &nowhere, &good],
+        &["report", "--limit", "10", &good],
+        &["codec", "--self", "--only", "uint", "--html", &nowhere],
+        &["codec", "--self", "--only", "uint", "--junit", &nowhere],
+        &["codec", "--list", "--junit", &nowhere],
+    ] {
+        diagipc(arguments, 2);
+    }
+    // The results are not lost if the file cannot be written.
+    let output = tool::diagipc()
+        .args(["codec", "--self", "--only", "uint", "--html", &nowhere])
+        .output()
+        .unwrap();
+    assert!(stdout(output).contains(" 0 failed"));
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""record.py
+
+Records examples/info and examples/trace with net10.0.9, by `diagipc record`, and replays the recordings: to another process of net10.0.9,
+which must behave the same; to net8.0.30, which must differ where that runtime differs; and to the clients. Prints one line per check;
+exits with 1 if one differs, with 77 if a runtime is not available here.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import checks
+import launch
+from built import built
+from checks import check
+
+SECONDS = 60
+RECORDED, OTHER = "net10.0.9", "net8.0.30"
+
+
+def run(*command, environment=None):
+    """Exit status and output."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=SECONDS, env={**os.environ, **(environment or {})})
+    return done.returncode, done.stdout
+
+
+def programs():
+    """The directory of the programs: that of $DIAGIPC; without it, they are built."""
+    if program := os.environ.get("DIAGIPC"):
+        return os.path.dirname(program)
+    return os.path.dirname(built("diagipc", "build", "--workspace", "--all-features", "--bin", "diagipc", "--example", "info", "--example", "trace"))
+
+
+def with_runtime(name, use):
+    """Calls `use` with the process id and the socket of a runtime."""
+    with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
+        socket = launch.default_socket(process, directory)
+        if not socket:
+            check(f"{name} has a socket", False)
+            return
+        launch.until_it_runs(socket)
+        use(str(process.pid), socket)
+
+
+def step_of(script, wanted):
+    """The number of the first step that `wanted` accepts."""
+    return next(nth for nth, step in enumerate(script["steps"]) if wanted(step))
+
+
+def listens(path):
+    """Whether a process listens there: a socket has its path a moment earlier."""
+    with open("/proc/net/unix") as sockets:
+        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
+
+
+def main():
+    launch.fetch_or_skip(RECORDED, OTHER)
+    home = programs()
+    diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
+    with tempfile.TemporaryDirectory(prefix="record-") as out:
+        def record(pid, socket):
+            status, said = run(diagipc, "record", "--out", out, "--to", pid, "--", info, "{pid}")
+            check("info is recorded by process id", status == 0 and "10.0.9" in said, said)
+            status, said = run(diagipc, "record", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
+            check("trace is recorded by socket", status == 0 and " bytes, complete" in said, said)
+        with_runtime(RECORDED, record)
+        if checks.wrong:
+            sys.exit(1)
+        files = {name: os.path.join(out, name + ".json") for name in ("info", "trace")}
+        scripts = {}
+        for name, path in files.items():
+            with open(path, encoding="utf-8") as file:
+                scripts[name] = json.load(file)["scripts"][0]
+
+        def replay_same(pid, socket):
+            for name, path in files.items():
+                for to in (pid, socket):
+                    status, said = run(diagipc, "replay", path, "--to", to)
+                    check(f"{name} to another {RECORDED}", status == 0, said)
+        with_runtime(RECORDED, replay_same)
+
+        def replay_other(pid, _):
+            # Its version is another one; and it has no CollectTracing5 (F-68).
+            where = {"info": step_of(scripts["info"], lambda step: "expect" in step),
+                     "trace": step_of(scripts["trace"], lambda step: "any" in str(step.get("expect")))}
+            for name, path in files.items():
+                status, said = run(diagipc, "replay", path, "--to", pid)
+                check(f"{name} to {OTHER}", status == 1 and f"step {where[name]}, " in said, said)
+        with_runtime(OTHER, replay_other)
+
+        # To the clients: there is only the script.
+        commands = {"info": [info, "@"], "trace": [trace, "@", "0", os.path.join(out, "trace")]}
+        for name, path in files.items():
+            socket = os.path.join(out, name + ".socket")
+            player = subprocess.Popen([diagipc, "replay", path, "--listen", socket], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True)
+            deadline = time.monotonic() + 10
+            while not listens(socket) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            status, client = run(*[socket if word == "@" else word for word in commands[name]])
+            try:
+                said, _ = player.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                player.kill()
+                said, _ = player.communicate()
+            check(f"{name} from a script that plays the runtime", status == 0 and player.returncode == 0, client + said)
+    sys.exit(1 if checks.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""A separate wine, the runtimes for Windows that run in it, and their pipes. Used by the other scripts here.
+
+A Linux program cannot open a pipe of wine: windows_pipe.c does. Runtimes are those of public npm packages, or subjects:
+win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz and win10_0_12.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in `windows` of
+$DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, which prints "started VERSION pid PID", writes events of
+the provider Subject, and ends with its input.
+"""
+import contextlib
+import os
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import launch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE = 20.0  # for expected events
+PIPE = "\\\\.\\pipe\\"
+COMPILER = "x86_64-w64-mingw32-gcc"
+SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
+RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
+# 8.0.30 answers while it is held; afterwards wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057).
+launch.RUNTIMES.update({
+    RUNNING: ("@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe", []),
+    HELD_ONLY: ("@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe", []),
+})
+OK, ERROR = 0xFF00, 0xFFFF
+
+wrong = 0
+
+
+def report(comment, fault):
+    """One line; `fault` is None if all is as expected."""
+    global wrong
+    wrong += fault is not None
+    print(f"{comment}: {'as expected' if fault is None else 'DIFFERS: ' + fault}", flush=True)
+
+
+def expect(comment, seen, wanted):
+    report(f"{comment}: {seen!r}", None if seen == wanted else f"expected {wanted!r}")
+
+
+def message(code, payload=b""):
+    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
+
+
+def string(text):
+    return struct.pack("<I", len(text) + 1) + text.encode("utf-16-le") + b"\0\0"
+
+
+def payload_of(reply, code=OK):
+    """The payload of a reply that is exactly one message with that code."""
+    if reply[:14] != b"DOTNET_IPC_V1\0" or reply[14:20] != message(code, reply[20:])[14:20]:
+        raise ValueError(f"no reply of code {code:#06x}: {reply.hex()}")
+    return reply[20:]
+
+
+class Fields:
+    def __init__(self, wire):
+        self.wire = wire
+
+    def take(self, count):
+        if len(self.wire) < count:
+            raise ValueError("the payload is cut")
+        taken, self.wire = self.wire[:count], self.wire[count:]
+        return taken
+
+    def number(self, form):
+        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))[0]
+
+    def string(self):
+        units = self.take(2 * self.number("I"))
+        if units[-2:] != b"\0\0":
+            raise ValueError(f"a string without NUL: {units.hex()}")
+        return units[:-2].decode("utf-16-le")
+
+
+def process_info(edition, payload):
+    """The values of ProcessInfo, ProcessInfo2 or ProcessInfo3; every byte is read."""
+    fields, seen = Fields(payload), {}
+    if edition == 3:
+        seen["version"] = fields.number("I")
+    seen["pid"] = fields.number("Q")
+    seen["cookie"] = fields.take(16)
+    names = ["commandLine", "OS", "arch"] + ["entry", "clr"] * (edition > 1) + ["rid"] * (edition > 2)
+    seen.update((name, fields.string()) for name in names)
+    if fields.wire:
+        raise ValueError(f"bytes after the last field: {fields.wire.hex()}")
+    return seen
+
+
+class Wine:
+    """A separate wine, in which runtimes are drive letters, and the program that opens its pipes."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        # Drive C:, with a directory /tmp, so that files of a runtime stay here.
+        self.home = os.path.join(directory, "wine/drive_c")
+        self.program = os.path.join(directory, "windows_pipe.exe")
+        self.wine, self.server = shutil.which("wine"), shutil.which("wineserver")
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "LANG": "C.UTF-8", "WINEARCH": "win64", "WINEDEBUG": "-all",
+                            "WINEPREFIX": os.path.join(directory, "wine"), "WINEDLLOVERRIDES": "mscoree=;mshtml=",
+                            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
+        source = os.path.join(HERE, "windows_pipe.c")
+        subprocess.run([COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-o", self.program, source], check=True, timeout=120)
+        subprocess.run([self.wine, "wineboot", "-i"], env=self.environment, check=True, timeout=120, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.makedirs(os.path.join(self.home, "tmp"), exist_ok=True)
+        usage = self.start([], {})
+        if usage.wait(60) != 1 or b"usage:" not in usage.stderr.read():
+            raise OSError("wine cannot run a program that was compiled for it")
+
+    def has_drive(self, letter, name):
+        os.symlink(os.path.dirname(launch.fetch(name)), os.path.join(self.environment["WINEPREFIX"], "dosdevices", letter))
+
+    def add_random_numbers(self):
+        """Installs the parts of Windows that Rust's standard library needs."""
+        source = os.path.join(HERE, "windows_prng.c")
+        library = os.path.join(self.environment["WINEPREFIX"], "drive_c/windows/system32/bcryptprimitives.dll")
+        subprocess.run([COMPILER, "-O2", "-shared", "-nostartfiles", "-Wl,-e,0", "-o", library, source, "-ladvapi32"], check=True,
+                       timeout=120)
+
+    def start(self, arguments, variables, errors=subprocess.PIPE):
+        return subprocess.Popen([self.wine, self.program, *arguments], env={**self.environment, **variables}, cwd=self.directory,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0)
+
+    def close(self):
+        """Ends the programs in this wine only."""
+        subprocess.run([self.server, "-k"], env=self.environment, timeout=30, stderr=subprocess.DEVNULL)
+        subprocess.run([self.server, "-w"], env=self.environment, timeout=30, stderr=subprocess.DEVNULL)
+
+    @contextlib.contextmanager
+    def runtime(self, command_line, variables):
+        """A running runtime."""
+        with tempfile.TemporaryFile() as errors:
+            process = self.start(["run"], variables, errors)
+            try:
+                process.stdin.write(command_line.encode() + b"\n")
+                yield Runtime(self, process, errors)
+            finally:
+                end(process)
+
+    @contextlib.contextmanager
+    def subject(self, version, archive, variables):
+        """A running subject from that archive. wine refuses IL images without mscoree."""
+        self.unpack(version, archive)
+        command_line = "C:\\" + subject(version)
+        with self.runtime(command_line, {**variables, "WINEDLLOVERRIDES": "mshtml="}) as runtime:
+            yield runtime
+
+    def unpack(self, version, archive):
+        """Puts a subject on drive C: of this wine."""
+        if not os.path.exists(os.path.join(self.home, subject(version).replace("\\", "/"))):
+            subprocess.run(["tar", "xJf", archive, "-C", self.home], check=True, timeout=120)
+
+    def exchange(self, name, sent, seconds=PATIENCE):
+        """All bytes after `sent`, up to the end of the connection; and the type of the pipe."""
+        process = self.start(["connect", name, str(seconds)], {})
+        try:
+            seen, said = process.communicate(sent, seconds + PATIENCE)
+        finally:
+            end(process)
+        if process.returncode:
+            raise OSError(said.decode(errors="replace").strip())
+        return seen, said.decode(errors="replace").strip()
+
+
+class Runtime:
+    def __init__(self, wine, process, errors):
+        self.wine, self.process, self.errors = wine, process, errors
+        self.pid = int(line_of(process, "pid"))
+
+    def pipe(self):
+        return f"{PIPE}dotnet-diagnostic-{self.pid}"
+
+    def exchange(self, sent, seconds=PATIENCE):
+        return self.wine.exchange(self.pipe(), sent, seconds)[0]
+
+    @contextlib.contextmanager
+    def conversation(self, sent):
+        """A connection that may stay open after `sent`."""
+        process = self.wine.start(["connect", self.pipe(), str(PATIENCE)], {})
+        try:
+            process.stdin.write(sent)
+            process.stdin.close()
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def output(self):
+        """The runtime's output so far, and wine's trace."""
+        return os.pread(self.errors.fileno(), 1 << 26, 0).decode(errors="replace")
+
+    def has_ended(self, seconds):
+        """Its exit code; None if it still runs."""
+        return line_of(self.process, "exit", seconds) if readable(self.process.stdout, seconds) else None
+
+
+class Listener:
+    """The tool's side of a port: a pipe to which a runtime connects."""
+
+    def __init__(self, wine, name):
+        self.process = wine.start(["listen", name], {})
+        line_of(self.process, "listening", stream=self.process.stderr)
+
+    def advertised(self, seconds):
+        """The 34 bytes of the advertise; None if no runtime connects in time."""
+        if not readable(self.process.stdout, seconds):
+            return None
+        return take(self.process, 34)
+
+    def exchange(self, sent):
+        return self.process.communicate(sent, PATIENCE)[0]
+
+
+def readable(stream, seconds):
+    return bool(select.select([stream], [], [], seconds)[0])
+
+
+def take(process, count):
+    """So many bytes, or fewer at the end or at the time limit."""
+    taken = b""
+    while len(taken) < count and readable(process.stdout, PATIENCE):
+        more = process.stdout.read(min(65536, count - len(taken)))
+        if not more:
+            break
+        taken += more
+    return taken
+
+
+def line_of(process, word, seconds=PATIENCE, stream=None):
+    """The rest of the next line, which must begin with that word."""
+    stream, line, deadline = stream or process.stdout, b"", time.monotonic() + seconds
+    while not line.endswith(b"\n"):
+        if not readable(stream, max(0, deadline - time.monotonic())):
+            raise OSError(f"no line {word!r} in time, only {line!r}")
+        byte = stream.read(1)
+        if not byte:
+            raise OSError(f"the end instead of a line {word!r}: {line!r}")
+        line += byte
+    found = line.decode().split(maxsplit=1)
+    if not found or found[0] != word:
+        raise OSError(f"{line!r} instead of a line {word!r}")
+    return found[1].strip() if len(found) > 1 else ""
+
+
+def end(process):
+    if process.stdin and not process.stdin.closed:
+        process.stdin.close()  # the program then ends the runtime, and itself
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def eventually(condition, seconds=PATIENCE):
+    """Whether it becomes true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def as_windows(path):
+    """The path of a local file for a program in wine."""
+    return "Z:" + path.replace("/", "\\")
+
+
+def subject(version):
+    """The program of a subject, on drive C: of its wine."""
+    return f"win{version.replace('.', '_')}\\subject.exe"
+
+
+def archives():
+    """The available archives of subjects, by version."""
+    places = [os.environ.get("DOTNET_WINDOWS_RUNTIMES"), launch.home_of("windows"), os.path.join(HERE, "../../../../shared/runtimes/windows")]
+    for place in filter(None, places):
+        found = {version: os.path.join(place, f"win{version.replace('.', '_')}.tar.xz") for version in SUBJECTS}
+        found = {version: path for version, path in found.items() if os.path.exists(path)}
+        if found:
+            return found
+    return {}
+
+
+def missing(*names):
+    """Why wine or the runtimes of those packages are not available here; None if they are."""
+    for program in "wine", "wineserver", COMPILER:
+        if not shutil.which(program):
+            return f"no {program}"
+    for name in names:
+        try:
+            launch.fetch(name)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"{name}: {error}"
+    return None
+
+
+def play(what_is_missing, use):
+    """The main part of a script: calls `use` with a separate wine, and exits with 0, 1 if a check failed, or 77 if it cannot run."""
+    def skip(why):
+        print(f"SKIPPED: {why}", file=sys.stderr)
+        sys.exit(launch.SKIP)
+    if what_is_missing:
+        skip(f"a runtime for Windows is not available here: {what_is_missing}")
+    directory = tempfile.mkdtemp(prefix="dotnet-")
+    try:
+        try:
+            wine = Wine(directory)
+        except (OSError, subprocess.SubprocessError) as error:
+            skip(f"wine does not work here: {error}")
+        try:
+            use(wine)
+        except (OSError, subprocess.SubprocessError) as error:
+            report("what must run or answer", f"{error}")
+        finally:
+            wine.close()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{wrong} differ")
+    sys.exit(1 if wrong else 0)

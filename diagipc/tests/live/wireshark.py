@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""wireshark.py [FILE]
+
+Captures net10.0.9 with `diagipc proxy --pcapng` while examples/probe sends it all harmless requests, and while it connects to a
+diagnostic port; tshark with spec/dotnet_ipc.lua must name every field. FILE: where to keep the capture. Exits with 1 if something
+differs, with 77 if tshark or the runtime is not available here.
+"""
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../wireshark")]
+import checks
+import dissected
+import launch
+from built import built
+from checks import check
+from dissected import GRAMMAR, shown
+
+NAME = "net10.0.9"
+COMMANDS = {command["name"]: command for command in GRAMMAR["commands"]}
+REPLIES = {reply["name"]: reply["fields"] for reply in GRAMMAR["replies"]}
+MARK = "DIAGIPC_MARK", "Größe=1"
+ASKED = {"Process/ProcessInfo", "Process/ProcessInfo2", "Process/ProcessInfo3", "Process/ProcessEnvironment", "EventPipe/CollectTracing",
+         "EventPipe/CollectTracing2", "EventPipe/CollectTracing3", "EventPipe/CollectTracing4", "EventPipe/CollectTracing5",
+         "EventPipe/StopTracing"}
+UNKNOWN_COMMAND = 0x80131385
+
+
+def programs():
+    """`diagipc` and the probe: those of $DIAGIPC; without it, they are built."""
+    diagipc = os.environ.get("DIAGIPC") or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc", "--example", "probe")
+    return diagipc, os.path.join(os.path.dirname(diagipc), "examples/probe")
+
+
+@contextlib.contextmanager
+def proxy(diagipc, *arguments):
+    """A proxy that captures: the socket on which it listens."""
+    process = subprocess.Popen([diagipc, "proxy", "--until-eof", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        yield process.stdout.readline().rstrip("\n")
+    finally:
+        _, said = process.communicate(timeout=60)
+    check("the proxy exits normally", process.returncode == 0, said)
+
+
+def probed(diagipc, probe, path):
+    """A capture of the default port; the process id and the socket."""
+    with launch.started(NAME, {"DOTNET_DefaultDiagnosticPortSuspend": "0", MARK[0]: MARK[1]}) as (process, directory):
+        endpoint = launch.default_socket(process, directory)
+        launch.until_it_runs(endpoint)
+        with proxy(diagipc, "--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
+            done = subprocess.run([probe, at], capture_output=True, text=True, timeout=120)
+            check("the probe is answered through the proxy", done.returncode == 0, done.stdout + done.stderr)
+        return process.pid, endpoint
+
+
+def connected(diagipc, path, directory):
+    """A capture of a diagnostic port; the process id."""
+    port, tool = os.path.join(directory, "port"), os.path.join(directory, "tool")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(tool)
+        listener.listen()
+        listener.settimeout(60)
+        with proxy(diagipc, "--port", port, "--to-port", tool, "--pcapng", path):
+            with launch.started(NAME, {"DOTNET_DiagnosticPorts": f"{port},nosuspend"}) as (process, _):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(34, socket.MSG_WAITALL)
+                    connection.sendall(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0")
+                    while connection.recv(4096):
+                        pass
+                return process.pid
+
+
+def messages_of(packets):
+    """Every message: the item with its fields."""
+    for packet in packets:
+        for proto in packet.iter("proto"):
+            if any(child.get("name") == "diagipc.magic" for child in proto):
+                yield proto
+
+
+def fields_of(message):
+    """The fields of a message by the grammar; None if it does not name them all."""
+    code, answers = int(shown(message, "command")[0], 16), shown(message, "answers")
+    command = COMMANDS.get(next((name for name, row in COMMANDS.items() if int(row["code"], 16) == (int(answers[0], 16) if answers else code)), None))
+    if code == 0xFFFF:
+        return [row["name"] for row in GRAMMAR["error"]["fields"] if "when" not in row]
+    if code == 0xFF00:
+        return command and [row["name"] for row in REPLIES[command["reply"]] if row["type"] != "rest"]
+    # These requests of the probe are for a stream.
+    return command and [row["name"] for row in command["fields"] if row.get("when", {}).get("is", 0) == 0]
+
+
+def every_field_is_named(packets):
+    wrong = []
+    for message in messages_of(packets):
+        names, wanted = [name for name, _ in dissected.children(message)], fields_of(message)
+        absent = {name: field.get("show") for name, field in dissected.children(message)}
+        names = [dissected.name_of(absent[name]) if name == "absent" else name for name in names]
+        if wanted is None or names != [dissected.name_of(field) for field in wanted]:
+            wrong.append(f"{message.get('showname')}: shows {names}, expected {wanted}")
+    left = [shown(packet, name) for packet in packets for name in ("not_decoded", "payload", "fault") if shown(packet, name)]
+    check("every field of every message is named", not wrong and not left, "\n".join(wrong + list(map(str, left))))
+
+
+def default_port(diagipc, probe, path):
+    process_id, endpoint = probed(diagipc, probe, path)
+    packets = list(dissected.packets(path, "-2"))
+    every_field_is_named(packets)
+    names = {command: int(row["code"], 16) for command, row in COMMANDS.items()}
+    messages = list(messages_of(packets))
+    codes = {int(shown(message, "command")[0], 16) for message in messages}
+    missing = {name for name in ASKED if names[name] not in codes}
+    check("every command that was sent is seen", not missing, str(missing))
+    requests = [message for message in messages if int(shown(message, "command")[0], 16) < 0xFF00]
+    replies = [message for message in messages if int(shown(message, "command")[0], 16) >= 0xFF00]
+    check("every request leads to its reply", len(requests) == len(replies) and all(shown(one, "reply_in") for one in requests))
+    times = [float(time) for reply in replies for time in shown(reply, "time")]
+    check("every reply leads to its request, with the time between", all(shown(one, "request_in") and shown(one, "answers") for one in replies)
+          and len(times) == len(replies) and all(0 <= time < 60 for time in times), str(times))
+    seen = {number for message in messages for number in shown(message, "process_id")}
+    check("processId is that of the process", {int(number, 0) for number in seen} == {process_id}, str(seen))
+    errors = {int(number, 0) for message in messages for number in shown(message, "hresult")}
+    check("a command of a later version is refused by name", UNKNOWN_COMMAND in errors, str(errors))
+    variables = [(shown(entry, "environment.name"), shown(entry, "environment.value")) for packet in packets for entry in packet.iter("field")
+                 if entry.get("name") == "diagipc.environment.entry"]
+    check("the environment has the variable that was set", ([MARK[0]], [MARK[1]]) in variables, str(variables))
+    starts = [start for packet in packets for start in shown(packet, "stream.start")]
+    check("streams begin as requested", set(starts) <= {"nettrace", "netperf"} and len(starts) >= 5, str(starts))
+    opened = [shown(packet, "connection")[0] for packet in packets if shown(packet, "packet.event") == ["0"]]
+    ended = {shown(packet, "connection")[0] for packet in packets if shown(packet, "packet.event") == ["2"]}
+    check("connections begin once and end", len(set(opened)) == len(opened) and set(opened) == ended, f"{opened} {ended}")
+    interfaces = set(dissected.tshark(path, "-T", "fields", "-e", "frame.interface_name").split())
+    check("the interface is the endpoint", interfaces == {endpoint}, str(interfaces))
+
+
+def diagnostic_port(diagipc, path, directory):
+    process_id = connected(diagipc, path, directory)
+    packets = list(dissected.packets(path, "-2"))
+    # The runtime connects repeatedly, and the last data may be cut.
+    advertises = [message for message in messages_of(packets) if message.get("showname") == "Advertise"]
+    seen = {int(number, 0) for message in advertises for number in shown(message, "process_id")}
+    check("the advertise names the process", seen == {process_id}, str(seen))
+    info = [message for message in messages_of(packets) if shown(message, "answers") == ["0x0408"]]
+    cookies = {cookie for message in advertises + info for cookie in shown(message, "runtime_cookie")}
+    check("the reply on its connection has the same cookie", len(info) == 1 and len(cookies) == 1, str(cookies))
+
+
+def main():
+    if not shutil.which("tshark"):
+        print("SKIPPED: tshark not found", file=sys.stderr)
+        sys.exit(launch.SKIP)
+    launch.fetch_or_skip(NAME)
+    diagipc, probe = programs()
+    with tempfile.TemporaryDirectory(prefix="wireshark-") as directory:
+        path = os.path.join(directory, "probe.pcapng")
+        default_port(diagipc, probe, path)
+        if sys.argv[1:]:
+            shutil.copy(path, sys.argv[1])
+        diagnostic_port(diagipc, os.path.join(directory, "port.pcapng"), directory)
+    sys.exit(1 if checks.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+//! The bodies of the fuzz targets.
+//!
+//! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most
+//! inputs select; [`corpus::seeds`](diagipc::corpus::seeds) knows how.
+#![forbid(unsafe_code)]
+#![allow(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a body is a test: it must panic on failure"
+)]
+
+mod c_header;
+mod canonical;
+mod cli_decode;
+mod conversations;
+mod decode_any;
+mod diagnostic_port;
+mod differential;
+mod environment;
+mod exchanges;
+mod names;
+mod roundtrip;
+mod user_events;
+
+use std::ops::Range;
+
+pub use c_header::c_header;
+pub use canonical::{canonical, kind};
+pub use cli_decode::cli_decode;
+pub use conversations::conversations;
+pub use decode_any::decode_any;
+pub use diagnostic_port::diagnostic_port;
+pub use differential::differential;
+pub use environment::environment;
+pub use exchanges::{client_exchange, server_exchange};
+pub use names::{endpoint_names, ports};
+pub use roundtrip::roundtrip;
+pub use user_events::user_events;
+
+/// A target: its name and its body.
+pub type Body = (&'static str, fn(&[u8]));
+
+/// Every target whose body needs only its input.
+pub const BODIES: [Body; 12] = [
+    ("decode_any", decode_any),
+    ("roundtrip", roundtrip),
+    ("canonical", canonical),
+    ("client_exchange", client_exchange),
+    ("server_exchange", server_exchange),
+    ("diagnostic_port", diagnostic_port),
+    ("conversations", conversations),
+    ("environment", environment),
+    ("ports", ports),
+    ("endpoint_names", endpoint_names),
+    ("user_events", user_events),
+    ("cli_decode", cli_decode),
+];
+
+/// The others: `differential` needs the codec in C, `c_header` the header for C.
+pub const OTHERS: [&str; 2] = ["differential", "c_header"];
+
+/// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
+struct Pieces<'p>(std::iter::Cycle<std::slice::Iter<'p, u8>>);
+
+impl<'p> Pieces<'p> {
+    fn new(sizes: &'p [u8]) -> Self {
+        Self(sizes.iter().cycle())
+    }
+
+    fn next(&mut self) -> usize {
+        self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
+    }
+
+    /// Copies the next piece of `peer` from `taken` on into this range of the buffer. Returns how
+    /// many bytes; 0 is the end.
+    fn receive(
+        &mut self,
+        range: Range<usize>,
+        buffer: &mut [u8],
+        peer: &[u8],
+        taken: &mut usize,
+    ) -> usize {
+        let n = range.len().min(self.next()).min(peer.len() - *taken);
+        buffer[range.start..range.start + n].copy_from_slice(&peer[*taken..*taken + n]);
+        *taken += n;
+        n
+    }
+}
+
+/// Discarded text: only writing it matters.
+struct Nowhere;
+
+impl std::fmt::Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
+    }
+}
+
+fn show(value: impl std::fmt::Debug) {
+    std::fmt::Write::write_fmt(&mut Nowhere, format_args!("{value:?}")).unwrap();
+}
+
+/// The encoding of a value.
+fn written(value: &(impl dotnet_diagnostics_ipc::wire::Encode + ?Sized)) -> std::vec::Vec<u8> {
+    let mut bytes = std::vec::Vec::new();
+    value.encode(&mut bytes).unwrap();
+    bytes
+}

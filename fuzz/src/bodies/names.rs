@@ -1,0 +1,88 @@
+//! The variables of diagnostic ports, and the names of sockets and pipes.
+
+use std::string::ToString as _;
+use std::vec::Vec;
+
+use super::show;
+use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName, SocketPath};
+use dotnet_diagnostics_ipc::port::{
+    DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension,
+    WritePorts, strict,
+};
+
+/// Any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
+pub fn ports(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let ports: Vec<_> = Ports::new(text).collect();
+    assert!(Ports::new(text).rev().eq(ports.iter().rev().copied()));
+    assert!(ports.iter().all(|port| port.port_type == PortType::Connect));
+    for ignored in Ignored::new(text) {
+        assert!(text[ignored.offset..].starts_with(ignored.text), "{ignored:?}");
+    }
+    match strict(text) {
+        Ok(read) => {
+            assert!(read.eq(ports.iter().copied()));
+            // The grammar allows only valid parts, except for repeated tags.
+            assert!(
+                Ignored::new(text).all(
+                    |part| part.reason == dotnet_diagnostics_ipc::port::IgnoredReason::LaterTag
+                ),
+                "{text:?}"
+            );
+        }
+        Err(error) => assert!(error.offset() <= text.len(), "{error}"),
+    }
+    let again = WritePorts::new(&ports).unwrap().to_string();
+    assert!(Ports::new(&again).eq(ports.iter().copied()), "{text:?} {again:?}");
+    if let DefaultPortSuspend::Number { end, .. } = DefaultPortSuspend::parse(text) {
+        assert!(text.is_char_boundary(end));
+    }
+    resume(&ports, input.len() % 2 == 0);
+}
+
+/// Resumes port by port: the runtime starts with the last suspended one, and not before.
+fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
+    let Ok(mut state) = Suspension::<8>::new(default_suspends, ports.iter().copied()) else {
+        assert!(ports.len() > 8);
+        return;
+    };
+    let mut waiting = ports.iter().filter(|port| port.suspend_mode.suspends()).count()
+        + usize::from(default_suspends);
+    assert_eq!(state.left(), waiting);
+    let all = (0..ports.len()).map(PortId::Configured).chain([PortId::Default]);
+    for id in all {
+        let suspends = state.waits_for(id).unwrap();
+        waiting -= usize::from(suspends);
+        let expected = match (suspends, waiting) {
+            (false, _) => ResumeEffect::Nothing,
+            (true, 0) => ResumeEffect::Starts,
+            (true, left) => ResumeEffect::Waits { left },
+        };
+        assert_eq!(state.resume(id), Ok(expected));
+        assert_eq!(state.resume(id), Ok(ResumeEffect::Nothing));
+    }
+    assert!(state.is_started());
+}
+
+/// Any text as the name of a socket or pipe, and any bytes as `/proc/PID/stat`.
+pub fn endpoint_names(input: &[u8]) {
+    match ProcessStat::parse(input) {
+        Ok(stat) => assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat)),
+        Err(error) => assert!(error.offset() <= input.len(), "{error}"),
+    }
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match SocketName::parse(text) {
+        Ok(name) => {
+            assert_eq!(SocketName::parse(&name.to_string()), Ok(name));
+            let path = SocketPath { directory: text, name };
+            assert_eq!(path.len(), path.to_string().len());
+            assert_eq!(SocketName::from_path(&path.to_string()), Ok(name));
+        }
+        Err(error) => assert!(error.offset() <= text.len(), "{error}"),
+    }
+    match PipeName::parse(text) {
+        Ok(name) => assert_eq!(PipeName::parse(&name.to_string()), Ok(name)),
+        Err(error) => assert!(error.offset() <= text.len(), "{error}"),
+    }
+    show(SocketName::from_path(text));
+}

@@ -1,0 +1,128 @@
+//! A generated value reads as it was generated; a decoded one is written so that it reads the same.
+
+use ::arbitrary::{Arbitrary, Unstructured};
+
+use super::{show, written};
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::Entry;
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, OldRequest};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig,
+    UserEventsProviderConfig,
+};
+use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
+use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode_to_vec};
+use dotnet_diagnostics_ipc::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest};
+use dotnet_diagnostics_ipc::user_events::{ExtensionItem, UserReg, UserUnreg, WrittenRecord};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, EncodeError, Guid, IpcString, Reader};
+
+/// The type chosen by the first byte, generated from the rest.
+pub fn roundtrip(input: &[u8]) {
+    let Some((which, chosen)) = input.split_first() else { return };
+    let input = &mut Unstructured::new(chosen);
+    macro_rules! borrowed {
+        ($T:ty) => {
+            if let Ok(value) = <$T>::arbitrary(input) {
+                let bytes = written(&value);
+                let mut reader = Reader::new(&bytes);
+                assert_eq!(<$T>::decode(&mut reader), Ok(value));
+                assert!(reader.rest().is_empty());
+            }
+        };
+    }
+    match which {
+        0 => stable(chosen),
+        1 => request(
+            &AnyRequest::arbitrary(input)
+                .unwrap_or(AnyRequest::Unknown { command: Command::OK, payload: &[] }),
+        ),
+        2 => reply(input),
+        4 => made::<CollectTracing5<'_>>(input),
+        5 => made::<Array<'_, UserEventsProviderConfig<'_>>>(input),
+        6 => made::<ProcessInfo3Reply<'_>>(input),
+        7 => made::<DraftCollectTracing<'_>>(input),
+        8 => made::<Array<'_, Array<'_, IpcString<'_>>>>(input),
+        9 => borrowed!(IpcString<'_>),
+        10 => borrowed!(Array<'_, IpcString<'_>>),
+        11 => borrowed!(Guid),
+        12 => borrowed!(EventFilter<'_>),
+        13 => borrowed!(TracepointConfig<'_>),
+        14 => borrowed!(ProviderConfig<'_>),
+        15 => borrowed!(StreamingProviderConfig<'_>),
+        16 => borrowed!(Entry<'_>),
+        17 => borrowed!(UserReg),
+        18 => borrowed!(UserUnreg),
+        19 => borrowed!(WrittenRecord<'_>),
+        20 => borrowed!(ExtensionItem<'_>),
+        21 => borrowed!(OldRequest),
+        22 => {
+            let header = Header::arbitrary(input).unwrap();
+            assert_eq!(Header::decode(&header.to_bytes()), Ok(header));
+        }
+        23 => {
+            let advertise = Advertise::arbitrary(input).unwrap();
+            assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
+        }
+        24 => stable(&Hostile::arbitrary(input).unwrap().0),
+        _ => made_messages(input),
+    }
+}
+
+fn request(request: &AnyRequest<'_>) {
+    match encode_to_vec(request.command(), request) {
+        Ok(bytes) => {
+            let message = Message::decode(&bytes).unwrap();
+            assert_eq!(message.request(), Ok(*request));
+            assert!(message.is_canonical(request));
+        }
+        Err(error) => {
+            assert!(matches!(error, EncodeError::MessageTooLarge { len: 65_536.. }), "{error}");
+        }
+    }
+    let _ = request.check_limits();
+}
+
+fn reply(input: &mut Unstructured<'_>) {
+    let (Ok(reply), Ok(command)) = (AnyReply::arbitrary(input), Command::arbitrary(input)) else {
+        return;
+    };
+    let Ok(bytes) = encode_to_vec(reply.command(), &reply) else { return };
+    // As the answer to another command, it is another answer, or none.
+    let message = Message::decode(&bytes).unwrap();
+    if let Ok(read) = message.reply_to(Some(command)) {
+        show(read);
+        assert!(message.is_canonical(&read) || written(&read).len() <= bytes.len());
+    }
+}
+
+fn made_messages(input: &mut Unstructured<'_>) {
+    let (made, answer) =
+        (MadeRequest::arbitrary(input).unwrap(), MadeReply::arbitrary(input).unwrap());
+    request(&made.request());
+    assert_eq!(
+        encode_to_vec(made.request().command(), &made.request()).as_deref(),
+        Ok(made.bytes())
+    );
+    assert_eq!(
+        encode_to_vec(answer.reply().command(), &answer.reply()).as_deref(),
+        Ok(answer.bytes())
+    );
+}
+
+fn made<T: Generate>(input: &mut Unstructured<'_>) {
+    let made = Made::<T>::arbitrary(input).unwrap();
+    show(&made);
+    assert_eq!(written(&made.get()), made.bytes());
+}
+
+/// Anything readable is written in a form that reads the same, and is written again unchanged.
+fn stable(bytes: &[u8]) {
+    let Ok(message) = Message::decode(bytes) else { return };
+    let Ok(request) = message.request() else { return };
+    let once = encode_to_vec(request.command(), &request).unwrap();
+    let again = Message::decode(&once).unwrap();
+    assert_eq!(again.request(), Ok(request));
+    assert!(again.is_canonical(&again.request().unwrap()));
+}

@@ -1,0 +1,124 @@
+//! The texts of all errors of a package, for review: a file with a line for every kind, `kind |
+//! text`.
+
+use std::any::type_name;
+use std::fmt::{Debug, Display};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines of the file, as the code has them now.
+#[derive(Default)]
+pub(crate) struct Texts(Vec<String>);
+
+impl Texts {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn add<T: Debug + Display>(&mut self, error: T) {
+        let path = type_name::<T>();
+        let path = path.split('<').next().unwrap();
+        let name = path.rsplit("::").next().unwrap();
+        let kind = format!("{error:?}");
+        let kind = if kind.starts_with(name) { kind } else { format!("{name}::{kind}") };
+        self.0.push(format!("{kind} | {error}"));
+    }
+
+    pub(crate) fn all<T: Debug + Display>(&mut self, errors: impl IntoIterator<Item = T>) {
+        errors.into_iter().for_each(|error| self.add(error));
+    }
+}
+
+/// A file below the directory of a package.
+pub(crate) struct Snapshot {
+    pub(crate) root: &'static str,
+    pub(crate) file: &'static str,
+}
+
+impl Snapshot {
+    fn path(&self) -> PathBuf {
+        Path::new(self.root).join(self.file)
+    }
+
+    /// The parts of the file, by their headings; `DIAG_UPDATE` writes them.
+    pub(crate) fn equals<const N: usize>(&self, parts: [(&str, Texts); N]) {
+        if std::env::var_os("DIAG_UPDATE").is_some() {
+            assert!(parts.iter().all(|(_, texts)| !texts.0.is_empty()), "with --all-features");
+            let text: Vec<_> = parts
+                .iter()
+                .map(|(name, texts)| format!("# {name}\n\n{}\n", texts.0.join("\n")))
+                .collect();
+            fs::write(self.path(), text.join("\n")).unwrap();
+        }
+        let file = fs::read_to_string(self.path()).unwrap();
+        for (name, Texts(lines)) in parts {
+            // Without its feature a part is absent.
+            assert!(
+                lines.is_empty() && ["io", "vectors"].contains(&name) || lines == part(&file, name),
+                "{name}: {lines:#?}"
+            );
+        }
+    }
+
+    /// The variants of every public enum that is printed, from the source: the file must have all
+    /// of them. Returns how many there are.
+    pub(crate) fn has_every_kind_of(&self, source: &str, left_out: &[&str]) -> usize {
+        let file = fs::read_to_string(self.path()).unwrap();
+        let mut directories = vec![Path::new(self.root).join(source)];
+        let (mut kinds, mut missing) = (0, Vec::new());
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap();
+                if path.is_dir() && !left_out.contains(&name) {
+                    directories.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
+                        kinds += 1;
+                        if !file.lines().any(|line| {
+                            line.strip_prefix(&kind)
+                                .is_some_and(|rest| rest.starts_with([' ', '(']))
+                        }) {
+                            missing.push(kind);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:#?}");
+        kinds
+    }
+}
+
+/// The lines of a part of the file.
+fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
+    let lines = file.lines().skip_while(|line| *line != format!("# {name}")).skip(1);
+    lines.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty()).collect()
+}
+
+/// `Enum::Variant` for each enum of a file that has a `Display` there.
+fn printed_kinds(source: &str) -> Vec<String> {
+    let syn::File { items, .. } = syn::parse_file(source).unwrap();
+    let mut printed = Vec::new();
+    for item in &items {
+        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item
+        else {
+            continue;
+        };
+        if let (true, syn::Type::Path(of)) =
+            (path.segments.last().unwrap().ident == "Display", &**self_ty)
+        {
+            printed.push(&of.path.segments.last().unwrap().ident);
+        }
+    }
+    let mut kinds = Vec::new();
+    for item in &items {
+        let syn::Item::Enum(item) = item else { continue };
+        if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
+            kinds.extend(
+                item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)),
+            );
+        }
+    }
+    kinds
+}
