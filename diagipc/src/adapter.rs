@@ -1,24 +1,20 @@
 //! A program that answers each line of JSON with another.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::fmt;
-use core::time::Duration;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
+use std::time::Duration;
 
-use super::adapter_program::Program;
+use dotnet_diagnostics_ipc::io::Canceller;
+
 use super::captured::{Captured, Keep, on_standard_error};
 use super::pace::Limit;
 use super::shown_command::shown;
-use dotnet_diagnostics_ipc::io::Canceller;
+use super::started::Started;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
 /// below.
@@ -52,7 +48,7 @@ pub struct AdapterCommand {
 /// The program, and the first argument that is a file: others may be secrets.
 impl fmt::Display for AdapterCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(core::iter::once(&self.program).chain(&self.arguments)))
+        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
     }
 }
 
@@ -109,7 +105,7 @@ impl fmt::Display for AdapterError {
     }
 }
 
-impl core::error::Error for AdapterError {}
+impl std::error::Error for AdapterError {}
 
 impl AdapterError {
     /// Whether every question would have the same result.
@@ -127,8 +123,7 @@ impl AdapterError {
 /// A program that answers lines, restarted whenever it is lost.
 ///
 /// Nothing here waits without a deadline: separate threads write, read, and collect its standard
-/// error. On Unix the program leads its own process group, which is ended with it; elsewhere only
-/// the program itself is.
+/// error. What the program has started ends with it: its process group on Unix, its job on Windows.
 #[derive(Debug)]
 pub struct Adapter {
     command: AdapterCommand,
@@ -140,7 +135,7 @@ pub struct Adapter {
 
 #[derive(Debug)]
 struct Running {
-    program: Program,
+    program: Started,
     /// To the writing thread; dropping it closes the program's input.
     lines: Option<Sender<String>>,
     answers: Receiver<io::Result<Line>>,
@@ -223,10 +218,16 @@ impl Drop for Adapter {
 
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
-        let started = Program::start(Command::new(&command.program).args(&command.arguments));
-        let (program, pipes) =
-            started.map_err(|error| AdapterError::NotStarted(error.to_string()))?;
-        let (Some(stdin), Some(stdout), stderr) = pipes else {
+        let mut program = Started::start(
+            Command::new(&command.program)
+                .args(&command.arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped()),
+        )
+        .map_err(|error| AdapterError::NotStarted(error.to_string()))?;
+        let (Some(stdin), (Some(stdout), stderr)) = (program.take_input(), program.take_output())
+        else {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
         };
         let (lines, to_write) = mpsc::channel();
@@ -307,7 +308,7 @@ impl Running {
         loop {
             // Further output is read and dropped: it may end after it.
             while self.answers.try_recv().is_ok() {}
-            if self.program.has_ended() {
+            if self.program.death().is_some() {
                 return true;
             }
             if limit.is_over() || canceller.is_some_and(Canceller::is_cancelled) {

@@ -1,6 +1,6 @@
 //! Numbers of bytes in texts.
 
-use core::fmt;
+use std::fmt;
 
 /// `1 byte`, `2 bytes`.
 #[derive(Clone, Copy)]

@@ -1,10 +1,9 @@
 //! The output of a started program: read to its end, so that the program never waits for a reader.
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
-use core::time::Duration;
 use std::io::Read;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::pace::Limit;
 
@@ -16,7 +15,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Which part of the output is kept: this many bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Keep {
-    #[cfg_attr(not(any(unix, windows)), allow(dead_code))]
     First(usize),
     Last(usize),
 }

@@ -38,8 +38,8 @@ macro_rules! named_faults {
             }
         }
 
-        impl core::fmt::Display for $Fault {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        impl std::fmt::Display for $Fault {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }

@@ -1,7 +1,5 @@
 //! Patterns that select cases.
 
-use alloc::string::String;
-
 /// A pattern for names: `*` is any text, including slashes, `?` one byte, everything else itself.
 ///
 /// ```
@@ -51,8 +49,8 @@ impl Glob {
     }
 }
 
-impl core::fmt::Display for Glob {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl std::fmt::Display for Glob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }

@@ -31,10 +31,7 @@
 //! ```
 #![deny(unsafe_code)]
 
-extern crate alloc;
-
 mod adapter;
-mod adapter_program;
 pub mod annotated;
 mod byte_count;
 mod captured;

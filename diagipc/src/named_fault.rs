@@ -1,10 +1,8 @@
 //! Information on a fault by its name, for any kind of target.
 
-#[cfg(any(unix, windows))]
 use super::client::ClientFault;
 use super::codec::CodecFault;
 use super::report::{Cause, Report};
-#[cfg(any(unix, windows))]
 use super::server::ServerFault;
 
 /// A fault in a report, with its information.
@@ -53,7 +51,6 @@ impl NamedFault {
     }
 }
 
-#[cfg(any(unix, windows))]
 fn of_servers(name: &str) -> Option<NamedFault> {
     let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name)?;
     Some(NamedFault {
@@ -64,12 +61,6 @@ fn of_servers(name: &str) -> Option<NamedFault> {
     })
 }
 
-#[cfg(not(any(unix, windows)))]
-const fn of_servers(_: &str) -> Option<NamedFault> {
-    None
-}
-
-#[cfg(any(unix, windows))]
 fn of_clients(name: &str) -> Option<NamedFault> {
     let fault = ClientFault::ALL.iter().find(|fault| fault.name() == name)?;
     Some(NamedFault {
@@ -78,9 +69,4 @@ fn of_clients(name: &str) -> Option<NamedFault> {
         mend: fault.mend(),
         spec: fault.spec(),
     })
-}
-
-#[cfg(not(any(unix, windows)))]
-const fn of_clients(_: &str) -> Option<NamedFault> {
-    None
 }

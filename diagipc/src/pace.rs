@@ -1,9 +1,8 @@
 //! Time limits that a busy machine cannot decide: they are those of an idle machine, and end later
 //! on a busy one.
 
-use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many times longer a limit is at most: after that, even a target that hangs on the busiest
 /// machine is given up.
@@ -102,7 +101,7 @@ impl Limit {
 /// Which cases that failed by time alone are played again, by themselves: not all of those that
 /// fail again and again.
 #[derive(Debug, Default)]
-pub(super) struct Again(alloc::collections::BTreeMap<alloc::string::String, u8>);
+pub(super) struct Again(std::collections::BTreeMap<String, u8>);
 
 impl Again {
     /// Whether one of this kind is worth another try.

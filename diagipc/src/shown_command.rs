@@ -1,9 +1,5 @@
 //! A command as reports and messages show it.
 
-use alloc::{
-    string::{String, ToString as _},
-    vec::Vec,
-};
 use std::ffi::OsStr;
 use std::path::Path;
 

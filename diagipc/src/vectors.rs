@@ -12,13 +12,11 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
 
-use alloc::{borrow::ToOwned as _, format, string::String};
-
+use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
 use serde_json::json;
 
 use super::codec::NamedFile;
 use super::{Case, Detail, Grade, Report};
-use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
 
 /// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
 /// canonical.
@@ -51,7 +49,7 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         expected: expected(test),
         seen: Value::Null,
         found,
-        about: alloc::vec::Vec::new(),
+        about: Vec::new(),
     });
     Case {
         name: format!("{file}/{}/{}", group.name, test.tc_id),
@@ -63,7 +61,7 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         detail,
         deviation: None,
         outcome: None,
-        faults: alloc::vec::Vec::new(),
+        faults: Vec::new(),
         hazard: test.hazard,
     }
 }

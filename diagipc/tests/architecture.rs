@@ -10,7 +10,7 @@ const TOOL: Floors = Floors {
     floors: &[
         &["byte_count", "captured", "glob", "pace", "shown_command"],
         &["annotated", "corpus", "fault", "networks", "print", "report", "started"],
-        &["adapter", "adapter_program"],
+        &["adapter"],
         &["codec", "known", "vectors"],
         &["server"],
         &["runtime"],

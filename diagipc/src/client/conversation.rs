@@ -2,15 +2,14 @@
 //!
 //! Errors are collected, and the play continues as long as a runtime would continue.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::{BTreeMap, VecDeque},
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Transcript};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
 use super::faults::ClientFault;
 use super::finding::Findings;
@@ -21,10 +20,6 @@ use super::scenario::{Decoy, Move, Request, Scenario, Unread};
 use super::target::{Target, is_there};
 use super::{Argument, Operation, moves};
 use crate::pace::Limit;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Transcript};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
 /// How long a client may take to connect, or to complete a message.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);

@@ -1,7 +1,5 @@
 //! Scenarios about finding the socket of the process: each adds a decoy.
 
-use alloc::{format, vec, vec::Vec};
-
 use super::requests::answered;
 use super::scenario::{Decoy, Scenario};
 use super::{Argument, Operation};

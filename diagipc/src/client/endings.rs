@@ -1,18 +1,17 @@
 //! How a session or a connection ends: `StopTracing`, the passed descriptor, and the client's
 //! close.
 
-use alloc::format;
-use core::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
 use super::conversation::{Conversation, FOR_A_DESCRIPTOR, REST, SLICE, Stop};
 use super::faults::ClientFault;
 use super::request::Seen;
 use super::scenario::{Arguments, Exit, Unread};
 use super::{Operation, moves};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
 impl Conversation<'_, '_> {
     /// `StopTracing` of a session, or what comes instead.

@@ -1,7 +1,5 @@
 //! What is found in a scenario, and its severity.
 
-use alloc::{string::String, vec::Vec};
-
 use super::ClientFault;
 use crate::Grade;
 

@@ -1,7 +1,5 @@
 //! Judges the client's output: a stream, an environment, a process.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::ClientFault;
 use super::finding::Findings;
 use super::request::excerpt;
@@ -127,8 +125,6 @@ fn of_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
 mod tests {
     extern crate std;
     use super::*;
-    use std::borrow::ToOwned as _;
-    use std::vec;
 
     #[test]
     fn environment_entries_lost_or_invented_are_reported() {

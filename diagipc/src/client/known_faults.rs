@@ -1,14 +1,8 @@
 //! Faults that a client's maintainer knows and accepts: their failures are informational, new ones
 //! fail.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
-use core::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 
@@ -192,7 +186,6 @@ fn is_fault(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::{Case, CaseFault};
-    use alloc::string::ToString as _;
 
     fn report(cases: &[(&str, &[&str])]) -> Report {
         let mut report = Report::new("client", "x");

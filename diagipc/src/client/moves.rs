@@ -1,19 +1,12 @@
 //! Short forms for the actions of a scripted runtime.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString as _},
-    vec,
-    vec::Vec,
-};
-
-use super::scenario::{Move, Request, Unread};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{
     Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step,
 };
+
+use super::scenario::{Move, Request, Unread};
 
 /// The magic of every message.
 pub(super) const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";

@@ -106,7 +106,7 @@ fn name(verdict: &mut Verdict, fault: ClientFault) {
 /// note it: they are about something else.
 fn noted_once(played: &mut [(&Scenario, Verdict)]) {
     let is_about_requests = |scenario: &Scenario| scenario.section == OF_REQUESTS;
-    let known: alloc::vec::Vec<(Operation, ClientFault)> = played
+    let known: Vec<(Operation, ClientFault)> = played
         .iter()
         .filter(|(scenario, _)| is_about_requests(scenario))
         .flat_map(|(scenario, verdict)| {

@@ -1,10 +1,10 @@
 //! The tasks for a client, and their arguments.
 
-use core::{fmt, str::FromStr};
-
-use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::command::Command;
+use serde::Deserialize;
 
 /// The output in the file at `{output}`; in standard output if the line has no such placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

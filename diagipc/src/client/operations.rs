@@ -1,15 +1,11 @@
 //! The file that describes a client under test: operations, and their command lines.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-use core::{fmt, time::Duration};
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::fs;
 use std::path::Path;
-use std::{env, fs};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -81,7 +77,7 @@ impl fmt::Display for OperationsError {
     }
 }
 
-impl core::error::Error for OperationsError {}
+impl std::error::Error for OperationsError {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -305,7 +301,7 @@ impl Word {
                 let argument =
                     name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
                 if !literal.is_empty() {
-                    pieces.push(Piece::Text(core::mem::take(&mut literal)));
+                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
                 }
                 pieces.push(Piece::Argument(argument));
                 rest = behind;

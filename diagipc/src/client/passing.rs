@@ -3,23 +3,18 @@
 //! A runtime answers requests in passing, and they do not fail: the client was not instructed to
 //! omit them.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::Received;
+use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::faults::ClientFault;
 use super::scenario::{Exit, Move, Unread};
 use super::{Operation, moves, payloads};
 use crate::pace::Limit;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::Received;
-use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
 /// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;

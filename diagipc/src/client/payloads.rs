@@ -1,11 +1,10 @@
 //! The payloads of the OKs that answer operations.
 
-use alloc::{vec, vec::Vec};
+use dotnet_diagnostics_ipc::command::Command;
 
 use super::moves::{block, environment_reply, string};
 use super::scenario::Scenario;
 use super::{Argument, Operation};
-use dotnet_diagnostics_ipc::command::Command;
 
 pub(super) const ENTRIES: &[&str] = &["A=1", "NAME=value"];
 

@@ -1,17 +1,16 @@
 //! The client under test as a process: started, waited for, and ended with all its children.
 
-use alloc::vec::Vec;
-use core::time::Duration;
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::captured::{Captured, Keep};
 use crate::pace::Limit;
 use crate::server::Death;
 use crate::started::Started;
-use dotnet_diagnostics_ipc::io::Canceller;
 
 /// How much of its output is kept.
 const KEPT: usize = 1 << 20;

@@ -1,12 +1,12 @@
 //! Reads a request off a connection.
 
-use alloc::{string::String, vec::Vec};
-use core::time::Duration;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::player::Received;
 
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::scenario::Unread;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::player::Received;
 
 /// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;

@@ -1,6 +1,8 @@
 //! Scenarios about which replies the client accepts, for each operation.
 
-use alloc::{borrow::ToOwned, format, vec, vec::Vec};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
 
 use super::moves::{
     accept, block, close, descriptor, environment_reply, error, gives_up, lets_go, message_as, ok,
@@ -10,9 +12,6 @@ use super::payloads::{ENTRIES, payload, process_info};
 use super::requests::answered;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{Argument, ClientFault, Operation};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
 
 /// The operations that only succeed or fail.
 pub(super) const RESULTS: &[Operation] = &[

@@ -1,11 +1,8 @@
 //! Judges the bytes of a request, as strictly as possible: a client has no excuse.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{Decoded, Subject, Type};
 use serde_json::Value;
 
 use super::faults::ClientFault;
@@ -16,9 +13,6 @@ use super::spelling::{empty_before_zeroes, misspelled};
 use super::wanted::{Field, Wanted, seen, shortened, wanted};
 use super::{Argument, Operation, moves};
 use crate::byte_count::ByteCount;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Decoded, Subject, Type};
 
 /// A request as received.
 pub(super) struct Seen<'a> {

@@ -1,7 +1,5 @@
 //! Scenarios about what the client sends: texts, numbers, and messages that are too large.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec, vec::Vec};
-
 use super::moves::{accept, block, close, descriptor, environment_reply, ok, request, send, stop};
 use super::payloads::payload;
 use super::scenario::{Exit, Move, Scenario};

@@ -1,20 +1,16 @@
 //! Plays scenarios with a client, several at a time, and grades the results.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use core::time::Duration;
+use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::vectors::player::Player;
 
 use super::conversation::{Conversation, Stop};
 use super::operations::CommandLine;
@@ -26,8 +22,6 @@ use super::{Argument, Operations, naming};
 use crate::pace::{Again, Limit};
 use crate::shown_command::shown;
 use crate::{Glob, Grade, Interrupted, Report};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::player::Player;
 
 /// The time limit of a script's step.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -234,7 +228,7 @@ fn converse(
         outcome = conversation.attend(&limits);
     }
     let transcript = conversation.transcript().clone();
-    let (manner, findings) = (conversation.manner, core::mem::take(&mut conversation.findings));
+    let (manner, findings) = (conversation.manner, std::mem::take(&mut conversation.findings));
     drop(conversation);
     // Everything still open is closed here: a client may wait for that.
     drop(network);

@@ -1,17 +1,13 @@
 //! Scenarios: the client's task, the scripted runtime's actions, and the expected result.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeMap,
-    string::{String, ToString},
-    vec::Vec,
-};
-use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::{Argument, ClientFault, Operation};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::Step;
+
+use super::{Argument, ClientFault, Operation};
 
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;

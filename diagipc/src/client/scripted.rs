@@ -1,20 +1,5 @@
 //! The exchange scripts that play the runtime, as scenarios.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
-
-use serde_json::Value;
-
-use super::moves::{close, gives_up, lets_go};
-use super::replies::RESULTS;
-use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
-use super::scripted_outcome::{exit, output, reveals, suspects};
-use super::{Argument, ClientFault, Operation};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{
@@ -22,6 +7,13 @@ use dotnet_diagnostics_ipc::vectors::script::{
     Step,
 };
 use dotnet_diagnostics_ipc::vectors::{LoadError, named_script_files};
+use serde_json::Value;
+
+use super::moves::{close, gives_up, lets_go};
+use super::replies::RESULTS;
+use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
+use super::scripted_outcome::{exit, output, reveals, suspects};
+use super::{Argument, ClientFault, Operation};
 
 /// No runtime answers before the request: a client may close such a connection.
 const NO_RUNTIME_DOES: &[&str] = &["tool-port-reply-with-the-advertise"];

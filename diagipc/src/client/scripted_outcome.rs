@@ -1,15 +1,13 @@
 //! The expected result of an exchange script that plays the runtime: how the client ends, its
 //! output, and the fault if it differs.
 
-use alloc::{borrow::ToOwned, format, vec::Vec};
-
+use dotnet_diagnostics_ipc::vectors::script::{
+    Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step,
+};
 use serde_json::Value;
 
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{ClientFault, Operation};
-use dotnet_diagnostics_ipc::vectors::script::{
-    Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step,
-};
 
 /// What a process reports about itself; later versions append unknown fields.
 const SAID: &[&str] = &[
@@ -187,9 +185,10 @@ fn stream(script: &Script, ok: &OkOutcome) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use dotnet_diagnostics_ipc::vectors::script::Plays;
     use dotnet_diagnostics_ipc::vectors::script_files;
+
+    use super::*;
 
     #[test]
     fn wrong_entry_count_reveals_count_ignored() {

@@ -1,7 +1,5 @@
 //! Wrong encodings of strings, which tell faults apart.
 
-use alloc::vec::Vec;
-
 use super::ClientFault;
 
 /// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the

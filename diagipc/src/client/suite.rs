@@ -1,10 +1,9 @@
 //! All scenarios.
 
-use alloc::vec::Vec;
+use dotnet_diagnostics_ipc::vectors::LoadError;
 
 use super::scenario::Scenario;
 use super::{discovery, replies, requests, scripted};
-use dotnet_diagnostics_ipc::vectors::LoadError;
 
 /// All scenarios: those of the exchange scripts, and this crate's own.
 ///

@@ -1,12 +1,8 @@
 //! The result of a scenario: how the client ended, its output and messages, and the resulting case.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
 use std::fs;
+
+use dotnet_diagnostics_ipc::vectors::player::Transcript;
 
 use super::conversation::Manner;
 use super::finding::{Findings, Weight};
@@ -16,7 +12,6 @@ use super::scenario::{Exit, Output, Said, Scenario};
 use super::target::Target;
 use super::{Argument, ClientFault};
 use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
-use dotnet_diagnostics_ipc::vectors::player::Transcript;
 
 /// The result of one scenario.
 pub(super) struct Verdict {

@@ -1,12 +1,5 @@
 //! The expected fields of a request, from the command line.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use serde_json::Value;
 
 use super::operations::CommandLine;

@@ -1,10 +1,7 @@
 //! An answer of the line protocol.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
-
-use serde_json::Map;
-
 use dotnet_diagnostics_ipc::vectors::Value;
+use serde_json::Map;
 
 /// The layers allowed in an answer.
 pub(super) const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];

@@ -1,18 +1,11 @@
 //! A vector as one question, and the grade of an answer.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
-use serde_json::json;
-
-use crate::Glob;
 use dotnet_diagnostics_ipc::vectors::{
     EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse,
 };
+use serde_json::json;
+
+use crate::Glob;
 
 /// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";

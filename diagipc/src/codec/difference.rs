@@ -1,12 +1,6 @@
 //! How a value differs from the expected one.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::fmt;
+use std::fmt;
 
 use dotnet_diagnostics_ipc::vectors::{Type, Value};
 
@@ -249,8 +243,9 @@ fn is_nothing(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn read(seen: &Value, expected: &Value) -> Option<String> {
         of_reading(Type::Request, seen, expected)

@@ -1,12 +1,12 @@
 //! The kinds of errors in an answer.
 
-use alloc::{format, string::String};
-use core::fmt;
+use std::fmt;
+
+use dotnet_diagnostics_ipc::vectors::DecodeRefusal;
 
 use super::Difference;
 use super::answer::LAYERS;
 use crate::AdapterError;
-use dotnet_diagnostics_ipc::vectors::DecodeRefusal;
 
 /// Why a case failed. Failures are counted by [`CodecFault::name`].
 ///
@@ -290,7 +290,6 @@ impl fmt::Display for CodecFault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString as _;
 
     #[test]
     fn each_name_has_a_meaning() {

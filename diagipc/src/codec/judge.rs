@@ -1,7 +1,6 @@
 //! The grade of an answer.
 
-use alloc::{format, string::String};
-
+use dotnet_diagnostics_ipc::vectors::{Type, Value, VectorFault, Verdict};
 use serde_json::json;
 
 use super::answer::LAYERS;
@@ -10,7 +9,6 @@ use super::difference::{of_reading, of_writing};
 use super::fault::Meaning;
 use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes};
 use crate::Grade;
-use dotnet_diagnostics_ipc::vectors::{Type, Value, VectorFault, Verdict};
 
 /// The judgement of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,9 +193,10 @@ impl CodecCase<'_> {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::vectors::Test;
+
     use super::super::{NamedFile, cases, embedded};
     use super::*;
-    use dotnet_diagnostics_ipc::vectors::Test;
 
     /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by
     /// `change`.
@@ -287,12 +286,8 @@ mod tests {
         let mild = judged(&files, invalid, |test| test.flags.clear(), refusal);
         let text = "refused as required, in layer payload; the vector says header: bad data";
         assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
-        let matters = judged(
-            &files,
-            invalid,
-            |test| test.flags = alloc::vec!["LayerMatters".into()],
-            refusal,
-        );
+        let matters =
+            judged(&files, invalid, |test| test.flags = vec!["LayerMatters".into()], refusal);
         assert_eq!(name(&matters).unwrap(), "wrong-layer");
     }
 

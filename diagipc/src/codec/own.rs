@@ -1,15 +1,12 @@
 //! This crate's own codec as an adapter.
 
-use alloc::string::{String, ToString as _};
-
-use serde::Deserialize;
-use serde_json::json;
-
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::vectors::{
     Decoded, Direction, EncodeFailure, Subject, Type, Value, VectorFault,
 };
+use serde::Deserialize;
+use serde_json::json;
 
 #[derive(Deserialize)]
 struct Question {

@@ -1,17 +1,11 @@
 //! Asks an adapter one question after another.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use dotnet_diagnostics_ipc::vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
 use crate::{
     Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report,
 };
-use dotnet_diagnostics_ipc::vectors::Value;
 
 /// After this many questions in a row without an answer the last answered one is asked again.
 const PATIENCE: usize = 8;

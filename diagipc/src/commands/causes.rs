@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use anstyle::AnsiColor;
+use diagipc::annotated;
+use diagipc::annotated::items::Splitter;
 use diagipc::report::TurnDirection;
 use diagipc::{Case, Cause, Detail, NamedFault, Report, Turn};
 use dotnet_diagnostics_ipc::command::Command;
@@ -10,8 +12,6 @@ use dotnet_diagnostics_ipc::header::Header;
 
 use crate::commands::colours::Colours;
 use crate::commands::printable::plain;
-use diagipc::annotated;
-use diagipc::annotated::items::Splitter;
 
 /// The causes, sorted by number of failures.
 pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -118,8 +118,9 @@ fn bytes(turn: &Turn) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use diagipc::{CaseFault, Grade};
+
+    use super::*;
 
     /// A report of failures, each with one of these faults or none.
     fn report(faults: &[Option<&str>]) -> Report {

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::iter;
 
 use anyhow::bail;
+use diagipc::annotated;
+use diagipc::annotated::items::{Item, MOST_IN_FIELDS, Side, Splitter, kind};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::Type;
 
 use crate::commands::{Outcome, input::Input, printable};
-use diagipc::annotated;
-use diagipc::annotated::items::{Item, MOST_IN_FIELDS, Side, Splitter, kind};
 
 /// Shows the meaning of bytes.
 ///

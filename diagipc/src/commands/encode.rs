@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
+use diagipc::annotated::items::{self, Kind};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::commands::{Outcome, input, output_file};
-use diagipc::annotated::items::{self, Kind};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///

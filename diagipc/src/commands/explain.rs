@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use anyhow::bail;
-#[cfg(any(unix, windows))]
 use diagipc::client::{self, ClientFault, Scenario};
 use diagipc::codec::{self, CodecCase};
 use diagipc::report::{Glossary, Requirement};
@@ -11,7 +10,6 @@ use diagipc::server::ServerFault;
 use diagipc::{Citations, NamedFault};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
 
-#[cfg(any(unix, windows))]
 use crate::commands::printable::plain;
 use crate::commands::{Outcome, scripts, vectors};
 
@@ -60,7 +58,6 @@ struct Known {
     requirements: Vec<Requirement>,
     scripts: Vec<(&'static str, ScriptFile)>,
     vectors: Vec<codec::NamedFile>,
-    #[cfg(any(unix, windows))]
     scenarios: Vec<Scenario>,
 }
 
@@ -72,7 +69,6 @@ impl Known {
             requirements: Requirement::embedded(),
             scripts: golden::named_script_files()?,
             vectors: codec::embedded()?,
-            #[cfg(any(unix, windows))]
             scenarios: client::scenarios()?,
         })
     }
@@ -188,7 +184,6 @@ impl Known {
         Ok(true)
     }
 
-    #[cfg(any(unix, windows))]
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
         let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else {
             return Ok(false);
@@ -207,12 +202,6 @@ impl Known {
             scripts::show(script, out)?;
         }
         Ok(true)
-    }
-
-    #[cfg(not(any(unix, windows)))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
-    fn scenario(&self, _: &str, _: &mut dyn Write) -> anyhow::Result<bool> {
-        Ok(false)
     }
 
     fn meaning(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
@@ -260,13 +249,10 @@ impl Known {
             self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
         let codec = codec::cases(&self.vectors);
         let questions = codec.iter().map(CodecCase::name);
-        #[cfg(any(unix, windows))]
         let of_clients = ClientFault::ALL
             .iter()
             .map(|fault| fault.name().to_owned())
             .chain(self.scenarios.iter().map(|scenario| scenario.name.clone()));
-        #[cfg(not(any(unix, windows)))]
-        let of_clients = std::iter::empty();
         let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
         all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()

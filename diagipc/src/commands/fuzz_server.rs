@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
+use diagipc::annotated;
+use diagipc::annotated::items::{Side, Splitter};
 use diagipc::fuzz_server::{
     Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
     run as campaign,
@@ -19,8 +21,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use crate::commands::place::PlaceArguments;
 use crate::commands::printable::plain;
 use crate::commands::{Outcome, interrupt, output_file};
-use diagipc::annotated;
-use diagipc::annotated::items::{Side, Splitter};
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
 /// survive.

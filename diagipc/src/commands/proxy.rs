@@ -73,11 +73,13 @@ pub(crate) use unix::run;
 
 #[cfg(unix)]
 mod unix {
+    use std::env;
+    use std::fs;
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
+    use std::thread;
     use std::time::Duration;
-    use std::{env, fs, thread};
 
     use anyhow::{Context as _, anyhow};
     use diagipc::record::{ConnectionSummary, Proxy, Side};

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use diagipc::annotated;
+use diagipc::annotated::items::{self, Splitter};
 use diagipc::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::commands::Outcome;
 use crate::commands::output_file::create_new;
-use diagipc::annotated;
-use diagipc::annotated::items::{self, Splitter};
 
 /// Records the messages between a client and a runtime, as exchange scripts and as a capture for
 /// Wireshark.

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use anyhow::anyhow;
+use diagipc::annotated;
+use diagipc::annotated::items::{Item, Side, Splitter};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::vectors as golden;
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
@@ -10,8 +12,6 @@ use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Ste
 use crate::commands::printable::shortened;
 use crate::commands::vectors::name;
 use crate::commands::{Outcome, check};
-use diagipc::annotated;
-use diagipc::annotated::items::{Item, Side, Splitter};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use diagipc::annotated;
+pub(crate) use diagipc::annotated::name;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
 
 use crate::commands::printable::shortened;
 use crate::commands::{Outcome, check};
-use diagipc::annotated;
-pub(crate) use diagipc::annotated::name;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -1,7 +1,6 @@
 //! Words of the protocol, for fuzzers that cannot guess them.
 
-use alloc::{string::String, vec::Vec};
-use core::fmt::Write as _;
+use std::fmt::Write as _;
 
 use dotnet_diagnostics_ipc::advertise::ADVERTISE_MAGIC;
 use dotnet_diagnostics_ipc::command::Command;

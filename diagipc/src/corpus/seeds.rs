@@ -1,12 +1,11 @@
 //! The seeds of a campaign: the golden vectors, in the form of each target's input.
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::{Asked, SUBJECTS, of_c_header};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, LoadError, Type};
+
+use super::{Asked, SUBJECTS, of_c_header};
 
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +84,7 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
 }
 
 fn chosen(which: u8) -> Vec<u8> {
-    core::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
+    std::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
 }
 
 /// A request of each kind, directly or over a port, in pieces; streams are stopped.

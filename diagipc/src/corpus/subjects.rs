@@ -1,6 +1,5 @@
 //! The types of bytes in the targets that accept any type of the vectors.
 
-use alloc::{string::String, vec::Vec};
 use std::sync::LazyLock;
 
 use dotnet_diagnostics_ipc::vectors::{self, Direction, Subject, Type};

@@ -1,7 +1,7 @@
 //! The valid requests that are mutated.
 
-use alloc::vec::Vec;
-
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::{Direction, File, Group, Test, Type, Value, Verdict};
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -9,8 +9,6 @@ use rand_chacha::ChaCha8Rng;
 use super::case::{Delivery, FuzzCase};
 use super::mutation::Mutation;
 use super::numbers;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{Direction, File, Group, Test, Type, Value, Verdict};
 
 /// Longer ones would only slow down a campaign.
 const LONGEST: usize = 2048;
@@ -129,5 +127,5 @@ fn pieces(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     ends.sort_unstable();
     ends.dedup();
     let mut begin = 0;
-    ends.into_iter().map(|end| end.saturating_sub(core::mem::replace(&mut begin, end))).collect()
+    ends.into_iter().map(|end| end.saturating_sub(std::mem::replace(&mut begin, end))).collect()
 }

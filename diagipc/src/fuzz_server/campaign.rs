@@ -1,13 +1,9 @@
 //! Plays case after case, and makes findings of the failures.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 use super::bases::Bases;
 use super::case::FuzzCase;
@@ -21,7 +17,6 @@ use super::verdict::CaseVerdict;
 use crate::Interrupted;
 use crate::server::Place;
 use crate::server::target::Subject;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 /// Progress reports of a campaign.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +35,8 @@ pub enum CampaignProgress<'n> {
 /// This may kill, block or exhaust the target, or make it leak its memory: it must be yours.
 ///
 /// ```
-/// use core::num::NonZeroU32;
-/// use core::time::Duration;
+/// use std::num::NonZeroU32;
+/// use std::time::Duration;
 /// use diagipc::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};

@@ -1,14 +1,13 @@
 //! One case: a message, and how it is sent.
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
-
-use super::mutation::{Mutation, names};
-use super::numbers;
-use crate::server::request::{ON, wants_descriptor};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::script::{
     EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait,
 };
+
+use super::mutation::{Mutation, names};
+use super::numbers;
+use crate::server::request::{ON, wants_descriptor};
 
 /// How long a connection stays open before it is closed, in milliseconds.
 const LEFT: u32 = 50;

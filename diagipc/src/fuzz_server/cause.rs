@@ -1,11 +1,10 @@
 //! Why something is a finding: the server's reaction, and the fault in the request that caused it.
 
-use alloc::{borrow::ToOwned as _, format, string::String};
+use dotnet_diagnostics_ipc::vectors::{Subject, Type, VectorFault};
 
 use super::case::FuzzCase;
 use super::verdict::CaseVerdict;
 use crate::server::Death;
-use dotnet_diagnostics_ipc::vectors::{Subject, Type, VectorFault};
 
 /// Something that no server may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,10 +166,10 @@ impl Cause {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::command::Command;
+
     use super::*;
     use crate::fuzz_server::Delivery;
-    use alloc::vec::Vec;
-    use dotnet_diagnostics_ipc::command::Command;
 
     fn case(message: &[u8]) -> FuzzCase {
         let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);

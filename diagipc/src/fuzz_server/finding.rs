@@ -1,8 +1,8 @@
 //! Something that no server may do, and the message that causes it.
 
-use alloc::{format, string::String, vec::Vec};
-use core::fmt;
+use std::fmt;
 
+use dotnet_diagnostics_ipc::command::Command;
 use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
@@ -12,7 +12,6 @@ use super::memory::Growth;
 use super::verdict::CaseVerdict;
 use crate::KnownDeviation;
 use crate::server::Death;
-use dotnet_diagnostics_ipc::command::Command;
 
 /// A finding: one for each cause, which is the server's reaction and, if it matters, the fault in
 /// the request.
@@ -83,7 +82,7 @@ impl Finding {
 
     /// Itself, and its further requests.
     pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
-        core::iter::once(self).chain(&self.further)
+        std::iter::once(self).chain(&self.further)
     }
 
     /// The first member for which `is_wanted` returns true.

@@ -1,7 +1,6 @@
 //! Makes findings of observations: repeats them, shortens them, and groups them by cause.
 
-use alloc::{string::String, vec::Vec};
-use core::time::Duration;
+use std::time::Duration;
 
 use super::case::FuzzCase;
 use super::cause::{Cause, Symptom};

@@ -37,11 +37,11 @@ fn left_open(
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::exchange::End;
+
     use super::*;
     use crate::fuzz_server::Delivery;
     use crate::server::ask::Came;
-    use alloc::vec::Vec;
-    use dotnet_diagnostics_ipc::exchange::End;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {
         let case = FuzzCase {

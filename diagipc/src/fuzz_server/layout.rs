@@ -1,7 +1,6 @@
 //! The fields of a request, and their bytes.
 
-use alloc::{string::String, vec::Vec};
-use core::ops::Range;
+use std::ops::Range;
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::vectors::{Annotation, FieldKind, Subject, Type};

@@ -1,12 +1,12 @@
 //! The target's memory, and whether it grows with each request.
 
-use alloc::{collections::BTreeMap, vec::Vec};
-use core::fmt;
+use std::collections::BTreeMap;
+use std::fmt;
 
+use dotnet_diagnostics_ipc::command::Command;
 use serde::Serialize;
 
 use super::case::FuzzCase;
-use dotnet_diagnostics_ipc::command::Command;
 
 /// This many cases are one window, whose minimum counts: a garbage collection has happened by then.
 pub(super) const WINDOW: u32 = 32;

@@ -1,11 +1,10 @@
 //! Finds the shortest message that still does it.
 
-use alloc::{string::String, vec::Vec};
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
 
 use super::case::{Delivery, FuzzCase};
 use super::layout;
 use super::numbers::{replaced, sized};
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
 
 /// Makes a case smaller as long as `does_it` returns true, with at most `most` calls.
 ///
@@ -82,9 +81,8 @@ impl Minimiser<'_> {
             layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
         let read = fields.last().map_or(payload.start, |field| field.end);
         // All fields at once, then each; undecoded bytes count as one.
-        for range in core::iter::once(payload.clone())
-            .chain(fields)
-            .chain(core::iter::once(read..payload.end))
+        for range in
+            std::iter::once(payload.clone()).chain(fields).chain(std::iter::once(read..payload.end))
         {
             let Some(there) = self.best.message.get(range.clone()) else { continue };
             if there.iter().all(|byte| *byte == 0) {
@@ -122,8 +120,9 @@ fn mended(case: &FuzzCase) -> Option<FuzzCase> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use dotnet_diagnostics_ipc::command::Command;
+
+    use super::*;
 
     fn case(payload: &[u8], delivery: Delivery) -> FuzzCase {
         let header = [b"DOTNET_IPC_V1\0\0\0\x04\x03\0\0".as_slice(), payload].concat();

@@ -1,9 +1,11 @@
 //! Mutations of a valid request.
 
-use alloc::{string::String, vec::Vec};
-use core::fmt;
-use core::ops::Range;
+use std::fmt;
+use std::ops::Range;
 
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::vectors::FieldKind;
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -11,9 +13,6 @@ use serde::Serialize;
 
 use super::layout::{self, Leaf};
 use super::numbers::{self, replaced, sized, with_size};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::FieldKind;
 
 /// The most bytes appended to a payload.
 const MOST_EXTRA: usize = 600;

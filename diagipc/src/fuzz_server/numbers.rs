@@ -1,12 +1,10 @@
 //! Little-endian numbers in a message, and the numbers that break servers.
 
-use alloc::vec::Vec;
-use core::ops::Range;
-
-use rand::seq::IndexedRandom as _;
-use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
 
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use rand::seq::IndexedRandom as _;
+use rand_chacha::ChaCha8Rng;
 
 /// The offset of the size in a header.
 const SIZE: Range<usize> = 14..16;

@@ -1,16 +1,17 @@
 //! Options of a campaign.
 
-use core::num::NonZeroU32;
-use core::time::Duration;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::known::Profile;
-use dotnet_diagnostics_ipc::io::Canceller;
 
 /// Options of a campaign.
 ///
 /// ```
-/// use core::num::NonZeroU32;
-/// use core::time::Duration;
+/// use std::num::NonZeroU32;
+/// use std::time::Duration;
 /// use diagipc::fuzz_server::Options;
 ///
 /// let rate = NonZeroU32::new(100).expect("it is not 0");

@@ -1,10 +1,11 @@
 //! Sends one case to the target, and records its reaction.
 
-use alloc::{
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
+use dotnet_diagnostics_ipc::vectors::script::Life;
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
@@ -14,10 +15,6 @@ use crate::server::Death;
 use crate::server::ask::Came;
 use crate::server::request::{Answered, Patience, read};
 use crate::server::target::Subject;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
-use dotnet_diagnostics_ipc::vectors::script::Life;
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
 /// descriptor, is not waited for.

@@ -1,6 +1,8 @@
 //! Faults in the answer of a server that continues to serve.
 
-use alloc::{format, string::String, vec::Vec};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
+use dotnet_diagnostics_ipc::vectors::{Subject, Type};
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
@@ -8,9 +10,6 @@ use super::numbers;
 use super::verdict::CaseVerdict;
 use crate::server::ask::Came;
 use crate::server::request::{Answered, Wrong};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
-use dotnet_diagnostics_ipc::vectors::{Subject, Type};
 
 /// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,9 +139,10 @@ fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::exchange::End;
+
     use super::*;
     use crate::fuzz_server::Mutation;
-    use dotnet_diagnostics_ipc::exchange::End;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
         let mutations = Vec::from([Mutation::ExtraBytes]);

@@ -1,11 +1,7 @@
 //! A finding as an exchange script.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
-use core::time::Duration;
+use std::time::Duration;
 
-use super::finding::Finding;
-use super::verdict::CaseVerdict;
-use crate::server::request::ON;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::message::{encode_to_vec, process::ProcessInfo};
@@ -15,6 +11,10 @@ use dotnet_diagnostics_ipc::vectors::script::{
     Until,
 };
 use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile};
+
+use super::finding::Finding;
+use super::verdict::CaseVerdict;
+use crate::server::request::ON;
 
 /// The connection that tests whether the target still answers.
 const ASKS: &str = "z";
@@ -163,12 +163,13 @@ fn any(len: usize, name: Option<&str>) -> Part {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::super::cause::{Cause, Symptom};
     use super::super::{Delivery, FuzzCase, Growth, Mutation};
     use super::*;
     use crate::KnownDeviation;
     use crate::server::Death;
-    use serde_json::{Value, json};
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 

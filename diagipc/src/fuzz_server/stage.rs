@@ -1,8 +1,7 @@
 //! The target of a campaign, and playing cases to it.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
-use core::time::Duration;
 use std::thread;
+use std::time::Duration;
 
 use super::case::FuzzCase;
 use super::memory::{Growth, WINDOW};

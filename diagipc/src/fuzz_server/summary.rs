@@ -1,13 +1,13 @@
 //! The results of a campaign.
 
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use std::collections::BTreeMap;
 
+use dotnet_diagnostics_ipc::command::Command;
 use serde::Serialize;
 
 use super::finding::Finding;
 use super::verdict::CaseVerdict;
 use crate::Interrupted;
-use dotnet_diagnostics_ipc::command::Command;
 
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

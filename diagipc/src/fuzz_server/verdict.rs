@@ -1,6 +1,6 @@
 //! A server's reaction to a case.
 
-use core::fmt;
+use std::fmt;
 
 use serde::Serialize;
 

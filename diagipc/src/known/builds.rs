@@ -1,11 +1,9 @@
 //! Builds of .NET, and ranges of them.
 
-use alloc::string::String;
-use core::fmt;
-use core::ops::RangeInclusive;
-use core::str::FromStr;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
-#[cfg(any(unix, windows))]
 use dotnet_diagnostics_ipc::command::DotnetVersion;
 
 /// A build of .NET, by its full version. Vectors and scripts name it `net10.0.9`.
@@ -26,14 +24,13 @@ impl Build {
     }
 
     /// The first build of a version.
-    #[cfg(any(unix, windows))]
     pub(crate) const fn first_of(version: DotnetVersion) -> Self {
         Self::new(version.major, version.minor, 0)
     }
 
     /// `10.0.9`.
     pub(crate) fn number(self) -> String {
-        alloc::format!("{}.{}.{}", self.major, self.minor, self.patch)
+        format!("{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
 
@@ -135,7 +132,6 @@ pub(super) const PATH_TOO_LONG_HOLDS: Builds = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString as _;
 
     #[test]
     fn builds_compare_as_numbers_and_parse_whole() {

@@ -1,11 +1,6 @@
 //! The allowed variants of a script for a target: its own steps, and the deviations that the target
 //! has by a row of the table.
 
-use alloc::vec::Vec;
-
-use super::row::Shape;
-use super::table::TABLE;
-use super::{Answer, Profile, Request, Row, Seen, rows_for};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
@@ -15,6 +10,10 @@ use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::script::{
     Captures, Deviation, Life, Part, Pattern, Plays, Script, Step,
 };
+
+use super::row::Shape;
+use super::table::TABLE;
+use super::{Answer, Profile, Request, Row, Seen, rows_for};
 
 /// The variants of `script` for this target, the likeliest first: a deviation, or `None` for its
 /// own steps.

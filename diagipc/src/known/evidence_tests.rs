@@ -1,9 +1,12 @@
 //! The table and the recordings of `evidence/` agree: no row without evidence, no recorded
 //! deviation without a row.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
-use alloc::{format, vec::Vec};
+use std::collections::{BTreeMap, BTreeSet};
+
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use super::row::{Answer, Evidence, Platform};
 use super::table::TABLE;
@@ -13,10 +16,6 @@ use crate::codec;
 use crate::server::expectation::Expectation;
 use crate::server::judge::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
-use dotnet_diagnostics_ipc::exchange::RefusalReason;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
-use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Script, Step};
-use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 /// Those of every system.
 fn all_recordings() -> Vec<Recording> {
@@ -110,7 +109,7 @@ fn recorded(recordings: &[Recording]) -> (BTreeMap<usize, BTreeSet<&str>>, Vec<S
             match row_of(*profile, case, outcome) {
                 Ok(None) => {}
                 Ok(Some(row)) => {
-                    let place = TABLE.iter().position(|one| core::ptr::eq(one, row)).unwrap();
+                    let place = TABLE.iter().position(|one| std::ptr::eq(one, row)).unwrap();
                     rows.entry(place).or_default().insert(build.as_str());
                 }
                 Err(what) => unknown.push(format!("{build}: {name}, {what}: {outcome}")),

@@ -31,23 +31,18 @@ mod table;
 #[cfg(all(test, unix))]
 mod tests;
 
-#[cfg(any(unix, windows))]
 pub(crate) use builds::Build;
 pub(crate) use deviation::ways_of;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
 pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
 #[cfg(unix)]
 pub(crate) use recording::Recording;
 pub(crate) use row::{Answer, Layer, Request, Row, Seen};
-#[cfg(any(unix, windows))]
 pub(crate) use row::{Does, Variable};
 
-#[cfg(any(unix, windows))]
-use alloc::vec::Vec;
-
 use self::table::TABLE;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
 
 /// The rows for a target and a request, in the order of the table: a platform's row replaces the
 /// server's.
@@ -64,7 +59,6 @@ pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Optio
 }
 
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
-#[cfg(any(unix, windows))]
 pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
     let rows: Vec<_> = rows_for(model, &request).filter(|row| row.is_done_by(model)).collect();
@@ -72,7 +66,6 @@ pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &
 }
 
 /// Whether a runtime has a behaviour that no request shows, by its fact: for the reference runtime.
-#[cfg(any(unix, windows))]
 pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
     let model = profile.model();
     TABLE.iter().any(|row| {

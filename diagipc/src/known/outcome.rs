@@ -1,12 +1,12 @@
 //! A target's observed behaviour in a case, in the words of `evidence/`: the observation, not its
 //! explanation.
 
-use alloc::string::{String, ToString as _};
-use core::fmt;
-use core::str::FromStr;
+use std::fmt;
+use std::str::FromStr;
+
+use dotnet_diagnostics_ipc::hresult::HResult;
 
 use super::row::{Answer, Seen};
-use dotnet_diagnostics_ipc::hresult::HResult;
 
 /// A target's behaviour in a case of the server suite.
 #[derive(Clone, Debug, PartialEq, Eq)]

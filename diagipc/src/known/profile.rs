@@ -1,12 +1,12 @@
 //! A target's profile: its family and its version.
 
-use alloc::string::String;
-use core::fmt;
-use core::str::FromStr;
+use std::fmt;
+use std::str::FromStr;
 
-use super::builds::{Build, SEEN_CORE_CLR, SEEN_NATIVE_AOT};
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::KnownCommands;
+
+use super::builds::{Build, SEEN_CORE_CLR, SEEN_NATIVE_AOT};
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,16 +193,16 @@ impl Profile {
     pub fn held_to(self) -> String {
         let (Some(first), Some(last)) = (self.seen().next(), self.seen().last()) else {
             let never = if self.family == Family::Strict { "" } else { "never observed: " };
-            return alloc::format!("{never}compared only with the document");
+            return format!("{never}compared only with the document");
         };
         match self.build() {
             Some(build) if self.seen().any(|seen| *seen == build) => {
                 "compared with its known behaviour".into()
             }
             _ if first == last => {
-                alloc::format!("compared with the known behaviour of {}", first.number())
+                format!("compared with the known behaviour of {}", first.number())
             }
-            _ => alloc::format!(
+            _ => format!(
                 "compared with the known behaviour of {} to {}",
                 first.number(),
                 last.number()
@@ -242,7 +242,7 @@ impl Profile {
     pub fn recording(self) -> Option<String> {
         let build = self.model().build()?.number();
         let prefix = if self.family == Family::NativeAot { "aot" } else { "net" };
-        Some(alloc::format!("{prefix}{build}"))
+        Some(format!("{prefix}{build}"))
     }
 
     const fn with_patch(self, patch: u16) -> Self {
@@ -330,4 +330,4 @@ impl fmt::Display for UnknownProfile {
     }
 }
 
-impl core::error::Error for UnknownProfile {}
+impl std::error::Error for UnknownProfile {}

@@ -1,7 +1,6 @@
 //! A build's behaviour in each case, as stored in `evidence/`.
 
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString as _};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -37,12 +36,11 @@ impl Recording {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let File { build, outcomes, .. } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let profile = Profile::of_recording(&build).ok_or_else(|| {
-            alloc::format!("unknown build {build}: expected net10.0.9 or aot9.0.20")
-        })?;
+        let profile = Profile::of_recording(&build)
+            .ok_or_else(|| format!("unknown build {build}: expected net10.0.9 or aot9.0.20"))?;
         let read = |(case, text): (String, String)| match text.parse() {
             Ok(outcome) => Ok((case, outcome)),
-            Err(text) => Err(alloc::format!("{case}: no outcome {text}")),
+            Err(text) => Err(format!("{case}: no outcome {text}")),
         };
         Ok(Self {
             build,

@@ -1,9 +1,7 @@
 //! The structure of the table: conditions, builds, behaviour.
 
-use core::mem::discriminant;
+use std::mem::discriminant;
 
-use super::builds::{Build, Builds};
-use super::{Family, Profile};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
@@ -12,6 +10,9 @@ use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind, Path};
+
+use super::builds::{Build, Builds};
+use super::{Family, Profile};
 
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
@@ -258,7 +259,6 @@ impl Request {
     }
 
     /// One that a server refuses for this reason.
-    #[cfg(any(unix, windows))]
     pub(crate) const fn refused(command: Command, reason: RefusalReason) -> Self {
         Self { reason: Some(reason), ..Self::right(command) }
     }

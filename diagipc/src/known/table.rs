@@ -1,14 +1,15 @@
 //! The table: one row for each known behaviour. The first matching row counts.
 
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::wire::LimitKind;
+
 use super::builds::{
     Builds, NET3, NET3_TO_10, NET6, NET6_TO_9, NET6_TO_10, NET8, NET8_9_0_5_AND_10_0_12,
     NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10,
     NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS, PERF_MAP_KILLS_SUSPENDED,
 };
 use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::wire::LimitKind;
 
 const ALL: &[Commands] = &[Commands::AllBut(&[])];
 const ALL_BUT_ATTACH: &[Commands] = &[Commands::AllBut(&[Command::ATTACH_PROFILER])];

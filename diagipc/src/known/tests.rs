@@ -1,10 +1,5 @@
 //! The table, the vectors and the scripts agree for each build.
 
-use alloc::{format, vec::Vec};
-
-use super::row::Shape;
-use super::table::TABLE;
-use super::*;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::MAGIC;
@@ -13,6 +8,10 @@ use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
 use dotnet_diagnostics_ipc::vectors::{Direction as From, Hazard, Type, files, named_script_files};
 use dotnet_diagnostics_ipc::wire::LimitKind;
+
+use super::row::Shape;
+use super::table::TABLE;
+use super::*;
 
 /// The builds whose conversations are all in the vectors.
 const RECORDED: [&str; 4] = ["net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9"];

@@ -1,10 +1,9 @@
 //! Reads a connection to its end in the background.
 
-use alloc::{borrow::ToOwned as _, boxed::Box, sync::Arc, vec};
-use core::time::Duration;
 use std::io;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::player::Drained;

@@ -1,12 +1,12 @@
 //! The files of a target started by the player.
 
-use alloc::{borrow::ToOwned as _, format, vec::Vec};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use super::NOT_OURS;
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+
+use super::NOT_OURS;
 
 /// The files in the target's own current directory.
 #[derive(Default)]

@@ -1,11 +1,6 @@
 //! The pipes on which a player listens.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString as _},
-};
+use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{ErrorKind, Until};

@@ -21,9 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(any(unix, windows))]
 mod background;
-#[cfg(any(unix, windows))]
 mod files;
 #[cfg(windows)]
 mod listening_pipes;
@@ -37,6 +35,10 @@ mod sockets;
 #[cfg(unix)]
 mod started;
 
+use std::io;
+
+use dotnet_diagnostics_ipc::io::{Stopped, Until};
+use dotnet_diagnostics_ipc::vectors::player::PlayerError;
 pub(crate) use peer::{Peer, resident};
 #[cfg(windows)]
 pub use pipes::PipeNetwork;
@@ -45,31 +47,18 @@ pub(crate) use pipes::SharedPort;
 #[cfg(unix)]
 pub use sockets::SocketNetwork;
 
-#[cfg(any(unix, windows))]
-use alloc::format;
-#[cfg(any(unix, windows))]
-use std::io;
-
-#[cfg(any(unix, windows))]
-use dotnet_diagnostics_ipc::io::{Stopped, Until};
-#[cfg(any(unix, windows))]
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-
 /// Why a process is left alone.
 const NOT_OURS: &str = "the target was not started for this case";
 
-#[cfg(any(unix, windows))]
 fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
     move |error| PlayerError::differs(format!("{what}: {error}"))
 }
 
-#[cfg(any(unix, windows))]
 fn cancelled() -> PlayerError {
     PlayerError::differs("the player was interrupted")
 }
 
 /// Lets time pass.
-#[cfg(any(unix, windows))]
 fn pause(until: &Until<'_>) -> Result<(), PlayerError> {
     match until.pause() {
         Ok(()) => Ok(()),

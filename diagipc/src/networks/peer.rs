@@ -1,8 +1,7 @@
 //! The system's information on the process at the other end of connections.
 
-use alloc::{format, sync::Arc};
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 

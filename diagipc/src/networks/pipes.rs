@@ -1,20 +1,11 @@
 //! Connections over Windows pipes.
 
-use alloc::{borrow::ToOwned as _, boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
-use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
-
-use super::background::Background;
-use super::failed;
-use super::files::FilesOfTarget;
-use super::listening_pipes::{Listening, Ports};
-use crate::pace;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
@@ -26,6 +17,13 @@ use dotnet_diagnostics_ipc::vectors::script::{
     Accept, EndStep, Ending, ExpectEnd, ExpectNoConnection, ExpectedEnd, FdKind, Life, Listen,
     Open, Step,
 };
+use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
+
+use super::background::Background;
+use super::failed;
+use super::files::FilesOfTarget;
+use super::listening_pipes::{Listening, Ports};
+use crate::pace;
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);

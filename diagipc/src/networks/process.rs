@@ -1,10 +1,10 @@
 //! Whether a process is alive, and how to end it.
 
-use std::{fs, io};
-
-use rustix::process::{self, Pid, Signal, test_kill_process};
+use std::fs;
+use std::io;
 
 use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+use rustix::process::{self, Pid, Signal, test_kill_process};
 
 /// Sends a signal to a process started by the player.
 pub(crate) fn send(id: u32, signal: SignalKind) -> io::Result<()> {
@@ -40,10 +40,9 @@ fn has_ended(stat: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
     use std::process::{Command, Stdio};
     use std::thread;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
 

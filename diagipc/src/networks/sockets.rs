@@ -1,15 +1,6 @@
 //! Connections over Unix sockets.
 
-use alloc::{
-    borrow::ToOwned as _,
-    boxed::Box,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString as _},
-    vec,
-    vec::Vec,
-};
-use core::time::Duration;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -18,15 +9,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::Peer;
-use super::background::Background;
-use super::files::FilesOfTarget;
-use super::process;
-use super::started::StartedTarget;
-use super::{cancelled, failed};
-use crate::pace;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::trust::peer_of;
@@ -37,6 +21,14 @@ use dotnet_diagnostics_ipc::vectors::player::{
     Drained, Link, Network, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Presence, SignalKind};
+
+use super::Peer;
+use super::background::Background;
+use super::files::FilesOfTarget;
+use super::process;
+use super::started::StartedTarget;
+use super::{cancelled, failed};
+use crate::pace;
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);

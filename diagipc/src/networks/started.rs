@@ -1,14 +1,14 @@
 //! The process of a target started for the player, and its socket.
 
-use alloc::{borrow::ToOwned as _, boxed::Box, format};
-use core::time::Duration;
 use std::io;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
-use super::NOT_OURS;
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
 use dotnet_diagnostics_ipc::vectors::script::{Life, Presence, SignalKind};
+
+use super::NOT_OURS;
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -1,19 +1,11 @@
 //! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec,
-    vec::Vec,
-};
-
+use dotnet_diagnostics_ipc::vectors::grammar::{Command, Continuation, Field, Grammar, Measure};
 use serde::Serialize;
 
 use super::names::{macro_of, own_name};
 use super::template::filled;
 use super::{PrintError, bytes_of, error};
-use dotnet_diagnostics_ipc::vectors::grammar::{Command, Continuation, Field, Grammar, Measure};
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.h.jinja");
 

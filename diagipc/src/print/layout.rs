@@ -1,14 +1,7 @@
 //! The grammar as readable text: what fits into a line is on one.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
-use serde_json::Value;
-
 use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use serde_json::Value;
 
 const WIDTH: usize = 140;
 

@@ -1,13 +1,11 @@
 //! The grammar as a Wireshark dissector in Lua: a table in a fixed engine (`dotnet_ipc.lua.jinja`).
 
-use alloc::string::String;
-
+use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
 use serde::Serialize;
 
 use super::PrintError;
 use super::layout;
 use super::template::filled;
-use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.lua.jinja");
 

@@ -16,8 +16,7 @@ mod lua;
 mod names;
 mod template;
 
-use alloc::{format, string::String, vec::Vec};
-use core::fmt;
+use std::fmt;
 
 use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
 
@@ -86,4 +85,4 @@ impl fmt::Display for PrintError {
     }
 }
 
-impl core::error::Error for PrintError {}
+impl std::error::Error for PrintError {}

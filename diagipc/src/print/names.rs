@@ -1,7 +1,5 @@
 //! The document's names in the spelling of other languages.
 
-use alloc::string::String;
-
 /// The name of a command without its set: `ProcessInfo2` of `Process/ProcessInfo2`.
 pub(super) fn own_name(command: &str) -> &str {
     command.rsplit('/').next().unwrap_or_default()

@@ -1,7 +1,5 @@
 //! Fills the templates of the printed files.
 
-use alloc::string::{String, ToString as _};
-
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 

@@ -1,23 +1,16 @@
 //! Runs a client with a proxy in place of its runtime.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use rustix::process::Signal;
 
 use crate::started::{OwnDirectory, Started};
-use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 
 /// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: u64 = 64 * 1024;

@@ -1,15 +1,15 @@
 //! The parts of one connection's bytes.
 
-use alloc::{vec, vec::Vec};
-use core::ops::Range;
+use std::ops::Range;
 
-use super::log::{Recording, Side};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::Ending;
+
+use super::log::{Recording, Side};
 
 /// The first bytes of a stream in the format nettrace.
 const NETTRACE: &[u8] = b"Nettrace";

@@ -3,11 +3,10 @@
 //! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard;
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
-use alloc::{string::ToString as _, vec::Vec};
-
-use super::RecordedConnection;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{File, Hazard, Subject, Type, Value, Verdict};
+
+use super::RecordedConnection;
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
 /// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same

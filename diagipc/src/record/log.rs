@@ -1,11 +1,9 @@
 //! The events on the connections of a proxy.
 
-use alloc::{sync::Arc, vec, vec::Vec};
-use core::fmt;
-use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
 
@@ -241,7 +239,7 @@ impl Log {
 
     /// The recording so far, which is removed here.
     pub fn take(&self) -> Recording {
-        core::mem::take(&mut *self.locked())
+        std::mem::take(&mut *self.locked())
     }
 }
 

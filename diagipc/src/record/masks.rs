@@ -1,6 +1,6 @@
 //! The parts of a runtime's messages that differ between runs, and those that occur again later.
 
-use alloc::{borrow::ToOwned as _, collections::BTreeMap, format, string::String, vec::Vec};
+use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::script::{

@@ -1,18 +1,5 @@
 //! The task that makes a client behave like the recorded one, and its expected result.
 
-use alloc::{
-    borrow::ToOwned as _,
-    boxed::Box,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
-use serde_json::json;
-
-use super::connection::{self, Kind, RecordedConnection};
-use super::log::{Event, EventKind, Recording, Side};
-use super::pending::PORT;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{
     EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent,
@@ -24,6 +11,11 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value, ValueForm as _};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+use serde_json::json;
+
+use super::connection::{self, Kind, RecordedConnection};
+use super::log::{Event, EventKind, Recording, Side};
+use super::pending::PORT;
 
 /// The longest entry of an environment that is read.
 const ENTRY: usize = 131_072;
@@ -306,7 +298,7 @@ fn refused(
 }
 
 fn environment(n_incoming_bytes: u32, mut block: &[u8], end: End) -> ScriptEnvironment {
-    let mut entry = alloc::vec![0; ENTRY];
+    let mut entry = vec![0; ENTRY];
     let mut decoder = EnvironmentDecoder::new(n_incoming_bytes, &mut entry);
     let mut found =
         ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };

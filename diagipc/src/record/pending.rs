@@ -1,11 +1,6 @@
 //! Common parts of both scripts of a recording: names, and bytes sent at once.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::vectors::script::{Literal, Send, Step};
 

@@ -1,15 +1,13 @@
 //! Bytes on a Unix socket, with their descriptors on the right bytes.
 
-use alloc::{vec, vec::Vec};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
-
 use dotnet_diagnostics_ipc::io::fd;
 use dotnet_diagnostics_ipc::vectors::script::FdKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 
 /// The most read at once.
 pub(super) const MOST: usize = 65_536;

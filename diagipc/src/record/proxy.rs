@@ -1,20 +1,19 @@
 //! Forwards between clients and a runtime.
 
-use alloc::string::{String, ToString as _};
-use alloc::sync::Arc;
-use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
+use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use super::log::{Log, Recording, Side, Witness};
 use super::pieces;
 use super::relay::{Relayed, relay};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
-use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);

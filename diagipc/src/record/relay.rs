@@ -1,19 +1,19 @@
 //! One connection: forwards each side's bytes to the other.
 
-use alloc::{collections::VecDeque, vec::Vec};
+use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use super::log::{Log, Side};
-use super::pieces::{self, Piece};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::log::{Log, Side};
+use super::pieces::{self, Piece};
 
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };

@@ -1,22 +1,15 @@
 //! The two scripts of a recording.
 
-use alloc::{
-    borrow::ToOwned as _,
-    boxed::Box,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
-use super::connection::{Kind, RecordedConnection};
-use super::log::{Recording, Side};
-use super::pending::{PORT, name_of};
-use super::{hazard, outcome, script_of_client, script_of_runtime};
 use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::vectors::script::{
     ClientPart, Plays, RuntimePart, Script, Target, TargetPort,
 };
 use dotnet_diagnostics_ipc::vectors::{self, File, Hazard, ScriptFile};
+
+use super::connection::{Kind, RecordedConnection};
+use super::log::{Recording, Side};
+use super::pending::{PORT, name_of};
+use super::{hazard, outcome, script_of_client, script_of_runtime};
 
 /// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);

@@ -1,16 +1,15 @@
 //! The script that plays the client: sends the recorded bytes, and compares what is the same in
 //! every run.
 
-use alloc::{borrow::ToOwned as _, format, vec, vec::Vec};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send,
+    Step,
+};
 
 use super::connection::{Kind, RecordedConnection};
 use super::log::{Event, EventKind, Recording, Side};
 use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
-use dotnet_diagnostics_ipc::vectors::script::{
-    Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send,
-    Step,
-};
 
 /// The longest run of arbitrary bytes in a pattern.
 const LONGEST: usize = 65_535;

@@ -1,15 +1,14 @@
 //! The script that plays the runtime: sends the recorded bytes, except for the length of streams;
 //! requests must match byte for byte.
 
-use alloc::{borrow::ToOwned as _, vec, vec::Vec};
+use dotnet_diagnostics_ipc::vectors::script::{
+    Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step,
+};
 
 use super::connection::{Kind, RecordedConnection};
 use super::log::{Event, EventKind, Recording, Side};
 use super::masks;
 use super::pending::{PORT, Pending, name_of};
-use dotnet_diagnostics_ipc::vectors::script::{
-    Accept, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Step,
-};
 
 /// How many bytes of a stream are sent.
 pub(super) const STREAM: usize = 65_536;
@@ -143,7 +142,7 @@ impl Writer<'_> {
     /// stay unread.
     fn expect_what_came(&mut self, nth: usize) {
         let Some(progress) = self.progress.get_mut(nth) else { return };
-        let mut unsaid = core::mem::take(&mut progress.unsaid);
+        let mut unsaid = std::mem::take(&mut progress.unsaid);
         if self.recording.ending(nth, Side::Runtime) == Some(Ending::Reset) {
             let came = progress.came;
             let said = came.saturating_sub(unsaid.len());

@@ -1,14 +1,13 @@
 //! The client's task and expected result in the scripts of a recording, and the runtime's
 //! behaviour. The recordings are written down here.
 
-use alloc::{string::ToString as _, vec, vec::Vec};
+use dotnet_diagnostics_ipc::exchange::AfterReply;
+use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
 use serde_json::json;
 
 use super::outcome::{Told, ask_and_outcome};
 use super::{Log, RecordedConnection, Recording, Side, script_of_client, script_of_runtime};
-use dotnet_diagnostics_ipc::exchange::AfterReply;
-use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
 
 const UNKNOWN_COMMAND: [u8; 4] = 0x8013_1385_u32.to_le_bytes();
 const FAIL: [u8; 4] = 0x8000_4005_u32.to_le_bytes();

@@ -1,7 +1,6 @@
 //! Why cases failed: named faults, and how many cases each of them fails.
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
-use core::cmp::Reverse;
+use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,10 @@
 //! The texts of the facts and requirements cited by cases.
 
-use alloc::{collections::BTreeMap, format, string::String};
+use std::collections::BTreeMap;
+
+use dotnet_diagnostics_ipc::vectors::documents;
 
 use super::Requirement;
-use dotnet_diagnostics_ipc::vectors::documents;
 
 /// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
 ///

@@ -1,7 +1,5 @@
 //! The words and flags of reports and vectors, each with a line that explains it.
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
-
 use dotnet_diagnostics_ipc::vectors::documents;
 
 /// The sections "Flags" and "Words" of `vectors/README.md`.

@@ -1,13 +1,6 @@
 //! Reports as one HTML page: cases by implementations.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeSet,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use minijinja::{AutoEscape, Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
@@ -336,7 +329,7 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
 
 impl<'r> Row<'r> {
     fn new(case: &'r Case, number: usize, columns: usize) -> Self {
-        let cells = core::iter::repeat_n(Cell::new(None, None), columns).collect();
+        let cells = std::iter::repeat_n(Cell::new(None, None), columns).collect();
         let hazard = case.hazard.map(|hazard| match hazard {
             dotnet_diagnostics_ipc::vectors::Hazard::SideEffect => "side-effect",
             dotnet_diagnostics_ipc::vectors::Hazard::Harmful => "harmful",

@@ -1,11 +1,5 @@
 //! A report as `JUnit` XML, for build servers.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Case, Citations, Grade, Report};

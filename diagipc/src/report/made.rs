@@ -1,7 +1,5 @@
 //! The time and program of a report.
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
-
 use serde::{Deserialize, Serialize};
 
 /// The time and program of a report.

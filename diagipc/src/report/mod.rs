@@ -26,26 +26,18 @@ mod made;
 mod requirements;
 mod turn;
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeSet,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-
-use serde::{Deserialize, Serialize};
-
-use dotnet_diagnostics_ipc::vectors::{Hazard, Value};
+use std::collections::BTreeSet;
 
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
 pub use dotnet_diagnostics_ipc::vectors::player::TurnDirection;
+use dotnet_diagnostics_ipc::vectors::{Hazard, Value};
 pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
 pub use made::Made;
 pub use requirements::Requirement;
+use serde::{Deserialize, Serialize};
 pub use turn::Turn;
 
 /// The version of the format.
@@ -311,8 +303,8 @@ impl TooFewJudged {
     }
 }
 
-impl core::fmt::Display for TooFewJudged {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl std::fmt::Display for TooFewJudged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { judged, of, least_percent } = self;
         write!(f, "only {judged} of {of} cases were judged, expected {least_percent} %")
     }

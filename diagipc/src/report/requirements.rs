@@ -1,10 +1,7 @@
 //! The requirements of `spec/requirements.toml`.
 
-use alloc::{string::String, vec::Vec};
-
-use serde::Deserialize;
-
 use dotnet_diagnostics_ipc::vectors::documents;
+use serde::Deserialize;
 
 /// One sentence of the document, paraphrased.
 ///

@@ -1,14 +1,11 @@
 //! The turns of a conversation.
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
-
-use core::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use std::fmt;
 
 use dotnet_diagnostics_ipc::vectors::Value;
 use dotnet_diagnostics_ipc::vectors::player::{Passage, TurnDirection};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// The most bytes kept of a turn.
 const KEPT: usize = 4096;

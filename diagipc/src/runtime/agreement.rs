@@ -1,11 +1,11 @@
 //! How far the reference runtime behaves like a recorded build: the requests of the vectors, and
 //! their results.
 
-use core::fmt;
-use core::time::Duration;
-use std::format;
-use std::string::{String, ToString as _};
-use std::vec::Vec;
+use std::fmt;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError};
+use dotnet_diagnostics_ipc::vectors::{Group, Test, Verdict};
 
 use super::application::Conduct;
 use super::{Config, ReferenceRuntime};
@@ -14,8 +14,6 @@ use crate::known::{Outcome, Profile, Recording, Seen};
 use crate::networks::SocketNetwork;
 use crate::server::expectation::Expectation;
 use crate::server::{Death, ServerCaseKind, cases, judge, request};
-use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError};
-use dotnet_diagnostics_ipc::vectors::{Group, Test, Verdict};
 
 /// How long it may take to reply and to close: at first, and again if it differed from the
 /// recording.

@@ -1,26 +1,14 @@
 //! The application's reaction to the request of one connection, and its answer.
 
-use std::format;
 use std::fs::File;
 use std::io::Write as _;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
-use std::string::{String, ToString as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use std::vec::Vec;
 
-#[cfg(unix)]
-use rustix::fs::{FileType, fstat};
-
-use super::application::Application;
-use super::misbehaviour::MisbehaviourKind as Kind;
-use super::profile::Fate;
-use super::session::Session;
-use super::system;
-use crate::known::{Request, is_told};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -43,6 +31,15 @@ use dotnet_diagnostics_ipc::port::PortId;
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, LimitKind, Reader};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::{io::server::HeldSession, message::eventpipe::UserEventsSession};
+#[cfg(unix)]
+use rustix::fs::{FileType, fstat};
+
+use super::application::Application;
+use super::misbehaviour::MisbehaviourKind as Kind;
+use super::profile::Fate;
+use super::session::Session;
+use super::system;
+use crate::known::{Request, is_told};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);

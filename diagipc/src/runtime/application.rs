@@ -1,25 +1,22 @@
 //! The application of the reference runtime: an environment, sessions, and a start that ports may
 //! suspend.
 
-use std::borrow::ToOwned as _;
 use std::collections::BTreeMap;
-use std::format;
 use std::path::PathBuf;
-use std::string::{String, ToString as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::vec::Vec;
 
-use super::misbehaviour::Misbehaviours;
-use super::recorded::{Info, Recorded};
-use super::system::Kept;
-use crate::known::Profile;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::port::{PortId, Suspension};
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
+
+use super::misbehaviour::Misbehaviours;
+use super::recorded::{Info, Recorded};
+use super::system::Kept;
+use crate::known::Profile;
 
 /// The most configured ports.
 pub(super) const MOST_PORTS: usize = 16;

@@ -1,19 +1,17 @@
 //! How a reference runtime is started.
 
-use core::fmt;
-use std::format;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::string::String;
-use std::vec::Vec;
 
-use super::Misbehaviour;
-use crate::known::{Profile, is_told};
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError,
 };
 use dotnet_diagnostics_ipc::vectors::script::Target;
+
+use super::Misbehaviour;
+use crate::known::{Profile, is_told};
 
 /// How a reference runtime is started.
 ///
@@ -87,7 +85,7 @@ impl Config {
 
     /// Adds a variable to its environment, with any bytes as its value.
     pub fn set(&mut self, name: &str, value: &[u8]) {
-        match core::str::from_utf8(value) {
+        match std::str::from_utf8(value) {
             Ok(text) => self.environment.push(format!("{name}={text}")),
             Err(_) => self.environment_bytes.push([name.as_bytes(), b"=", value].concat()),
         }
@@ -192,8 +190,8 @@ impl fmt::Display for StartError {
     }
 }
 
-impl core::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             // Their words are this error's.
             Self::Socket(error) => error.source(),

@@ -1,9 +1,6 @@
 //! The faults that the reference runtime can show.
 
-use core::fmt;
-use std::borrow::ToOwned as _;
-use std::string::String;
-use std::vec::Vec;
+use std::fmt;
 
 macro_rules! misbehaviours {
     ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal, $spec:literal, $number:expr;)*) => {
@@ -225,7 +222,7 @@ impl fmt::Display for MisbehaviourError {
     }
 }
 
-impl core::error::Error for MisbehaviourError {}
+impl std::error::Error for MisbehaviourError {}
 
 /// All faults of one runtime; of two of a kind the last.
 #[derive(Clone, Debug, Default)]
@@ -250,7 +247,6 @@ impl Misbehaviours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString as _;
 
     #[test]
     fn each_has_a_unique_name_that_parses() {

@@ -56,16 +56,20 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(unix)]
-pub use agreement::{Agreement, Difference, Share};
-pub use config::{Config, StartError};
-pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
-
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
+
+#[cfg(unix)]
+pub use agreement::{Agreement, Difference, Share};
+pub use config::{Config, StartError};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{Ports, Suspension};
+use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+use dotnet_diagnostics_ipc::wire::Guid;
+pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
 
 use self::application::{Application, Conduct, State};
 use self::misbehaviour::Misbehaviours;
@@ -74,10 +78,6 @@ use self::recorded::Recorded;
 use self::server::Server;
 use self::system::{Guard, LACKING, Listening};
 use crate::known::is_told;
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::port::{Ports, Suspension};
-use dotnet_diagnostics_ipc::vectors::script::SignalKind;
-use dotnet_diagnostics_ipc::wire::Guid;
 
 /// A runtime's reaction to a signal.
 ///
@@ -134,13 +134,13 @@ impl ReferenceRuntime {
     fn start_as(config: Config, conduct: Conduct) -> Result<Self, StartError> {
         let recorded = Recorded::of(config.profile)?;
         let ports = config.ports_text();
-        let counting: alloc::vec::Vec<_> =
+        let counting: Vec<_> =
             Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
         let suspension = Suspension::new(config.suspends(), counting.iter().copied())
             .map_err(StartError::Ports)?;
         let is_switched_off = config.is_switched_off();
         let recorded_entries = recorded.environment.iter().cloned();
-        let mut environment: alloc::vec::Vec<_> =
+        let mut environment: Vec<_> =
             recorded_entries.chain(config.environment.iter().cloned()).collect();
         let mut kills_by_its_environment = false;
         for entry in &config.environment_bytes {
@@ -216,7 +216,7 @@ impl ReferenceRuntime {
 
     /// Ends it like a crash: the socket file stays.
     pub fn abandon(mut self) {
-        core::mem::forget(self.guard.take());
+        std::mem::forget(self.guard.take());
     }
 
     /// The cookie that identifies it.

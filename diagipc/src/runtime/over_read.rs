@@ -4,11 +4,7 @@
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::vec::Vec;
 
-use super::answers::Answers;
-use super::peer::Peer;
-use crate::known::Profile;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
@@ -18,8 +14,12 @@ use dotnet_diagnostics_ipc::io::{Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::wire::{DecodeError, DecodeErrorKind};
 
+use super::answers::Answers;
+use super::peer::Peer;
+use crate::known::Profile;
+
 /// The offset of the size in a header.
-const SIZE: core::ops::Range<usize> = 14..16;
+const SIZE: std::ops::Range<usize> = 14..16;
 /// One provider more than there may be (F-16).
 const TOO_MANY_PROVIDERS: u32 = 1001;
 /// The bytes of an empty provider, with its filter.
@@ -86,7 +86,7 @@ impl OverReading {
         let application = Arc::clone(&self.peer.answers().application);
         if application.conduct.harms_itself() {
             self.message = taken_for(application.profile, &self.message)
-                .unwrap_or_else(|| core::mem::take(&mut self.message));
+                .unwrap_or_else(|| std::mem::take(&mut self.message));
         }
         Ok(())
     }
@@ -232,14 +232,15 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENT_DATA, EVENT_IDS, STRINGS, TRACEPOINTS};
     use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+
+    use super::{CLIENT_DATA, EVENT_IDS, STRINGS, TRACEPOINTS};
 
     #[test]
     fn over_read_fields_are_of_the_grammar() {
         let grammar = serde_json::to_string(&Grammar::of_this_crate()).unwrap();
         for name in STRINGS.into_iter().chain([CLIENT_DATA, EVENT_IDS, TRACEPOINTS]) {
-            assert!(grammar.contains(&alloc::format!(r#""name":"{name}""#)), "no {name}");
+            assert!(grammar.contains(&format!(r#""name":"{name}""#)), "no {name}");
         }
     }
 }

@@ -3,14 +3,9 @@
 use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
-use std::string::String;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::vec::Vec;
 
-use super::answers::Answers;
-use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
-use super::system::{self, Kept, Link};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
@@ -20,6 +15,10 @@ use dotnet_diagnostics_ipc::io::{Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::Message;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::message::{self, eventpipe::SessionReply};
+
+use super::answers::Answers;
+use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
+use super::system::{self, Kept, Link};
 
 /// The interval of polling in a pause without a deadline.
 const LOOK: Duration = Duration::from_millis(2);

@@ -1,15 +1,15 @@
 //! The diagnostic ports to which the reference runtime connects.
 
-use std::borrow::ToOwned as _;
 use std::path::PathBuf;
 use std::time::Instant;
+
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction, MisuseError, RetryPolicy};
+use dotnet_diagnostics_ipc::io::{Transport as _, Until};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::system::{self, Link};
-use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction, MisuseError, RetryPolicy};
-use dotnet_diagnostics_ipc::io::{Transport as _, Until};
 
 /// A configured port and its connection.
 pub(super) struct Port {

@@ -1,13 +1,12 @@
 //! How the reference runtime imitates the runtime of its profile: looks up each request in the
 //! table.
 
-use alloc::{borrow::ToOwned, string::String};
-
-use crate::known::{Does, Layer, Profile, Request, Row, Variable, rows};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{RefusalReason, ServerOptions};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, process::SetEnvironmentVariable};
+
+use crate::known::{Does, Layer, Profile, Request, Row, Variable, rows};
 
 /// The result of a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +94,12 @@ impl Profile {
         if !rows(self, request).any(|row| row.does == Does::Dies) {
             return Some(String::from_utf8_lossy(entry).into_owned());
         }
-        let error = match core::str::from_utf8(entry) {
+        let error = match std::str::from_utf8(entry) {
             Ok(text) => return Some(text.to_owned()),
             Err(error) => error,
         };
         let whole = entry.get(..error.valid_up_to()).filter(|_| error.error_len().is_none())?;
-        core::str::from_utf8(whole).ok().map(ToOwned::to_owned)
+        std::str::from_utf8(whole).ok().map(ToOwned::to_owned)
     }
 
     /// Whether it refuses a header or a payload that arrives in pieces.

@@ -1,16 +1,13 @@
 //! The information of runtimes about themselves: only from the recorded replies of the vectors.
 
-use std::format;
-use std::string::{String, ToString as _};
-use std::vec::Vec;
-
-use super::StartError;
-use crate::known::{Build, Family, Profile};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::{self, EMBEDDED, File};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, IpcString, Reader};
+
+use super::StartError;
+use crate::known::{Build, Family, Profile};
 
 /// The values of one runtime.
 pub(super) struct Recorded {

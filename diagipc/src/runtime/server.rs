@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::vec::Vec;
+
+use dotnet_diagnostics_ipc::exchange::MisuseError;
+use dotnet_diagnostics_ipc::io::server::{Listen, ServeOptions, serve_with};
+use dotnet_diagnostics_ipc::io::{Error, Phase, Until};
+use dotnet_diagnostics_ipc::port::PortId;
 
 use super::answers::Answers;
 use super::application::Application;
@@ -12,10 +16,6 @@ use super::peer::Peer;
 use super::ports::Port;
 use super::ready::Ready;
 use super::system::{Kept, Listening};
-use dotnet_diagnostics_ipc::exchange::MisuseError;
-use dotnet_diagnostics_ipc::io::server::{Listen, ServeOptions, serve_with};
-use dotnet_diagnostics_ipc::io::{Error, Phase, Until};
-use dotnet_diagnostics_ipc::port::PortId;
 
 /// How often the clients of connections left open are checked for disconnection.
 const LOOK: Duration = Duration::from_millis(250);

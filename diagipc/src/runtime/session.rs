@@ -3,15 +3,15 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
-use std::vec::Vec;
 
-use super::application::{Application, State};
-use super::misbehaviour::MisbehaviourKind as Kind;
-use super::stream;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::server::HeldConnection;
 use dotnet_diagnostics_ipc::io::server::StreamWriter;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
+
+use super::application::{Application, State};
+use super::misbehaviour::MisbehaviourKind as Kind;
+use super::stream;
 
 /// How often a session checks for its client, and for how long.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));

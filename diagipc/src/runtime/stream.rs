@@ -1,7 +1,5 @@
 //! The stream of a session: a nettrace file without events, in pieces.
 
-use std::vec::Vec;
-
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 
 const BEGIN: u8 = 5;

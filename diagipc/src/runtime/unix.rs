@@ -4,16 +4,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
-use std::vec::Vec;
 
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
 use super::ready::Ready;
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
-};
 
 /// The pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -1,16 +1,15 @@
 //! Pipes for the reference runtime.
 
 use std::path::{Path, PathBuf};
-use std::string::ToString as _;
 use std::time::{Duration, Instant};
-use std::vec::Vec;
 
-use super::misbehaviour::MisbehaviourKind;
-use super::ready::Ready;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::io::server::ServerTransport;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, Stopped, Transport, Until};
+
+use super::misbehaviour::MisbehaviourKind;
+use super::ready::Ready;
 
 /// How long to wait for one event before checking the others.
 const SLICE: Duration = Duration::from_millis(4);

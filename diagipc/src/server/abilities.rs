@@ -1,13 +1,14 @@
 //! What a target supports, and which cases need something unsupported.
 
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use std::collections::BTreeMap;
 
-use super::{Claims, ServerCase, ServerCaseKind};
-use crate::known::{Family, Profile};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 use dotnet_diagnostics_ipc::vectors::{Value, Verdict};
+
+use super::{Claims, ServerCase, ServerCaseKind};
+use crate::known::{Family, Profile};
 
 /// Whether a target supports something.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,13 @@
 //! Whether replies and advertises of one case contradict each other about their process.
 
-use alloc::{format, vec::Vec};
-
 use byteorder::{ByteOrder as _, LittleEndian};
-
-use super::case_evidence::{CaseEvidence, Exchange};
-use super::faults::{FaultSeen, ServerFault};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::wire::Guid;
+
+use super::case_evidence::{CaseEvidence, Exchange};
+use super::faults::{FaultSeen, ServerFault};
 
 pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found = processes(evidence);
@@ -173,10 +171,11 @@ fn history(evidence: &CaseEvidence) -> History {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::server::process_id::TargetProcess;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
+
+    use super::*;
+    use crate::server::process_id::TargetProcess;
 
     const PID: u32 = 4242;
 

@@ -1,9 +1,8 @@
 //! Reads what a server sends next on a connection, without a pattern.
 
-use alloc::{format, string::String, vec::Vec};
-use core::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
-use crate::byte_count::ByteCount;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
@@ -13,6 +12,8 @@ use dotnet_diagnostics_ipc::message::{Message, Reply as Answer, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Network, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
+
+use crate::byte_count::ByteCount;
 
 /// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]

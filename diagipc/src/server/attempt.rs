@@ -1,17 +1,19 @@
 //! One case, played against one target, and its result.
 
-use alloc::{
-    borrow::{Cow, ToOwned as _},
-    boxed::Box,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::cell::Cell;
-use core::time::Duration;
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::Path;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::{Message, Reply, process::ProcessInfo};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc::vectors::player::{
+    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
+};
+use dotnet_diagnostics_ipc::vectors::script::{Life, Script, Step, Target};
 
 use super::abilities::Abilities;
 use super::ask::Came;
@@ -33,14 +35,6 @@ use super::{
 use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
 use crate::pace::Limit;
 use crate::{Case, CaseFault, Detail, Grade, Turn};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::{Message, Reply, process::ProcessInfo};
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::{
-    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
-};
-use dotnet_diagnostics_ipc::vectors::script::{Life, Script, Step, Target};
 
 /// How long a target whose start-up has not ended is left alone.
 const STARTS: Duration = Duration::from_millis(100);

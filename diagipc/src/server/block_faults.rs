@@ -1,7 +1,5 @@
 //! Faults in the environment that follows a reply.
 
-use alloc::format;
-
 use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::faults::{FaultSeen, ServerFault};

@@ -1,16 +1,8 @@
 //! The cases for a server: the exchange scripts that play the client, and every request of the
 //! vectors.
 
-use alloc::{
-    borrow::ToOwned as _,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use std::collections::BTreeMap;
 
-use super::request::{is_cut, is_too_small, wants_descriptor};
-use crate::{Glob, codec::NamedFile};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -18,6 +10,9 @@ use dotnet_diagnostics_ipc::vectors::script::{
     Captures, Part, Pattern, Plays, Script, Step, Target,
 };
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
+
+use super::request::{is_cut, is_too_small, wants_descriptor};
+use crate::{Glob, codec::NamedFile};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,12 @@
 //! The record of a case: the bytes of each connection, and how it ended.
 
-use alloc::{string::String, vec::Vec};
-
-use super::process_id::TargetProcess;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::vectors::player::{Player, Quiet, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::Captures;
+
+use super::process_id::TargetProcess;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,17 +1,12 @@
 //! What a server's author declares: the file of `--target`.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::script::Ability;
 use serde::Deserialize;
 
 use crate::known::Profile;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 /// What a server's author declares as supported and unsupported. Anything else is found out by
 /// asking.

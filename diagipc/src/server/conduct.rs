@@ -1,13 +1,5 @@
 //! What a server did instead of the due answer, if its bytes are right.
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::ask::{Came, error_of};
-use super::case_evidence::{CaseEvidence, Exchange};
-use super::expectation::{Expectation, Refusable};
-use super::faults::{FaultSeen, ServerFault};
-use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
-use super::{Death, reply_faults};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -15,6 +7,13 @@ use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{Subject, Type, Verdict};
+
+use super::ask::{Came, error_of};
+use super::case_evidence::{CaseEvidence, Exchange};
+use super::expectation::{Expectation, Refusable};
+use super::faults::{FaultSeen, ServerFault};
+use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
+use super::{Death, reply_faults};
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn of_answer(

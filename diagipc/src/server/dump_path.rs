@@ -1,7 +1,7 @@
 //! Where a started target writes the dump of a vector: vectors name fixed files, and a run must
 //! leave none behind.
 
-use alloc::borrow::Cow;
+use std::borrow::Cow;
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
@@ -15,7 +15,7 @@ pub(super) fn below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
     wire.map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
 }
 
-fn moved(directory: &Path, wire: &[u8]) -> Option<alloc::vec::Vec<u8>> {
+fn moved(directory: &Path, wire: &[u8]) -> Option<Vec<u8>> {
     let message = Message::decode(wire).ok()?;
     let mut request = message.request().ok()?;
     let name = match &mut request {

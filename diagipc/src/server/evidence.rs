@@ -2,19 +2,14 @@
 //!
 //! A version text is not enough: a server that is not recognisably .NET must follow the document.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-};
-
-use super::abilities::{Abilities, Has};
-use super::ask::Came;
-use crate::known::{Family, Profile};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply};
 use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::script::Ability;
+
+use super::abilities::{Abilities, Has};
+use super::ask::Came;
+use crate::known::{Family, Profile};
 
 /// The systems and processors reported by runtimes.
 const SYSTEMS: [&str; 8] =
@@ -22,7 +17,7 @@ const SYSTEMS: [&str; 8] =
 const PROCESSORS: [&str; 10] =
     ["x64", "x86", "arm32", "arm64", "armv6", "s390x", "loongarch64", "riscv64", "ppc64le", "Wasm"];
 /// The oldest and the newest .NET that knows `ProcessInfo2`.
-const VERSIONS: core::ops::RangeInclusive<u8> = 6..=11;
+const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 
 /// A target's answers to the questions of [`conclude`].
 #[derive(Clone, Debug, Default)]
@@ -192,22 +187,20 @@ fn version(came: &Came) -> Result<(String, u8), String> {
 /// `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.split(['-', '+', ' ']).next()?;
-    let numbers = release
-        .split('.')
-        .map(|number| number.parse::<u32>().ok())
-        .collect::<Option<alloc::vec::Vec<_>>>()?;
+    let numbers =
+        release.split('.').map(|number| number.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
     let [major, 0, _] = numbers.as_slice() else { return None };
     u8::try_from(*major).ok().filter(|major| VERSIONS.contains(major))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use alloc::vec::Vec;
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::server::ErrorReply;
     use dotnet_diagnostics_ipc::wire::Guid;
+
+    use super::*;
 
     fn error(hresult: HResult) -> Came {
         Came::Message(

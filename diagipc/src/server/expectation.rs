@@ -1,11 +1,12 @@
 //! The allowed results of a request.
 
-use super::request::{is_cut, is_too_small, message_of};
-use crate::known::{Profile, Request};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
+
+use super::request::{is_cut, is_too_small, message_of};
+use crate::known::{Profile, Request};
 
 /// The allowed results of a request.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,5 @@
 //! The known faults of servers, by name.
 
-use alloc::{borrow::ToOwned as _, string::String};
-
 use crate::CaseFault;
 use crate::fault::named_faults;
 

@@ -1,6 +1,10 @@
 //! What runtimes do and the document leaves open: other servers may differ.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::{Passage, Transcript, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
 use super::ask::Came;
@@ -8,11 +12,6 @@ use super::expectation::Expectation;
 use super::judge::Judgement;
 use super::request::{Answered, is_cut};
 use crate::known::{Family, Profile};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Passage, Transcript, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 /// The text for anything that the document leaves open.
 const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";

@@ -1,6 +1,8 @@
 //! The grade of a request's answer.
 
-use alloc::{format, string::String, vec::Vec};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::Verdict;
 
 use super::Death;
 use super::ask::Came;
@@ -9,9 +11,6 @@ use super::faults::{FaultSeen, ServerFault};
 use super::request::Answered;
 use crate::known::{Answer, Profile, Row, Seen, explain};
 use crate::{Grade, KnownDeviation};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::Verdict;
 
 /// The judgement of an answer.
 #[derive(Clone, Debug)]
@@ -205,13 +204,13 @@ fn seen(answered: &Answered, death: Option<Death>) -> Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::server::ask::Came;
-    use crate::server::request::{is_cut, message_of};
-    use alloc::vec;
     use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
+
+    use super::*;
+    use crate::server::ask::Came;
+    use crate::server::request::{is_cut, message_of};
 
     const CORECLR: Profile = Profile::CORECLR_10;
 

@@ -1,7 +1,5 @@
 //! The cases that cannot be played here, and why.
 
-use alloc::{format, string::String, vec, vec::Vec};
-
 use super::ServerCase;
 
 /// The names of the cases by reason, in order of appearance.

@@ -1,11 +1,16 @@
 //! What is learned about a target before its cases are played: its speed, its abilities, its
 //! profile.
 
-use alloc::{
-    collections::BTreeSet,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use std::collections::BTreeSet;
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
+use dotnet_diagnostics_ipc::message::encode_to_vec;
+use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+use dotnet_diagnostics_ipc::vectors::script::{Ability, Target};
+use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
 use super::ask::Came;
@@ -17,14 +22,6 @@ use super::target::Subject;
 use super::{Options, ServerCase};
 use crate::codec::{self, NamedFile};
 use crate::known::{Family, Profile};
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
-use dotnet_diagnostics_ipc::message::encode_to_vec;
-use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{Ability, Target};
-use dotnet_diagnostics_ipc::wire::IpcString;
 
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);

@@ -56,10 +56,11 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use crate::started::Death;
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use claims::Claims;
 pub use faults::ServerFault;
 pub use options::Options;
 pub use place::{Place, SpawnCommand};
 pub use run::run;
+
+pub use crate::started::Death;

@@ -1,14 +1,14 @@
 //! What a run may do, and how it judges.
 
-use alloc::vec::Vec;
-use core::num::NonZeroUsize;
-use core::time::Duration;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 use super::Claims;
 use crate::known::Profile;
 use crate::{Glob, TooFewJudged};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 /// What a run may do, and how it judges. The default allows nothing that changes or harms a target.
 #[derive(Clone, Debug)]

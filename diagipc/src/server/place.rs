@@ -1,12 +1,14 @@
 //! How to locate a target.
 
-use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
-use core::{fmt, str::FromStr, time::Duration};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 
 use crate::shown_command::shown;
-use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 
 /// The location of the target. All forms are parsed on every system; a run reports unsupported
 /// ones.
@@ -114,13 +116,12 @@ impl fmt::Display for Place {
 /// The program, and the first argument that is a file: others may be secrets.
 impl fmt::Display for SpawnCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(core::iter::once(&self.program).chain(&self.arguments)))
+        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString as _;
 
     use super::*;
 

@@ -3,21 +3,8 @@
 //!
 //! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::abilities::Has;
-use super::ask::{Came, next_message};
-use super::pace::Pace;
-use super::place::RunsIn;
-use super::request::{ON, Patience, read, wants_descriptor};
-use super::target::{Subject, TargetNetwork};
-use crate::codec::NamedFile;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -29,6 +16,14 @@ use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player, PlayerError,
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Target, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
+
+use super::abilities::Has;
+use super::ask::{Came, next_message};
+use super::pace::Pace;
+use super::place::RunsIn;
+use super::request::{ON, Patience, read, wants_descriptor};
+use super::target::{Subject, TargetNetwork};
+use crate::codec::NamedFile;
 
 /// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";

@@ -1,9 +1,8 @@
 //! The process of a target, and whether a reported process id is right.
 
-use alloc::{format, string::String, vec::Vec};
+use dotnet_diagnostics_ipc::advertise::Advertise;
 
 use crate::networks::Peer;
-use dotnet_diagnostics_ipc::advertise::Advertise;
 
 /// What is known of a target's process.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +81,7 @@ impl Process {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+    use std::collections::BTreeMap;
     use std::fs;
 
     /// The `/proc/PID/status` of a live process.
@@ -121,7 +120,7 @@ mod linux {
         let group = group_of(id);
         all.iter().filter(|(_, status)| status.ids.contains(&said)).any(|(other, _)| {
             let descends = || {
-                core::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent))
+                std::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent))
                     .any(|one| one == id)
             };
             (group.is_some() && group_of(*other) == group) || descends()

@@ -1,19 +1,17 @@
 //! Faults in the bytes of a reply, whatever was expected.
 
-use alloc::{format, string::String, vec, vec::Vec};
-
 use byteorder::{ByteOrder as _, LittleEndian};
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc::vectors::grammar::Field;
 
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
 use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
 use super::stream_faults::begins_stream;
 use crate::byte_count::ByteCount;
-use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::server::ErrorReply;
-use dotnet_diagnostics_ipc::vectors::grammar::Field;
 
 /// The faults on the connections of a case.
 pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {

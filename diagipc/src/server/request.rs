@@ -1,15 +1,9 @@
 //! A request of the vectors, sent to a live server, with its answer and continuation.
 
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
 use byteorder::{ByteOrder as _, LittleEndian};
-
-use super::ask::{Came, next_message};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
@@ -17,6 +11,8 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Sent, Transcript};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, Subject, Test, Type, Value};
+
+use super::ask::{Came, next_message};
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";
@@ -318,7 +314,7 @@ fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
 }
 
 /// The position of the size in a header, and its minimum.
-const SIZE: core::ops::Range<usize> = 14..16;
+const SIZE: std::ops::Range<usize> = 14..16;
 const HEADER_SIZE: u16 = 20;
 
 /// Whether there are fewer bytes than the size announces.

@@ -1,8 +1,12 @@
 //! A target shared by many cases, restarted after its death; and targets for single cases.
 
-use alloc::{boxed::Box, string::String, string::ToString as _};
-use core::cell::Cell;
-use core::time::Duration;
+use std::cell::Cell;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use dotnet_diagnostics_ipc::vectors::player::Network as _;
+use dotnet_diagnostics_ipc::vectors::script::Target;
 
 use super::address::{Address, TargetNetwork};
 use super::ask::{Identity, identity_of};
@@ -11,10 +15,6 @@ use super::place::RunsIn;
 use super::spawn::{Spawned, with_canceller};
 use super::{Death, SpawnCommand};
 use crate::pace::Limit;
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use dotnet_diagnostics_ipc::vectors::player::Network as _;
-use dotnet_diagnostics_ipc::vectors::script::Target;
 
 /// How long managed code may take to start.
 pub(super) const BEGINS: Duration = Duration::from_secs(20);

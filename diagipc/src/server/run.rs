@@ -1,16 +1,15 @@
 //! Plays the cases against a target, or against several equal ones.
 
-use alloc::{
-    boxed::Box,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
+
+use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc::vectors::player::Transcript;
+use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
@@ -26,9 +25,6 @@ use super::{Place, ServerCase};
 use crate::known::Profile;
 use crate::pace::Again;
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::Transcript;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 /// The decision about a case before anything is played.
 enum Plan {
@@ -426,11 +422,11 @@ impl Queue<'_> {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::vectors::named_script_files;
+
     use super::*;
     use crate::codec;
     use crate::server::cases;
-    use alloc::borrow::ToOwned as _;
-    use dotnet_diagnostics_ipc::vectors::named_script_files;
 
     #[test]
     fn dumps_are_played_last() {

@@ -1,19 +1,17 @@
 //! A target that is started for a run, and restarted after its death.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    sync::Arc,
-    vec::Vec,
-};
-use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use dotnet_diagnostics_ipc::vectors::player::Network as _;
+use dotnet_diagnostics_ipc::vectors::script::Target;
 
 use super::address::{self, Address, TargetNetwork};
 use super::place::RunsIn;
@@ -21,10 +19,6 @@ use super::{Death, SpawnCommand};
 use crate::captured::{Captured, Keep, on_standard_error};
 use crate::pace::Limit;
 use crate::started::{OwnDirectory, Started};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use dotnet_diagnostics_ipc::vectors::player::Network as _;
-use dotnet_diagnostics_ipc::vectors::script::Target;
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -320,11 +314,11 @@ fn text(line: &[u8]) -> String {
 mod tests {
     use std::fs;
 
+    use dotnet_diagnostics_ipc::vectors::script::Life;
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
 
     use super::*;
-    use dotnet_diagnostics_ipc::vectors::script::Life;
 
     fn shell(script: &str) -> SpawnCommand {
         let arguments = ["-c", script].map(Into::into).to_vec();

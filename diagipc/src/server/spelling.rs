@@ -1,12 +1,12 @@
 //! Wrong encodings of strings by faulty servers: a payload that is invalid by the grammar is read
 //! with each known one.
 
-use alloc::{format, string::String, vec::Vec};
-use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
+use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 use std::sync::LazyLock;
 
-use super::faults::{FaultSeen, ServerFault};
 use dotnet_diagnostics_ipc::vectors::grammar::{Field, Grammar};
+
+use super::faults::{FaultSeen, ServerFault};
 
 /// The layouts of the replies.
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);

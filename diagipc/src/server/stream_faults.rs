@@ -1,11 +1,10 @@
 //! Faults in the beginning of a session's stream.
 
-use alloc::format;
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 
 use super::faults::{FaultSeen, ServerFault};
 use super::request::message_of;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 
 /// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero,
 /// and then the versions.
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     /// `CollectTracing2` with a buffer of 1 MB, this format, and one provider "P".
-    fn request(format: u8) -> alloc::vec::Vec<u8> {
+    fn request(format: u8) -> Vec<u8> {
         let mut bytes = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\x01\0\0\0?\0\0\0\0\x01\0\0\0\
             \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0"
             .to_vec();

@@ -1,7 +1,13 @@
 //! The target of a run: its location, and whether it is reachable.
 
-use alloc::string::{String, ToString as _};
-use core::time::Duration;
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
+use dotnet_diagnostics_ipc::vectors::script::Target;
+use system::{Reach, Spawned};
+pub(super) use system::{TargetNetwork, process_of, with_user_events};
 
 use super::ask::{self, Identity};
 use super::place::RunsIn;
@@ -11,12 +17,6 @@ use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
 use super::{Death, Place};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
-use dotnet_diagnostics_ipc::vectors::script::Target;
-use system::{Reach, Spawned};
-pub(super) use system::{TargetNetwork, process_of, with_user_events};
 
 /// The target of a run.
 pub(crate) struct Subject {

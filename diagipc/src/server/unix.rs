@@ -1,14 +1,14 @@
 //! How a target is reached on Unix: at a socket, at a diagnostic port, or by starting it.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-};
-use core::time::Duration;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery,
+};
+use dotnet_diagnostics_ipc::vectors::script::Target;
 
 pub(crate) use super::address::TargetNetwork;
 use super::address::named_process;
@@ -19,11 +19,6 @@ pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place};
 use crate::networks::SocketNetwork;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Connect as _, Endpoint, ErrorKind, UnlinkOnDrop, Until, bind_private, discovery,
-};
-use dotnet_diagnostics_ipc::vectors::script::Target;
 
 /// The time limit for a connection.
 const PAUSE: Duration = Duration::from_millis(50);

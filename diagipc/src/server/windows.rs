@@ -1,13 +1,14 @@
 //! How a target is reached on Windows: at a pipe, at a diagnostic port, or by starting it.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    sync::Arc,
-};
-use core::time::Duration;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::windows::PipeListener;
+use dotnet_diagnostics_ipc::vectors::player::Network as _;
+use dotnet_diagnostics_ipc::vectors::script::{Life, Target};
 
 pub(crate) use super::address::TargetNetwork;
 use super::address::to;
@@ -18,12 +19,6 @@ pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Death, Place};
 use crate::networks::{Peer, PipeNetwork, SharedPort};
-use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::windows::PipeListener;
-use dotnet_diagnostics_ipc::vectors::player::Network as _;
-use dotnet_diagnostics_ipc::vectors::script::{Life, Target};
 
 /// How the target shared by many cases is reached.
 pub(super) enum Reach {

@@ -1,6 +1,6 @@
 //! How the process of a target ended.
 
-use core::fmt;
+use std::fmt;
 
 use serde::{Serialize, Serializer};
 

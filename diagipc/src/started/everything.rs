@@ -1,9 +1,7 @@
 //! Everything started and not finished: processes and directories, of all runs of this process.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet};
 #[cfg(unix)]
-use alloc::string::String;
-use core::time::Duration;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 use std::time::Instant;
 
 use tempfile::TempDir;

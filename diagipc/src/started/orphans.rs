@@ -1,11 +1,6 @@
 //! Processes whose parent has ended. On Linux they become children of this process.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -76,7 +71,7 @@ impl Orphans {
 
     /// Those ended so far, in words.
     pub(super) fn take_ended(&mut self) -> Option<String> {
-        let ended = core::mem::take(&mut self.ended);
+        let ended = std::mem::take(&mut self.ended);
         let all = ended.values().fold(0, |all: usize, count| all.saturating_add(*count));
         let names: Vec<_> = ended.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         (all > 0).then(|| {

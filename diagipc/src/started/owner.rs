@@ -1,6 +1,5 @@
 //! A process that is responsible for everything that the suites start in it.
 
-use alloc::string::String;
 use std::io;
 use std::path::Path;
 use std::process::Command;

@@ -90,12 +90,10 @@ impl Drop for Started {
 
 #[cfg(test)]
 mod tests {
-    use alloc::{format, string::String};
-    use core::time::Duration;
     use std::fs;
     use std::process::Stdio;
     use std::thread;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::super::everything::{OwnDirectory, end_all_started};
     use super::*;

@@ -3,12 +3,7 @@
 //! It reads records from its standard input, each with a 0 at its end, until that process closes it
 //! by ending. It has a group of its own, so that it survives the end of that process's group.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::ToString as _,
-};
-use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead as _, Write as _};
@@ -17,12 +12,12 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::endpoint::ProcessStat;
 use rustix::process::Pid;
 
 use super::unix_process::Process;
-use dotnet_diagnostics_ipc::endpoint::ProcessStat;
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
@@ -117,7 +112,7 @@ struct Left {
 impl Left {
     fn note(&mut self, record: &[u8]) {
         let Some((kind, about)) = record.split_first() else { return };
-        let text = core::str::from_utf8(about).unwrap_or_default();
+        let text = std::str::from_utf8(about).unwrap_or_default();
         let (number, began) = text.split_once(' ').unwrap_or((text, ""));
         let path = || PathBuf::from(OsStr::from_bytes(about));
         match (*kind, number.parse()) {

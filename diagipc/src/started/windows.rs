@@ -67,13 +67,11 @@ impl Drop for Started {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::String;
-    use core::time::Duration;
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::process::Stdio;
     use std::sync::mpsc::{Receiver, channel};
     use std::thread;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
 

@@ -1,9 +1,8 @@
 //! A process on Windows, with all that it starts.
 
-use alloc::sync::Arc;
 use std::io;
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Death;
 use super::windows_job::Job;

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use diagipc::corpus;
 use dotnet_diagnostics_ipc::vectors;
 use serde_json::Value;
 
 use crate::{run, text};
-use diagipc::corpus;
 
 #[test]
 fn vectors_export_passes_check() {

@@ -602,12 +602,13 @@ fn client_missing_ability_is_unimplemented() {
 #[cfg(target_os = "linux")]
 #[test]
 fn stand_in_process_listens_until_input_ends() {
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
     use std::io::{IoSlice, Read as _};
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd as _, OwnedFd};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::process::Stdio;
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");

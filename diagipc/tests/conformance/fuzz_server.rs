@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::{ChildStdin, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
+use dotnet_diagnostics_ipc::vectors::Value;
+
 use crate::schema::Schema;
 use crate::tool::{self, DIAGIPC};
-use dotnet_diagnostics_ipc::vectors::Value;
 
 /// `DOTNET_IPC_V1`, in hexadecimal.
 const MAGIC: &str = "444f544e45545f4950435f563100";

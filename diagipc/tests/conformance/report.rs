@@ -5,8 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use crate::schema::Schema;
-use crate::tool;
 use diagipc::report::{Glossary, Made, TurnDirection, html, junit};
 use diagipc::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
@@ -15,6 +13,9 @@ use diagipc::{
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
 use serde_json::{Value, json};
+
+use crate::schema::Schema;
+use crate::tool;
 
 const NASTY: &str = "<script>alert('1')</script>&\"\u{1b}[31m\u{fffe}\u{ffff}\u{202e}";
 const NASTY_AS_HTML: &str = "&lt;script&gt;";

@@ -1,11 +1,10 @@
 //! Decoys in the directory of the socket.
 
-use alloc::{format, string::String, vec::Vec};
-use core::time::Duration;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Uid, chown};
 

@@ -7,7 +7,6 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -1,18 +1,15 @@
 //! A process for each scenario, and the directory with its socket.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
-use core::time::Duration;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use dotnet_diagnostics_ipc::io::{Until, fd};
 
 use super::StandIn;
 use super::decoys::Decoys;
@@ -20,8 +17,6 @@ use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
 use crate::networks::SocketNetwork;
 use crate::started::{OwnDirectory, Started};
-use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
-use dotnet_diagnostics_ipc::io::{Until, fd};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);

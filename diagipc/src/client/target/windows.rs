@@ -3,15 +3,13 @@
 //!
 //! Its default port has one name, so scenarios are played one after another.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 
 use super::StandIn;
 use crate::client::Operation;
@@ -19,8 +17,6 @@ use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::networks::PipeNetwork;
 use crate::started::OwnDirectory;
-use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 
 /// The turn to own the pipe.
 static TURN: Mutex<()> = Mutex::new(());

@@ -1,6 +1,7 @@
-use super::*;
 use dotnet_diagnostics_ipc::io::windows::PipeListener;
 use dotnet_diagnostics_ipc::vectors::player::Player;
+
+use super::*;
 
 fn steps(json: &str) -> Vec<Step> {
     serde_json::from_str(json).unwrap()

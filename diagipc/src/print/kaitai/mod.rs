@@ -3,22 +3,15 @@
 
 mod page;
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-    vec,
-    vec::Vec,
+use dotnet_diagnostics_ipc::vectors::grammar::{Command, Field, Frame, Grammar, Limit, Measure};
+use page::{
+    Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row,
 };
 
 use super::layout::quoted;
 use super::names::{own_name, snake_of};
 use super::template::filled;
 use super::{PrintError, bytes_of, error};
-use dotnet_diagnostics_ipc::vectors::grammar::{Command, Field, Frame, Grammar, Limit, Measure};
-use page::{
-    Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row,
-};
 
 const TEMPLATE: &str = include_str!("../dotnet_ipc.ksy.jinja");
 

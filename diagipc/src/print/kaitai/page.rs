@@ -1,7 +1,5 @@
 //! The data of the template of `spec/dotnet_ipc.ksy`.
 
-use alloc::{string::String, vec::Vec};
-
 use serde::Serialize;
 
 /// All of it.

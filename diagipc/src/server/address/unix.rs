@@ -1,15 +1,15 @@
 //! Where a target listens on Unix, and how it is found.
 
-use alloc::{format, string::String, vec::Vec};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::networks::{SocketNetwork, process};
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::{Canceller, Until, discovery};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+
+use crate::networks::{SocketNetwork, process};
 
 /// Connections to a target.
 pub(crate) type TargetNetwork = SocketNetwork;

@@ -1,20 +1,16 @@
 //! Where a target listens on Windows, and how it is found.
 
-use alloc::{
-    borrow::ToOwned as _,
-    format,
-    string::{String, ToString as _},
-};
-use core::time::Duration;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
-use crate::networks::PipeNetwork;
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+
+use crate::networks::PipeNetwork;
 
 /// Connections to a target.
 pub(crate) type TargetNetwork = PipeNetwork;
@@ -66,7 +62,7 @@ fn is_new(name: &str) -> bool {
 
 /// The value as passed to a process: a variable of Windows is text.
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
-    core::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
+    std::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
 }
 
 /// The network unchanged: pipes do not play steps that need a socket file.
