@@ -30,6 +30,11 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
 #![deny(unsafe_code)]
+// Input never panics. Arithmetic is checked where bytes of strangers are read: modules say so.
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 
 mod adapter;
 pub mod annotated;

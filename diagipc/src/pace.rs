@@ -58,14 +58,14 @@ fn measure() -> u32 {
     while own < OWN && last.duration_since(began) < LONGEST {
         let now = Instant::now();
         let since = now.duration_since(last);
-        own = own.saturating_add(if since < GAP { since } else { Duration::ZERO });
+        own += if since < GAP { since } else { Duration::ZERO };
         last = now;
     }
     percent(last.duration_since(began), own)
 }
 
 fn percent(whole: Duration, own: Duration) -> u32 {
-    let most = MOST.saturating_mul(100);
+    let most = MOST * 100;
     let percent = whole.as_micros().saturating_mul(100).checked_div(own.as_micros());
     match percent.and_then(|percent| u32::try_from(percent).ok()).unwrap_or(most) {
         percent if percent < IDLE => 100,

@@ -193,7 +193,7 @@ impl<'b> Splitter<'b> {
         let wire = rest.get(..size).unwrap_or(rest);
         let code = code.map(|code| format!("0x{:04X}", code.code()));
         let item = Item { offset: self.at, code, ..Item::decoded(kind, subject, wire) };
-        self.at = self.at.saturating_add(wire.len());
+        self.at += wire.len();
         item
     }
 }
@@ -275,7 +275,9 @@ impl Iterator for Splitter<'_> {
             let entries = subject.map(|subject| subject.decode(bytes));
             let error = match entries {
                 Some(Ok(decoded)) => {
-                    value["entries"] = decoded.value;
+                    if let Some(value) = value.as_object_mut() {
+                        value.insert("entries".to_owned(), decoded.value);
+                    }
                     None
                 }
                 Some(Err(refusal)) => Some(refusal.into()),
@@ -294,7 +296,7 @@ impl Iterator for Splitter<'_> {
                 error,
                 subject,
             };
-            self.at = self.at.saturating_add(bytes.len());
+            self.at += bytes.len();
             return Some(item);
         }
         let advertises = self.from != Some(Side::Client)

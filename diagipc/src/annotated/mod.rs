@@ -130,7 +130,7 @@ fn part(
             0 => writeln!(out, "  {at:06x}  {digits:<47}  {field}  {text}")?,
             _ => writeln!(out, "  {at:06x}  {digits}")?,
         }
-        at = at.saturating_add(line.len());
+        at += line.len();
     }
     let shown = at.saturating_sub(offset);
     if shown < bytes.len() {

@@ -349,7 +349,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         if bytes.is_empty() {
             return Err(self.sends_nothing());
         }
-        self.requests = self.requests.saturating_add(1);
+        self.requests += 1;
         let seen = Seen { bytes: &bytes, behind: &behind, fds, is_whole };
         let (findings, refusal) =
             seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);

@@ -111,7 +111,7 @@ impl Conversation<'_, '_> {
         let until = self.in_a(self.gives_up);
         match self.player.receive(on, 64, until)? {
             Received::End(_) => {
-                let waited = begun.elapsed().saturating_add(SLICE) >= self.line.patience;
+                let waited = begun.elapsed() + SLICE >= self.line.patience;
                 self.manner.waits_for_the_end = is_whole && waited;
                 Ok(())
             }

@@ -169,7 +169,7 @@ impl KnownFaults {
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.cases.values().map(BTreeSet::len).fold(self.faults.len(), usize::saturating_add)
+        self.faults.len() + self.cases.values().map(BTreeSet::len).sum::<usize>()
     }
 
     /// Whether there are none.

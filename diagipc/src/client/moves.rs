@@ -18,7 +18,7 @@ pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
 
 /// The same with another magic.
 pub(super) fn message_as(magic: &[u8; 14], code: [u8; 2], payload: &[u8]) -> Vec<u8> {
-    let size = u16::try_from(payload.len().saturating_add(20)).unwrap_or(u16::MAX);
+    let size = u16::try_from(payload.len() + 20).unwrap_or(u16::MAX);
     [&magic[..], &size.to_le_bytes(), &code, &[0, 0], payload].concat()
 }
 

@@ -376,7 +376,7 @@ impl<'de> Deserialize<'de> for Operation {
 
 /// The line number, from 1, of byte `at` of `text`.
 fn line_of(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|byte| *byte == b'\n').count().saturating_add(1)
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 #[cfg(test)]

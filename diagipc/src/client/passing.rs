@@ -2,6 +2,7 @@
 //!
 //! A runtime answers requests in passing, and they do not fail: the client was not instructed to
 //! omit them.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::time::Duration;
 

@@ -53,13 +53,13 @@ impl Conversation<'_, '_> {
         if bytes.len() < 16 {
             let (more, with) = self.read_some(on, 16_usize.saturating_sub(bytes.len()), WITHIN)?;
             bytes.extend(more);
-            fds = fds.saturating_add(with);
+            fds += with;
         }
         let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
         let wanted = size.map_or(0, |size| unread.read_of(usize::from(size)));
         let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
         bytes.extend(more);
-        Ok((bytes, fds.saturating_add(with)))
+        Ok((bytes, fds + with))
     }
 
     /// Reads this many bytes, or as many as arrive; the first of them within `patience`.
@@ -75,7 +75,7 @@ impl Conversation<'_, '_> {
             match self.player.receive(on, count.saturating_sub(bytes.len()), until)? {
                 Received::Bytes(more, with) => {
                     bytes.extend(more);
-                    fds = fds.saturating_add(with);
+                    fds += with;
                 }
                 Received::End(_) | Received::Nothing => break,
             }

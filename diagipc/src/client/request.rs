@@ -1,4 +1,5 @@
 //! Judges the bytes of a request, as strictly as possible: a client has no excuse.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;

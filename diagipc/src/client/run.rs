@@ -132,13 +132,13 @@ pub fn run(
         .collect();
     naming::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
-    let not_run = playable.len().saturating_sub(played.len());
+    let not_run = playable.len() - played.len();
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
     report.notes = notes;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
         let count = reasons.entry(why).or_default();
-        *count = count.saturating_add(1);
+        *count += 1;
     }
     report.notes.extend(
         reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")),
@@ -216,7 +216,7 @@ fn converse(
         .map_err(|error| format!("{} cannot be started: {error}", shown(&words)))?;
 
     let began = Instant::now();
-    let gives_up = line.gives_up().saturating_add(MARGIN);
+    let gives_up = line.gives_up() + MARGIN;
     let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
     let player = Player::new(&mut network, WITHIN);
     let mut conversation =

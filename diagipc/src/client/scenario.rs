@@ -250,9 +250,7 @@ impl Scenario {
             Move::Step(Step::Wait(step)) => u64::from(step.wait),
             Move::Step(Step::ExpectNothing(step)) => step.expect_nothing.into(),
             Move::Step(Step::ExpectNoConnection(step)) => step.expect_no_connection.into(),
-            Move::Step(Step::Send(step)) => {
-                20u64.saturating_mul(u64::try_from(step.chunks.len()).unwrap_or(0))
-            }
+            Move::Step(Step::Send(step)) => 20 * step.chunks.len() as u64,
             _ => 0,
         };
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))

@@ -6,45 +6,38 @@ use super::ClientFault;
 /// preceding string.
 pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let units: Vec<u16> = text.encode_utf16().collect();
-    let len = units.len().saturating_add(1);
+    let len = units.len() + 1;
     if text.is_empty() {
         let before: Vec<u16> = before?.encode_utf16().collect();
-        let before = spelled(before.len().saturating_add(1), &before);
+        let before = spelled(before.len() + 1, &before);
         let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
         return (ends(&[0; 2]) || ends(&[0; 6])).then_some(ClientFault::EmptyStringAsTwoBytes);
     }
     if holds(bytes, &spelled(len, &units)) {
         return None;
     }
-    let chars = text.chars().count().saturating_add(1);
+    let chars = text.chars().count() + 1;
     let cut: Vec<u16> =
         text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
     let utf32: Vec<u8> =
         text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
     // As much of it as there would be bytes if a unit had two.
-    let half = utf32.get(..chars.saturating_mul(2)).unwrap_or_default();
+    let half = utf32.get(..chars * 2).unwrap_or_default();
     let wide = [&utf32[..], half].map(|wide| {
         holds(bytes, &[&le(chars)[..], wide].concat())
             || holds(bytes, &[&le(len)[..], wide].concat())
     });
-    let in_bytes = [
-        text.len(),
-        text.len().saturating_add(1),
-        len.saturating_mul(2),
-        units.len().saturating_mul(2),
-    ];
+    let in_bytes = [text.len(), text.len() + 1, len * 2, units.len() * 2];
     let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
     let widened = |widen: fn(u8) -> u16| text.bytes().map(widen).collect::<Vec<_>>();
     let utf8 = |count: usize| holds(bytes, &[&le(count)[..], text.as_bytes()].concat());
     let as_units = |units: &[u16]| {
-        let counts = [units.len().saturating_add(1), units.len(), len];
+        let counts = [units.len() + 1, units.len(), len];
         !text.is_ascii()
             && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
     };
     match () {
-        () if utf8(text.len().saturating_add(1)) || utf8(text.len()) => {
-            Some(ClientFault::StringInUtf8)
-        }
+        () if utf8(text.len() + 1) || utf8(text.len()) => Some(ClientFault::StringInUtf8),
         () if as_units(&widened(sign_extended)) => Some(ClientFault::UnitsSignExtended),
         () if as_units(&widened(u16::from)) => Some(ClientFault::BytesAsUnits),
         () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => {
@@ -75,7 +68,7 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
 /// lengths.
 pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
     let before: Vec<u16> = before?.encode_utf16().collect();
-    let before = spelled(before.len().saturating_add(1), &before);
+    let before = spelled(before.len() + 1, &before);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
     let zeroes =
         bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
@@ -110,10 +103,8 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 
 /// The size of a message with these texts as strings, and `rest` bytes of other payload.
 pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
-    let strings = texts.iter().map(|text| {
-        text.encode_utf16().count().saturating_add(1).saturating_mul(2).saturating_add(4)
-    });
-    strings.fold(rest.saturating_add(20), usize::saturating_add)
+    let strings = texts.iter().map(|text| (text.encode_utf16().count() + 1) * 2 + 4);
+    rest + 20 + strings.sum::<usize>()
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ fn excerpt(text: &str, at: usize) -> String {
     }
     let begin = at.saturating_sub(BEFORE);
     let shown: String = text.chars().skip(begin).take(SHOWN).collect();
-    let ends = text.chars().count() <= begin.saturating_add(SHOWN);
+    let ends = text.chars().count() <= begin + SHOWN;
     format!("{}{shown}{}", if begin > 0 { "…" } else { "" }, if ends { "" } else { "…" })
 }
 

@@ -55,16 +55,15 @@ pub fn run(
                 (if is_required { judgement.required(&answer) } else { judgement }, answer.whole)
             }
             Reply::None { fault, seen } => {
-                silent = silent.saturating_add(1);
+                silent += 1;
                 (fault.into(), seen)
             }
             Reply::Gone(reason) => {
-                report.lost = Some(Lost { reason, not_run: cases.len().saturating_sub(index) });
+                report.lost = Some(Lost { reason, not_run: cases.len() - index });
                 return report;
             }
             Reply::Cancelled => {
-                report.interrupted =
-                    Some(Interrupted { not_run: cases.len().saturating_sub(index) });
+                report.interrupted = Some(Interrupted { not_run: cases.len() - index });
                 return report;
             }
         };
@@ -81,7 +80,7 @@ pub fn run(
                 let reason = format!(
                     "no answer to {silent} questions in a row, nor to one that it had answered before; the last: {last}"
                 );
-                let not_run = cases.len().saturating_sub(index).saturating_sub(1);
+                let not_run = cases.len() - index - 1;
                 report.lost = Some(Lost { reason, not_run });
                 return report;
             }
@@ -92,7 +91,7 @@ pub fn run(
 }
 
 fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
-    *id = id.saturating_add(1);
+    *id += 1;
     let mut request = case.request();
     if let Some(request) = request.as_object_mut() {
         request.insert("id".to_owned(), (*id).into());

@@ -38,10 +38,7 @@ pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
         "-" => &mut io::stdin().lock(),
         path => &mut File::open(path).with_context(|| path.to_owned())?,
     };
-    source
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .with_context(|| file.to_owned())?;
+    source.take(limit + 1).read_to_end(&mut bytes).with_context(|| file.to_owned())?;
     if bytes.len() as u64 > limit {
         bail!("{file}: more than {limit} bytes; --limit allows more");
     }

@@ -14,7 +14,7 @@ pub(crate) fn signal() -> Option<i32> {
 
 /// The exit status of a program that this signal ends.
 pub(crate) fn status(signal: i32) -> u8 {
-    u8::try_from(signal).unwrap_or_default().saturating_add(128)
+    u8::try_from(signal).unwrap_or_default() + 128
 }
 
 /// Cancelled by the first signal. A second one ends this program immediately, with everything it

@@ -129,7 +129,7 @@ fn own_command() -> Vec<String> {
     let mut words = vec!["diagipc".to_owned()];
     words.extend(arguments.map(|argument| argument.to_string_lossy().into_owned()));
     if let Some(at) = words.iter().position(|word| word == "--") {
-        let shown = at.saturating_add(2);
+        let shown = at + 2;
         if words.len() > shown {
             words.splice(shown.., ["…".to_owned()]);
         }
@@ -393,7 +393,7 @@ fn lacking(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
             .and_then(|detail| detail.found.first())
             .map_or("no reason given", String::as_str);
         let cases = cases_by_lack.entry(found).or_default();
-        *cases = cases.saturating_add(1);
+        *cases += 1;
     }
     if !cases_by_lack.is_empty() {
         writeln!(

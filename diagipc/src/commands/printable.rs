@@ -34,7 +34,7 @@ pub(crate) fn shortened(text: &str) -> String {
             format!(
                 "{}… ({} more characters)",
                 text.get(..end).unwrap_or_default(),
-                text.chars().count().saturating_sub(MOST)
+                text.chars().count() - MOST
             )
         }
         None => text.to_owned(),

@@ -162,8 +162,8 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
                     events.peek().and_then(|next| plain_piece(next, *connection, *from))
                 {
                     events.next();
-                    pieces = pieces.saturating_add(1);
-                    len = len.saturating_add(more);
+                    pieces += 1;
+                    len += more;
                 }
                 let pieces =
                     if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };

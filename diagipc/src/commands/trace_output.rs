@@ -112,7 +112,7 @@ impl Output {
             match file.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(n @ 1..) => {
-                    self.bytes = self.bytes.saturating_add(n as u64);
+                    self.bytes += n as u64;
                     let (written, left) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
                     for byte in written.iter().skip(n.saturating_sub(2)) {
                         self.tail = [self.tail[1], *byte];

@@ -190,7 +190,7 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
         let file = if force { File::create(&path) } else { File::create_new(&path) };
         file.and_then(|mut file| file.write_all(with_links(text).as_bytes()))
             .with_context(|| path.display().to_string())?;
-        written = written.saturating_add(1);
+        written += 1;
     }
     writeln!(out, "{written} files in {}", directory.display())?;
     Ok(())

@@ -174,7 +174,7 @@ fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         Type::UserUnreg => behind(&[4]),
         Type::Request if group.command.as_deref() == Some("EventPipe/CollectTracing5") => {
             // After `session_type`.
-            let session = Message::decode(wire).ok().and(wire.get(HEADER_LEN.saturating_add(4)..));
+            let session = Message::decode(wire).ok().and(wire.get(HEADER_LEN + 4..));
             session.map_or_else(Vec::new, |session| Vec::from([[&[6, 1, 1, 1], session].concat()]))
         }
         _ => Vec::new(),

@@ -35,7 +35,7 @@ pub(super) fn take(
 ) -> Result<New, String> {
     let found = Cause::new(symptom.clone(), case);
     if let Some(there) = findings.iter_mut().find(|finding| finding.has(&found, case.command())) {
-        there.times = there.times.saturating_add(1);
+        there.times += 1;
         return Ok(New::Nothing);
     }
     let number = findings.iter().flat_map(Finding::members).count();
@@ -88,7 +88,7 @@ pub(super) fn take_growth(
 ) -> Result<New, String> {
     let growing = Cause::new(Symptom::MemoryGrowth, case);
     if let Some(there) = findings.iter_mut().find(|finding| finding.cause == growing) {
-        there.times = there.times.saturating_add(1);
+        there.times += 1;
         return Ok(New::Nothing);
     }
     let alone = if stage.can_spawn() { Some(stage.grows_alone(case)) } else { None };
@@ -115,17 +115,17 @@ pub(super) fn take_growth(
         further: Vec::new(),
         seen: 0,
     });
-    Ok(New::Finding(findings.len().saturating_sub(1)))
+    Ok(New::Finding(findings.len() - 1))
 }
 
 /// Adds a finding to the one with its cause, or at the end.
 fn put(findings: &mut Vec<Finding>, mut finding: Finding) -> New {
     let Some(index) = findings.iter().position(|other| other.is_of_one_cause_with(&finding)) else {
         findings.push(finding);
-        return New::Finding(findings.len().saturating_sub(1));
+        return New::Finding(findings.len() - 1);
     };
     let Some(there) = findings.get_mut(index) else { return New::Nothing };
-    there.times = there.times.saturating_add(1);
+    there.times += 1;
     // Another way to the same message.
     let command = finding.command();
     if let Some(member) = there.member_mut(|member| member.command() == command) {

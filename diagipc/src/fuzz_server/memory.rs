@@ -76,7 +76,7 @@ impl Watch {
             self.count(case, grown);
         }
         self.least = Some(self.least.map_or(memory, |least| least.min(memory)));
-        self.in_window = self.in_window.saturating_add(1);
+        self.in_window += 1;
         if self.in_window < WINDOW {
             return None;
         }
@@ -92,7 +92,7 @@ impl Watch {
         let most = u64::try_from(grown).unwrap_or_default();
         let (sum, largest, example) =
             self.by_command.entry((set, id)).or_insert_with(|| (0, most, case.clone()));
-        *sum = sum.saturating_add(grown);
+        *sum += grown;
         if most > *largest {
             (*largest, *example) = (most, case.clone());
         }
@@ -104,7 +104,7 @@ impl Watch {
 fn growth(windows: &[u64]) -> Option<Growth> {
     let warm = windows.get(1..)?;
     let (before, after) = (*warm.first()?, *warm.last()?);
-    let last = warm.get(warm.len().checked_sub(GROWING.saturating_add(1))?..)?;
+    let last = warm.get(warm.len().checked_sub(GROWING + 1)?..)?;
     let grows = last.iter().zip(last.get(1..)?).all(|(one, next)| next > one);
     let requests = u64::try_from(warm.len().saturating_sub(1)).ok()?.saturating_mul(WINDOW.into());
     (grows && is_growth(before, after)).then_some(Growth { before, after, requests })

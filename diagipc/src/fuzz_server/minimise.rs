@@ -39,7 +39,7 @@ impl Minimiser<'_> {
         if self.tries >= self.most || candidate == self.best {
             return Ok(false);
         }
-        self.tries = self.tries.saturating_add(1);
+        self.tries += 1;
         let does = (self.does_it)(&candidate)?;
         if does {
             self.best = candidate;

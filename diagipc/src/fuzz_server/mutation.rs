@@ -168,22 +168,12 @@ impl Mutation {
             }
             Self::Header => {
                 let place = *[0_usize, 7, 11, 12, 13, 18, 19].choose(rng)?;
-                replaced(message, &(place..place.saturating_add(1)), &bytes(1, rng))
+                replaced(message, &(place..place + 1), &bytes(1, rng))
             }
             Self::Size => {
                 let len = u16::try_from(message.len()).ok()?;
-                let sizes = [
-                    0,
-                    1,
-                    19,
-                    20,
-                    21,
-                    len.saturating_sub(1),
-                    len.saturating_add(1),
-                    len.saturating_add(100),
-                    0x7fff,
-                    0xffff,
-                ];
+                let sizes =
+                    [0, 1, 19, 20, 21, len.saturating_sub(1), len + 1, len + 100, 0x7fff, 0xffff];
                 with_size(message.to_vec(), *sizes.choose(rng)?)
             }
             Self::CutShort => Some(message.get(..end_inside(message, 0, rng)?)?.to_vec()),
@@ -225,7 +215,7 @@ impl Mutation {
 
 /// Where a message may be cut, after `least` and before its end.
 fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
-    let first = least.saturating_add(1);
+    let first = least + 1;
     (first < message.len()).then(|| rng.random_range(first..message.len()))
 }
 
@@ -264,7 +254,7 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
     };
     let place =
         rng.random_range(0..units.len().checked_div(2).filter(|n| *n > 0)?).saturating_mul(2);
-    units.get_mut(place..place.saturating_add(2))?.copy_from_slice(&new);
+    units.get_mut(place..place + 2)?.copy_from_slice(&new);
     replaced(message, range, &units)
 }
 
@@ -274,7 +264,7 @@ fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> 
     for (nth, leaf) in
         leaves.iter().enumerate().filter(|(_, leaf)| leaf.kind == FieldKind::StringLength)
     {
-        let units = leaves.get(nth.saturating_add(1)).filter(|next| next.kind == FieldKind::Units);
+        let units = leaves.get(nth + 1).filter(|next| next.kind == FieldKind::Units);
         ranges.push(leaf.range.start..units.map_or(leaf.range.end, |units| units.range.end));
     }
     let range = ranges.choose(rng)?;

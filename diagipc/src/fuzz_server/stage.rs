@@ -79,7 +79,7 @@ impl<'o> Stage<'o> {
             return Err("the campaign was interrupted".to_owned());
         }
         if observed.verdict == CaseVerdict::LeftOpen {
-            self.left_open = self.left_open.saturating_add(1);
+            self.left_open += 1;
         }
         if observed.verdict.is_fatal() || self.left_open >= LEFT_OPEN {
             self.end_target();
@@ -91,7 +91,7 @@ impl<'o> Stage<'o> {
     fn end_target(&mut self) {
         if self.subject.end_shared() {
             self.left_open = 0;
-            self.starts = self.starts.saturating_add(1);
+            self.starts += 1;
         }
     }
 
@@ -123,7 +123,7 @@ impl<'o> Stage<'o> {
         };
         let is_one = sizes.len() > 1 && sizes.iter().all(|(other, _)| *other == process);
         let grows = sizes.iter().zip(sizes.iter().skip(1)).all(|((_, one), (_, next))| next > one);
-        let growth = Growth { before, after, requests: u64::from(WINDOWS.saturating_mul(WINDOW)) };
+        let growth = Growth { before, after, requests: u64::from(WINDOWS * WINDOW) };
         Ok((is_one && grows && after.saturating_sub(before) >= COSTS).then_some(growth))
     }
 }

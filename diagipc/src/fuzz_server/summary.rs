@@ -50,14 +50,14 @@ pub struct CampaignSummary {
 
 impl CampaignSummary {
     pub(super) fn count(&mut self, command: Command, verdict: CaseVerdict) {
-        self.cases = self.cases.saturating_add(1);
+        self.cases += 1;
         let command = format!("{command}");
         if !self.commands.iter().any(|row| row.command == command) {
             self.commands.push(Row { command: command.clone(), verdicts: BTreeMap::new() });
         }
         if let Some(row) = self.commands.iter_mut().find(|row| row.command == command) {
             let count = row.verdicts.entry(verdict).or_default();
-            *count = count.saturating_add(1);
+            *count += 1;
         }
     }
 

@@ -263,7 +263,7 @@ impl PipeNetwork {
 
     fn keep(&mut self, pipe: PipeTransport) -> Link {
         self.connections.push(Some(Connection { pipe, background: None }));
-        Link::new(self.connections.len().saturating_sub(1))
+        Link::new(self.connections.len() - 1)
     }
 
     /// Where the player listens: on a port, or in place of a runtime.

@@ -279,7 +279,7 @@ impl SocketNetwork {
     fn keep(&mut self, stream: UnixStream) -> Link {
         self.peer.is_process(peer_of(&stream).ok().and_then(|peer| peer.process_id));
         self.connections.push(Some(Connection { stream, background: None }));
-        Link::new(self.connections.len().saturating_sub(1))
+        Link::new(self.connections.len() - 1)
     }
 
     /// The player's listener of a port.

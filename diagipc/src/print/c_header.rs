@@ -53,7 +53,7 @@ pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
                 bytes: program.bytes.clone(),
                 at,
             };
-            at = at.saturating_add(program.bytes.len()).saturating_add(1);
+            at += program.bytes.len() + 1;
             row
         })
         .collect();
@@ -208,7 +208,7 @@ impl Programs<'_> {
             bytes,
             fields: fields.to_vec(),
         });
-        Ok(self.list.len().saturating_sub(1))
+        Ok(self.list.len() - 1)
     }
 
     fn instruction(
@@ -292,7 +292,7 @@ impl Programs<'_> {
                 .find(|program| program.name == *name)
                 .map(|program| self.depth_of(&program.fields))
         });
-        inner.max().unwrap_or_default().saturating_add(1)
+        inner.max().unwrap_or_default() + 1
     }
 }
 

@@ -41,11 +41,11 @@ impl Language {
     fn write(&self, value: &Value, depth: usize, out: &mut String) {
         let line = self.in_a_line(value);
         // The outermost is never one line, so diffs stay small.
-        if depth > 0 && line.chars().count().saturating_add(depth.saturating_mul(2)) <= WIDTH {
+        if depth > 0 && line.chars().count() + depth * 2 <= WIDTH {
             out.push_str(&line);
             return;
         }
-        let inner = depth.saturating_add(1);
+        let inner = depth + 1;
         let indent = |depth: usize| format!("\n{}", "  ".repeat(depth));
         let [first, last] = self.list;
         match value {

@@ -1,4 +1,5 @@
 //! The parts of one connection's bytes.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::ops::Range;
 

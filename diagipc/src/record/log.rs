@@ -173,7 +173,7 @@ impl Log {
         let connection = recording.totals.len();
         if connection >= self.most {
             let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
-            recording.more_connections = recording.more_connections.saturating_add(1);
+            recording.more_connections += 1;
             let connection = connection.saturating_add(more);
             self.tell(&Event { at: self.began.elapsed(), connection, seen: EventKind::Opened });
             return self.witness.is_some().then_some(connection);
@@ -205,10 +205,10 @@ impl Log {
         else {
             return;
         };
-        totals.bytes = totals.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        totals.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         totals.last = bytes.last().copied().or(totals.last);
         let room = Recording::KEPT.saturating_sub(totals.kept).min(bytes.len());
-        totals.kept = totals.kept.saturating_add(room);
+        totals.kept += room;
         let bytes = bytes.get(..room).unwrap_or_default();
         if !bytes.is_empty() {
             recording.events.push(Event {

@@ -140,14 +140,14 @@ impl Proxy {
                     }
                     // Too many may be open for a while.
                     Err(_) if failures < ATTEMPTS => {
-                        failures = failures.saturating_add(1);
+                        failures += 1;
                         thread::sleep(PAUSE);
                         continue;
                     }
                     Err(error) => return Err(error),
                 };
                 failures = 0;
-                number = number.saturating_add(1);
+                number += 1;
                 let log = &log;
                 thread::Builder::new().spawn_scoped(scope, move || {
                     told(&self.forward(stream, number, began, log, canceller));

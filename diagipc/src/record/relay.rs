@@ -230,7 +230,7 @@ impl Way {
     }
 
     fn note(&mut self, bytes: &[u8]) {
-        self.taken = self.taken.saturating_add(len(bytes));
+        self.taken += len(bytes);
         let room = HEADER_LEN.saturating_sub(self.first.len()).min(bytes.len());
         self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
@@ -254,7 +254,7 @@ impl Way {
             };
             match fd::send(to, rest, &fds) {
                 Ok(n) => {
-                    self.sent = self.sent.saturating_add(n);
+                    self.sent += n;
                     progress = true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

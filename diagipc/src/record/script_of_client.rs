@@ -120,12 +120,12 @@ impl Writer<'_> {
                     self.pending = Some(Pending::new(nth, progress.sent, bytes, event.at));
                 }
                 self.change(nth, |progress| {
-                    progress.sent = progress.sent.saturating_add(bytes.len());
+                    progress.sent += bytes.len();
                 });
             }
             EventKind::Piece { from: Side::Runtime, bytes, .. } => {
                 self.change(nth, |progress| {
-                    progress.came = progress.came.saturating_add(bytes.len());
+                    progress.came += bytes.len();
                 });
                 self.expect_whole_parts(nth);
             }
@@ -184,8 +184,7 @@ impl Writer<'_> {
             let came = progress.came;
             if segment.kind == Kind::Stream {
                 self.change(nth, |progress| {
-                    (progress.parts, progress.is_drained) =
-                        (progress.parts.saturating_add(1), true);
+                    (progress.parts, progress.is_drained) = (progress.parts + 1, true);
                 });
                 self.push(Step::Drain(Drain { on: name_of(nth), drain: true }));
                 continue;
@@ -193,7 +192,7 @@ impl Writer<'_> {
             let there =
                 connection.runtime.get(segment.range.clone()).filter(|_| segment.range.end <= came);
             let Some(bytes) = there else { return };
-            self.change(nth, |progress| progress.parts = progress.parts.saturating_add(1));
+            self.change(nth, |progress| progress.parts += 1);
             self.expect(nth, segment.kind, bytes);
         }
     }
@@ -239,7 +238,7 @@ impl Writer<'_> {
             }
             return;
         }
-        self.change(nth, |progress| progress.parts = progress.parts.saturating_add(1));
+        self.change(nth, |progress| progress.parts += 1);
         // There may have been more than was kept.
         let is_whole =
             total.is_some_and(|(bytes, _)| bytes.is_none_or(|bytes| bytes >= segment.range.end));

@@ -89,7 +89,7 @@ impl Writer<'_> {
                 self.push(Step::Accept(Accept { accept: name, port: None, within_ms: None }));
             }
             EventKind::Piece { from: Side::Client, bytes, fds } => {
-                progress.came = progress.came.saturating_add(bytes.len());
+                progress.came += bytes.len();
                 let came = progress.came;
                 if fds.is_empty() {
                     progress.unsaid.extend_from_slice(bytes);
@@ -178,7 +178,7 @@ impl Writer<'_> {
         let Some(progress) = self.progress.get_mut(nth) else { return };
         let begin = progress.sent;
         progress.sent = begin.saturating_add(bytes.len());
-        let end = begins.map_or(usize::MAX, |begins| begins.saturating_add(STREAM));
+        let end = begins.map_or(usize::MAX, |begins| begins + STREAM);
         let bytes = bytes.get(..bytes.len().min(end.saturating_sub(begin))).unwrap_or_default();
         if bytes.is_empty() {
             return;
@@ -188,7 +188,7 @@ impl Writer<'_> {
             .saturating_sub(begins.unwrap_or(usize::MAX))
             .min(bytes.len());
         if let Some(streamed) = self.streamed.get_mut(nth) {
-            *streamed = streamed.saturating_add(u64::try_from(behind).unwrap_or(u64::MAX));
+            *streamed += u64::try_from(behind).unwrap_or(u64::MAX);
         }
         if let Some(pending) = self.pending.as_mut().filter(|pending| pending.connection == nth) {
             pending.push(bytes, event.at);

@@ -78,7 +78,7 @@ pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
             continue;
         }
         match causes.iter_mut().find(|cause| cause.name == fault.name) {
-            Some(known) => known.cases = known.cases.saturating_add(1),
+            Some(known) => known.cases += 1,
             None => causes.push(Cause {
                 name: fault.name.clone(),
                 text: fault.text.clone(),

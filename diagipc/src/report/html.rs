@@ -306,7 +306,7 @@ fn sections(reports: &[Report]) -> Vec<Section<'_>> {
                 let rows = sections.get_mut(section).map(|section| &mut section.rows);
                 let index = rows.as_ref().map_or(0, |rows| rows.len());
                 if let Some(rows) = rows {
-                    count = count.saturating_add(1);
+                    count += 1;
                     rows.push(Row::new(case, count, reports.len()));
                 }
                 (section, index)

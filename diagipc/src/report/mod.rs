@@ -102,7 +102,7 @@ impl Counts {
             Grade::Informational => &mut self.informational,
             Grade::Fail => &mut self.fail,
         };
-        *count = count.saturating_add(1);
+        *count += 1;
     }
 
     /// Cases of one grade.
@@ -118,7 +118,7 @@ impl Counts {
 
     /// Cases of any grade.
     pub fn all(&self) -> usize {
-        Grade::ALL.into_iter().fold(0, |all, grade| all.saturating_add(self.of(grade)))
+        Grade::ALL.into_iter().map(|grade| self.of(grade)).sum()
     }
 }
 
@@ -298,7 +298,7 @@ impl TooFewJudged {
 
     /// Where less than `least_percent` of the cases were judged.
     pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
-        let is_enough = judged.saturating_mul(100) >= of.saturating_mul(least_percent as usize);
+        let is_enough = judged * 100 >= of * least_percent as usize;
         if is_enough { None } else { Some(Self { judged, of, least_percent }) }
     }
 }
@@ -409,11 +409,11 @@ impl Report {
             let lost = self
                 .lost
                 .get_or_insert(Lost { reason: format!("{}: {reason}", other.suite), not_run: 0 });
-            lost.not_run = lost.not_run.saturating_add(not_run);
+            lost.not_run += not_run;
         }
         if let Some(Interrupted { not_run }) = other.interrupted {
             let interrupted = self.interrupted.get_or_insert(Interrupted { not_run: 0 });
-            interrupted.not_run = interrupted.not_run.saturating_add(not_run);
+            interrupted.not_run += not_run;
         }
     }
 

@@ -89,10 +89,8 @@ impl fmt::Display for Turn {
 
 /// What was sent, and what was received, counted from 1 on.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Value, Value) {
-    let counted = turns
-        .into_iter()
-        .enumerate()
-        .map(|(index, turn)| Turn { turn: index.saturating_add(1), ..turn });
+    let counted =
+        turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index + 1, ..turn });
     let (sent, received): (Vec<Turn>, Vec<Turn>) =
         counted.partition(|turn| turn.direction == TurnDirection::Sent);
     (json!(sent), json!(received))

@@ -62,8 +62,8 @@ impl Share {
     }
 
     fn add(&mut self, is_same: bool) {
-        self.all = self.all.saturating_add(1);
-        self.same = self.same.saturating_add(usize::from(is_same));
+        self.all += 1;
+        self.same += usize::from(is_same);
     }
 }
 

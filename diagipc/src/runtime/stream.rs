@@ -42,13 +42,13 @@ pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
 pub(super) fn rundown(start: usize) -> Vec<u8> {
     let mut bytes = std::vec![0; start];
     for _ in 0..STACKS {
-        let len = ADDRESSES.saturating_mul(8);
+        let len = ADDRESSES * 8;
         object(&mut bytes, b"StackBlock", 2, |bytes| {
-            bytes.extend(number(len.saturating_add(12)));
+            bytes.extend(number(len + 12));
             bytes.resize(bytes.len().next_multiple_of(4), 0);
             // First id, how many, and the size of the one.
             bytes.extend([number(1), number(1), number(len)].concat());
-            bytes.resize(bytes.len().saturating_add(len), 0);
+            bytes.resize(bytes.len() + len, 0);
         });
     }
     bytes.split_off(start)

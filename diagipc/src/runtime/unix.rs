@@ -63,8 +63,7 @@ impl Listening {
     ) -> Ready {
         let waiting: Vec<_> = ports.collect();
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds =
-            std::vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
+        let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
         fds.extend(waiting.iter().map(|(_, link)| PollFd::new(&**link, PollFlags::IN)));
         // Not before the delay has passed.
         let most = most.saturating_add(Duration::from_micros(50));
@@ -118,7 +117,7 @@ pub(super) fn look(
     into: &mut [u8],
     until: &Until<'_>,
 ) -> Result<usize, Stopped> {
-    let mut all = std::vec![0; left.saturating_add(into.len())];
+    let mut all = vec![0; *left + into.len()];
     loop {
         until.check()?;
         match recv(link.as_fd(), &mut *all, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -142,7 +141,7 @@ pub(super) fn look(
 /// Reads the unread bytes.
 pub(super) fn take(link: &Link, left: usize) -> Result<(), Stopped> {
     if left > 0 {
-        recv(link.as_fd(), &mut *std::vec![0; left], RecvFlags::DONTWAIT)
+        recv(link.as_fd(), &mut *vec![0; left], RecvFlags::DONTWAIT)
             .map_err(|errno| Stopped::Io(errno.into()))?;
     }
     Ok(())

@@ -142,10 +142,7 @@ fn history(evidence: &CaseEvidence) -> History {
     for (nth, is_sent) in &evidence.order {
         let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
-            let stopped = exchange
-                .sent
-                .get(HEADER_LEN..HEADER_LEN.saturating_add(8))
-                .map(LittleEndian::read_u64);
+            let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN + 8).map(LittleEndian::read_u64);
             let before = history.running.len();
             history.running.retain(|(_, id)| Some(*id) != stopped);
             history.ended =

@@ -605,7 +605,7 @@ fn has_received(transcript: &Transcript) -> bool {
 /// How the target ended, if it is ending: it may take a moment after its last message.
 fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<Death> {
     const MOMENT: Duration = Duration::from_millis(300);
-    let until = player.network().now().saturating_add(MOMENT);
+    let until = player.network().now() + MOMENT;
     // One that ends without a word may be slow in it. Others have most often not ended at all.
     let _ = if player.has_seen_end() && !has_received(player.transcript()) {
         player.life(Life::Dead, until)

@@ -1,4 +1,5 @@
 //! Faults in the environment that follows a reply.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
 

@@ -76,7 +76,7 @@ impl Claims {
         let raw: RawClaims = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
             let line = before.map_or_else(String::new, |before| {
-                format!(", line {}", before.matches('\n').count().saturating_add(1))
+                format!(", line {}", before.matches('\n').count() + 1)
             });
             format!("{file}{line}: {}", error.message())
         })?;

@@ -1,4 +1,5 @@
 //! Faults in the bytes of a reply, whatever was expected.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};

@@ -101,7 +101,7 @@ pub fn run(
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &met, options);
-        unclaimed = unclaimed.saturating_add(usize::from(matches!(planned, Plan::Unclaimed(_))));
+        unclaimed += usize::from(matches!(planned, Plan::Unclaimed(_)));
         match planned {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
@@ -381,7 +381,7 @@ impl Queue<'_> {
             if turn.len() > 1 {
                 player.subject.end_shared();
             }
-            for nth in turn.iter().take(last.saturating_add(1)) {
+            for nth in turn.iter().take(last + 1) {
                 let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options))
                 else {
                     return Ok(());

@@ -1,5 +1,6 @@
 //! Wrong encodings of strings by faulty servers: a payload that is invalid by the grammar is read
 //! with each known one.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 use std::sync::LazyLock;

@@ -1,4 +1,5 @@
 //! Faults in the beginning of a session's stream.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};

@@ -60,7 +60,7 @@ impl Orphans {
             if is_its_own && self.killed.insert(number) {
                 if !is_of_group {
                     let count = self.ended.entry(name(number)).or_default();
-                    *count = count.saturating_add(1);
+                    *count += 1;
                 }
                 let _ = kill_process(pid, Signal::KILL);
             }
@@ -72,7 +72,7 @@ impl Orphans {
     /// Those ended so far, in words.
     pub(super) fn take_ended(&mut self) -> Option<String> {
         let ended = std::mem::take(&mut self.ended);
-        let all = ended.values().fold(0, |all: usize, count| all.saturating_add(*count));
+        let all = ended.values().sum::<usize>();
         let names: Vec<_> = ended.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         (all > 0).then(|| {
             let processes = if all == 1 { "process that was" } else { "processes that were" };

@@ -94,7 +94,7 @@ mod tests {
         match std::env::var(ROLE).as_deref() {
             Ok("grandchild") => {
                 writeln!(io::stdout(), "{SAYS}").unwrap();
-                thread::sleep(LONG.saturating_mul(3));
+                thread::sleep(LONG * 3);
             }
             Ok("child") => {
                 this("grandchild").status().unwrap();
@@ -105,7 +105,7 @@ mod tests {
             }
             Ok("tool") => {
                 let _child = Started::start(&mut this("child")).unwrap();
-                thread::sleep(LONG.saturating_mul(3));
+                thread::sleep(LONG * 3);
             }
             _ => {}
         }

@@ -113,8 +113,7 @@ impl Types<'_> {
             return Ok(name.to_owned());
         };
         // A selector has a type for each number.
-        let (front, branches) =
-            command.fields.split_at_checked(at.saturating_add(1)).unwrap_or_default();
+        let (front, branches) = command.fields.split_at_checked(at + 1).unwrap_or_default();
         let mut object = Object { doc: since, ..self.object(name, front, &[])? };
         let Some(selector) = front.last() else { return Err(error(format!("{name}: no field"))) };
         let (id, mut cases) = (snake_of(&selector.name), Vec::new());
