@@ -3,7 +3,7 @@
 /// Makes an enumeration of faults from a table: name, sentence, fix, facts and requirements.
 macro_rules! named_faults {
     ($(#[$meta:meta])* enum $Fault:ident;
-        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $mend:literal, [$($spec:literal),* $(,)?];)*
+        $($(#[$doc:meta])* $Variant:ident = $name:literal, $sentence:literal, $fix:literal, [$($spec:literal),* $(,)?];)*
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,8 +28,8 @@ macro_rules! named_faults {
             }
 
             /// How to fix it.
-            pub const fn mend(self) -> &'static str {
-                match self { $(Self::$Variant => $mend,)* }
+            pub const fn fix(self) -> &'static str {
+                match self { $(Self::$Variant => $fix,)* }
             }
 
             /// The facts and requirements that it violates.

@@ -11,7 +11,7 @@ use super::server::ServerFault;
 /// use diagipc::NamedFault;
 ///
 /// let fault = NamedFault::of("codec", "wrong-value:providers[].keywords").expect("codecs have it");
-/// assert!(fault.mend.contains("byte order"));
+/// assert!(fault.fix.contains("byte order"));
 /// assert_eq!(NamedFault::of("codec", "no-such-fault"), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct NamedFault {
     /// Its description.
     pub sentence: &'static str,
     /// How to fix it.
-    pub mend: &'static str,
+    pub fix: &'static str,
     /// The facts and requirements that it violates.
     pub spec: &'static [&'static str],
 }
@@ -33,11 +33,11 @@ impl NamedFault {
     /// The fault that the reports of a suite call `name`.
     pub fn of(suite: &str, name: &str) -> Option<Self> {
         match suite {
-            "server" => of_servers(name),
-            "client" => of_clients(name),
+            "server" => server_fault(name),
+            "client" => client_fault(name),
             "codec" => {
-                let (sentence, mend) = (CodecFault::meaning(name)?, CodecFault::mend(name)?);
-                Some(Self { suite: "codec", sentence, mend, spec: &[] })
+                let (sentence, fix) = (CodecFault::meaning(name)?, CodecFault::fix(name)?);
+                Some(Self { suite: "codec", sentence, fix, spec: &[] })
             }
             _ => None,
         }
@@ -51,22 +51,22 @@ impl NamedFault {
     }
 }
 
-fn of_servers(name: &str) -> Option<NamedFault> {
+fn server_fault(name: &str) -> Option<NamedFault> {
     let fault = ServerFault::ALL.iter().find(|fault| fault.name() == name)?;
     Some(NamedFault {
         suite: "server",
         sentence: fault.sentence(),
-        mend: fault.mend(),
+        fix: fault.fix(),
         spec: fault.spec(),
     })
 }
 
-fn of_clients(name: &str) -> Option<NamedFault> {
+fn client_fault(name: &str) -> Option<NamedFault> {
     let fault = ClientFault::ALL.iter().find(|fault| fault.name() == name)?;
     Some(NamedFault {
         suite: "client",
         sentence: fault.sentence(),
-        mend: fault.mend(),
+        fix: fault.fix(),
         spec: fault.spec(),
     })
 }

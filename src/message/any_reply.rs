@@ -8,7 +8,7 @@ use super::process::{
 };
 use super::server::{ErrorReply, ResultReply};
 use crate::command::{Command, ReplyType};
-use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, Reader, Sink, Source};
+use crate::wire::{DecodeError, Encode, EncodeError, Reader, Sink, Visit as _, Visitor};
 
 macro_rules! replies {
     ($($(#[$meta:meta])* $Variant:ident($Payload:ident $(<$lt:lifetime>)?);)*) => {
@@ -65,7 +65,7 @@ macro_rules! replies {
             }
 
             /// The payload of an OK reply from any source.
-            pub(crate) fn build<S: Source<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
+            pub(crate) fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
                 match reply_type {
                     $(ReplyType::$Variant => $Payload::build(source).map(Self::$Variant),)*
                 }

@@ -13,7 +13,7 @@ use super::profiler::{AttachProfiler, StartupProfiler};
 use super::request::in_request;
 use super::{Message, Request};
 use crate::command::{Command, Continuation};
-use crate::wire::{DecodeError, Encode, EncodeError, Fields as _, LimitError, Sink, Source};
+use crate::wire::{DecodeError, Encode, EncodeError, LimitError, Sink, Visit as _, Visitor};
 
 macro_rules! requests {
     ($($Request:ident $(<$lt:lifetime>)?;)*) => {
@@ -54,7 +54,7 @@ macro_rules! requests {
             }
 
             /// The payload of a known command from any source.
-            pub(crate) fn build<S: Source<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
+            pub(crate) fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
                 match command {
                     $($Request::COMMAND => $Request::build(source).map(|request| Some(Self::$Request(request))),)*
                     _ => Ok(None),

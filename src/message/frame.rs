@@ -3,8 +3,8 @@
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{
-    Apart, Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader,
-    Root, SliceSink, clamp,
+    Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Root,
+    Separate, SliceSink, clamp,
 };
 
 /// A message: its header, and its payload as bytes.
@@ -142,8 +142,8 @@ impl<'a> Message<'a> {
 /// Why there is no whole message at the front of `bytes`.
 #[cold]
 #[inline(never)]
-fn not_whole(bytes: &[u8]) -> Apart<DecodeError> {
-    Apart::new(match Header::decode(bytes) {
+fn not_whole(bytes: &[u8]) -> Separate<DecodeError> {
+    Separate::new(match Header::decode(bytes) {
         Ok(Header { size, .. }) => {
             DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len())
                 .in_root(Root::PAYLOAD)
@@ -155,10 +155,10 @@ fn not_whole(bytes: &[u8]) -> Apart<DecodeError> {
 /// Why `bytes` are not one whole message.
 #[cold]
 #[inline(never)]
-fn not_one(bytes: &[u8]) -> Apart<DecodeError> {
+fn not_one(bytes: &[u8]) -> Separate<DecodeError> {
     let Some((_, rest)) = Message::split(bytes) else { return not_whole(bytes) };
     let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-    Apart::new(
+    Separate::new(
         DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD),
     )
 }
@@ -166,7 +166,7 @@ fn not_one(bytes: &[u8]) -> Apart<DecodeError> {
 /// The error of a request that should be of `expected`: in its command or its payload.
 #[cold]
 #[inline(never)]
-fn fault_of(have: Command, expected: Command, reader: &mut Reader<'_>) -> Apart<DecodeError> {
+fn fault_of(have: Command, expected: Command, reader: &mut Reader<'_>) -> Separate<DecodeError> {
     if have == expected {
         return fault_in(have, reader);
     }
@@ -197,7 +197,7 @@ fn wrong_code(reader: &mut Reader<'_>, kind: DecodeErrorKind, is_of_set: bool) {
 /// The error in the payload of `command`.
 #[cold]
 #[inline(never)]
-fn fault_in(command: Command, reader: &mut Reader<'_>) -> Apart<DecodeError> {
+fn fault_in(command: Command, reader: &mut Reader<'_>) -> Separate<DecodeError> {
     reader.in_root(Root::of(command));
     reader.fault()
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use super::Metadata;
 use crate::message::process::Tail;
 use crate::wire::{
-    Decode, Encode, EncodeError, Field, Fields, Guid, Reader, Sink, Source, decode_by_read,
+    Decode, Encode, EncodeError, Field, Guid, Reader, Sink, Visit, Visitor, decode_by_read,
 };
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
@@ -70,9 +70,9 @@ impl<'a> Decode<'a> for ExtensionItem<'a> {
     }
 }
 
-impl<'a> Fields<'a> for ExtensionItem<'a> {
+impl<'a> Visit<'a> for ExtensionItem<'a> {
     #[inline]
-    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.object(|source| {
             Ok(match source.field(Field::Label)? {
                 METADATA => Self::Metadata(source.field(Field::Metadata)?),

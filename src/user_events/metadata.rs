@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::wire::{
-    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Fields, IpcString, Reader,
-    Sink, Source, clamp, decode_by_read,
+    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Reader, Sink,
+    Visit, Visitor, clamp, decode_by_read,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
@@ -128,8 +128,8 @@ impl<'a> Decode<'a> for Metadata<'a> {
 }
 
 /// The bytes after the length: they do not show whether they begin with a provider's name.
-impl<'a> Fields<'a> for Metadata<'a> {
-    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+impl<'a> Visit<'a> for Metadata<'a> {
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.bytes().map(Self::new)
     }
 }

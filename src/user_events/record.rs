@@ -3,7 +3,7 @@
 
 use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
 use crate::wire::{
-    Apart, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Sink,
+    Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Separate, Sink,
 };
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
@@ -201,8 +201,8 @@ impl<'a> Record<'a> {
 /// [`Record::Other`].
 #[cold]
 #[inline(never)]
-fn explained<'a>(reader: &mut Reader<'a>) -> Apart<Result<Record<'a>, UserEventsError>> {
-    Apart::new(Record::explain(reader))
+fn explained<'a>(reader: &mut Reader<'a>) -> Separate<Result<Record<'a>, UserEventsError>> {
+    Separate::new(Record::explain(reader))
 }
 
 impl Encode for Record<'_> {

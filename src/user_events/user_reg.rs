@@ -2,7 +2,7 @@
 
 use super::{UserEventsError, UserEventsErrorKind};
 use crate::wire::{
-    Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, SliceSink, Source,
+    Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, SliceSink, Visitor,
 };
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
@@ -201,7 +201,7 @@ impl UserReg {
     }
 
     #[inline]
-    fn fields<'a, S: Source<'a>>(size: UserRegSize, source: &mut S) -> Result<Self, S::Error> {
+    fn fields<'a, S: Visitor<'a>>(size: UserRegSize, source: &mut S) -> Result<Self, S::Error> {
         Ok(Self {
             size,
             enable_bit: source.field(Field::EnableBit)?,
@@ -230,8 +230,8 @@ impl UserReg {
 
 #[cold]
 #[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Apart<Result<UserReg, UserEventsError>> {
-    Apart::new(UserReg::explain(reader))
+fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserReg, UserEventsError>> {
+    Separate::new(UserReg::explain(reader))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{Apart, Decode as _, Encode, EncodeError, Field, Reader, Scan, Sink, Source};
+use crate::wire::{Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, Visitor};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -76,7 +76,7 @@ impl UserUnreg {
     }
 
     #[inline]
-    fn fields<'a, S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+    fn fields<'a, S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         Ok(Self {
             disable_bit: source.field(Field::DisableBit)?,
             reserved: source.field(Field::Reserved)?,
@@ -101,8 +101,8 @@ impl UserUnreg {
 
 #[cold]
 #[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Apart<Result<UserUnreg, UserEventsError>> {
-    Apart::new(UserUnreg::explain(reader))
+fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserUnreg, UserEventsError>> {
+    Separate::new(UserUnreg::explain(reader))
 }
 
 impl Encode for UserUnreg {

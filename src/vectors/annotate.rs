@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::{eventpipe::SessionType, server::ErrorReply};
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
 /// The kind of a part, whatever its field.
@@ -189,7 +189,7 @@ pub(super) trait Annotate<'a> {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
 }
 
-impl<'a, T: Fields<'a>> Annotate<'a> for T {
+impl<'a, T: Visit<'a>> Annotate<'a> for T {
     fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
         T::build(&mut Annotating { reader, notes }).map(|_| ())
     }
@@ -207,7 +207,7 @@ impl<'a> Annotating<'_, 'a> {
     }
 }
 
-impl<'a> Source<'a> for Annotating<'_, 'a> {
+impl<'a> Visitor<'a> for Annotating<'_, 'a> {
     type Error = DecodeError;
 
     fn byte(&mut self) -> Result<u8, DecodeError> {
@@ -270,7 +270,7 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
         Ok(bytes)
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
         self.notes.items::<T>(T::MIN_LEN, self.reader)?;
         Ok(Array::EMPTY)
     }
@@ -302,7 +302,7 @@ impl<'a> Source<'a> for Annotating<'_, 'a> {
         Ok(user_events)
     }
 
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
         let (notes, reader) = (&mut *self.notes, &mut *self.reader);
         notes.in_field(field, |notes| T::build(&mut Annotating { reader, notes }))
     }

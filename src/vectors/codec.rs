@@ -51,7 +51,7 @@ macro_rules! for_piece {
 
 /// What to read bytes as: a type, and the command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct ReadAs {
     /// The type.
     pub kind: Type,
     /// Of a request: the command; of a reply or error: the command it answers.
@@ -73,7 +73,7 @@ pub struct Decoded {
     pub limit: Option<LimitError>,
 }
 
-impl Subject {
+impl ReadAs {
     /// Reads `wire`, which must contain exactly one of these.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ impl Decoded {
         Self { kind, value, canonical, limit: None }
     }
 
-    fn of_message(message: &Message<'_>, subject: Subject) -> Result<Self, DecodeError> {
+    fn of_message(message: &Message<'_>, subject: ReadAs) -> Result<Self, DecodeError> {
         if subject.from_server {
             let reply = message.reply_to(subject.command)?;
             let kind = match reply {

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, Type, Value, VectorFault};
+use super::{ReadAs, Type, Value, VectorFault};
 use crate::command::Command;
 use crate::hresult::HResult;
 
@@ -154,12 +154,12 @@ pub enum Hazard {
 
 impl Group {
     /// What to read the bytes of this group as; `None` if `command` is unknown.
-    pub fn subject(&self) -> Option<Subject> {
+    pub fn subject(&self) -> Option<ReadAs> {
         let command = match &self.command {
             Some(name) => Some(name.parse::<Command>().ok()?),
             None => None,
         };
-        Some(Subject {
+        Some(ReadAs {
             kind: self.kind,
             command,
             from_server: self.direction == Some(Direction::Server),

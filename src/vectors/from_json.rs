@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use super::value::{expected, hexadecimal};
 use super::{Arena, Value, ValueError, ValueForm};
 use crate::hresult::HResult;
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Field, Guid, IpcString};
 
 /// A JSON value as the source of the parts of a payload. Every key of an object must be read.
@@ -45,7 +45,7 @@ impl<'a> FromJson<'a> {
     }
 }
 
-impl<'a> Source<'a> for FromJson<'a> {
+impl<'a> Visitor<'a> for FromJson<'a> {
     type Error = ValueError;
 
     fn byte(&mut self) -> Result<u8, ValueError> {
@@ -109,7 +109,7 @@ impl<'a> Source<'a> for FromJson<'a> {
         )
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, ValueError> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, ValueError> {
         let items = items(self.value, |item| T::build(&mut Self::new(item, self.arena)))?;
         Ok(Array::new(self.arena.slice(&items)))
     }
@@ -130,7 +130,7 @@ impl<'a> Source<'a> for FromJson<'a> {
         }
     }
 
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, ValueError> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, ValueError> {
         self.get(field)
     }
 

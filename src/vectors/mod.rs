@@ -40,7 +40,7 @@ mod value_forms;
 
 pub use annotate::{Annotation, Annotations, FieldKind};
 pub use check::check;
-pub use codec::{Decoded, Subject};
+pub use codec::{Decoded, ReadAs};
 pub use embedded::{EMBEDDED, LoadError, files, parse};
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};

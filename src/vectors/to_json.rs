@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::{Value, ValueForm};
 use crate::hresult::HResult;
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
 
 /// Reads the parts of a payload and keeps the JSON of each. Borrowed data is not returned: the JSON
@@ -36,7 +36,7 @@ impl<'w> ToJson<'w> {
     }
 }
 
-impl<'a> Source<'a> for ToJson<'_> {
+impl<'a> Visitor<'a> for ToJson<'_> {
     type Error = DecodeError;
 
     fn byte(&mut self) -> Result<u8, DecodeError> {
@@ -83,7 +83,7 @@ impl<'a> Source<'a> for ToJson<'_> {
         self.part(|bytes: &&[u8]| hex::encode(bytes).into()).map(|_| &[][..])
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
         let count = self.reader.count(T::MIN_LEN)?;
         let items = (0..count).map(|_| T::build(self).map(|_| self.value.take()));
         self.value = items.collect::<Result<Vec<_>, _>>()?.into();
@@ -106,7 +106,7 @@ impl<'a> Source<'a> for ToJson<'_> {
         Ok(user_events)
     }
 
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
         let part = T::build(self)?;
         self.object.put(field, self.value.take());
         Ok(part)

@@ -12,9 +12,9 @@ use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, AnyRequest, Message};
-use crate::wire::{DecodeError, Field, Fields};
+use crate::wire::{DecodeError, Field, Visit};
 
-impl<'a, T: Fields<'a>> ValueForm<'a> for T {
+impl<'a, T: Visit<'a>> ValueForm<'a> for T {
     fn to_value(&self) -> Value {
         let mut wire = Vec::new();
         // Cannot fail: no value has more items than its count can express, and an encoded value can

@@ -21,14 +21,14 @@ macro_rules! wire_struct {
             #[inline(always)]
             #[allow(clippy::inline_always, reason = "without inlining, small items take up to 2% more instructions")]
             #[allow(unused_variables, reason = "a payload may have no field")]
-            pub(crate) fn fields<S: $crate::wire::Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+            pub(crate) fn fields<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 Ok(Self { $($field: source.field($crate::wire::Field::$Field)?,)* })
             }
         }
 
-        impl<'a> $crate::wire::Fields<'a> for $Name $(<$lt>)? {
+        impl<'a> $crate::wire::Visit<'a> for $Name $(<$lt>)? {
             #[inline]
-            fn build<S: $crate::wire::Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+            fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(Self::fields)
             }
         }
@@ -169,9 +169,9 @@ macro_rules! newtype {
             }
         }
 
-        impl<'a> $crate::wire::Fields<'a> for $Name {
+        impl<'a> $crate::wire::Visit<'a> for $Name {
             #[inline]
-            fn build<S: $crate::wire::Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+            fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.number($names).map(Self)
             }
         }

@@ -40,7 +40,6 @@ mod decode_error;
 mod encode_error;
 mod error;
 mod field;
-pub(crate) mod fields;
 mod guid;
 mod limit_error;
 pub(crate) mod macros;
@@ -50,6 +49,7 @@ mod scan;
 mod sink;
 mod string;
 mod transcode;
+pub(crate) mod visit;
 
 pub use array::{Array, Iter};
 pub use decode_error::{DecodeError, DecodeErrorKind};
@@ -66,8 +66,8 @@ pub use string::{IpcString, Units};
 
 pub(crate) use error::sealed::Sealed;
 pub(crate) use field::Field;
-pub(crate) use fields::{Fields, Layout, Source};
 pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
 pub(crate) use path::{Root, clamp};
-pub(crate) use reader::{Apart, decode_by_read};
+pub(crate) use reader::{Separate, decode_by_read};
 pub(crate) use sink::Comparer;
+pub(crate) use visit::{Layout, Visit, Visitor};

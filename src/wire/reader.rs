@@ -303,25 +303,25 @@ impl<'a> Reader<'a> {
     /// The error, after a `read` that returned nothing.
     #[cold]
     #[inline(never)]
-    pub(crate) fn fault(&mut self) -> Apart<DecodeError> {
+    pub(crate) fn fault(&mut self) -> Separate<DecodeError> {
         // There is one: every failing `read` stores its error.
         if self.fault.is_none() {
             self.ends(0);
         }
         let nothing = DecodeErrorKind::EndOfInput { needed: 0 };
-        Apart::new(self.fault.take().unwrap_or_else(|| DecodeError::new(nothing, 0)))
+        Separate::new(self.fault.take().unwrap_or_else(|| DecodeError::new(nothing, 0)))
     }
 }
 
 /// Wraps the value of a cold function in something larger: otherwise the compiler lets the function
 /// write into its caller's result, which is then in memory, and its tag is checked again after each
 /// step.
-pub(crate) struct Apart<T> {
+pub(crate) struct Separate<T> {
     pub(crate) value: T,
     _more: usize,
 }
 
-impl<T> Apart<T> {
+impl<T> Separate<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { value, _more: 0 }
     }

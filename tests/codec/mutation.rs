@@ -23,7 +23,7 @@ use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, Ports, strict};
 use dotnet_diagnostics_ipc::user_events::{
     Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
 };
-use dotnet_diagnostics_ipc::vectors::{self, Group, Subject, Test, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{self, Group, ReadAs, Test, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
@@ -58,7 +58,7 @@ fn show(value: impl Debug) {
 
 /// Prints what the typed interface makes of `bytes`, an error included, and reports whether it
 /// accepted them.
-fn takes(subject: Subject, bytes: &[u8]) -> bool {
+fn takes(subject: ReadAs, bytes: &[u8]) -> bool {
     fn piece<'a, T: Decode<'a> + Debug>(bytes: &'a [u8]) -> bool {
         result(&T::decode(&mut Reader::new(bytes)))
     }
@@ -143,7 +143,7 @@ fn takes(subject: Subject, bytes: &[u8]) -> bool {
 }
 
 /// Whether the codec accepts `bytes`, or where it contradicts itself about them.
-fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
+fn verdict(subject: ReadAs, bytes: &[u8]) -> Result<bool, String> {
     let decoded = subject.decode(bytes);
     if takes(subject, bytes) != decoded.is_ok() {
         return Err(format!("typed and by value form it says different things: {decoded:?}"));
@@ -173,7 +173,7 @@ fn verdict(subject: Subject, bytes: &[u8]) -> Result<bool, String> {
     } else {
         Header::decode(bytes).ok().map(|header| header.command)
     };
-    let subject = Subject { kind: decoded.kind, command: named, ..subject };
+    let subject = ReadAs { kind: decoded.kind, command: named, ..subject };
     let again = match subject.encode(&decoded.value) {
         Ok(again) => again,
         Err(failure) => {

@@ -270,10 +270,10 @@ fn user_events_recorded_records_have_metadata() {
 #[cfg(feature = "vectors")]
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {
-    use dotnet_diagnostics_ipc::vectors::{self, Subject, Type};
+    use dotnet_diagnostics_ipc::vectors::{self, ReadAs, Type};
 
     let (mut taken, mut refused) = (0, 0);
-    let mut check = |subject: Subject, bytes: &[u8]| {
+    let mut check = |subject: ReadAs, bytes: &[u8]| {
         let mut reader = Reader::new(bytes);
         let typed = match subject.kind {
             Type::UserReg => UserReg::decode(&mut reader).is_ok(),

@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::continuation::StreamStart;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Subject, Type, Value, VectorFault};
+use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type, Value, VectorFault};
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,7 @@ pub struct Item {
     pub error: Option<Problem>,
     /// What its bytes are annotated as.
     #[serde(skip)]
-    pub subject: Option<Subject>,
+    pub subject: Option<ReadAs>,
 }
 
 /// A fault with its message. `offset` counts from the start of the item.
@@ -146,14 +146,14 @@ impl<'b> Splitter<'b> {
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
         let size = rest.len().min(ADVERTISE_LEN);
-        let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
+        let subject = ReadAs { kind: Type::Advertise, command: None, from_server: true };
         self.item(rest, size, Kind::Advertise, None, subject)
     }
 
     fn message(&mut self, rest: &'b [u8]) -> Item {
         let Ok(header) = Header::decode(rest) else {
             // The start of the next message is unknown.
-            let subject = Subject {
+            let subject = ReadAs {
                 kind: Type::Unknown,
                 command: None,
                 from_server: self.from == Some(Side::Server),
@@ -163,7 +163,7 @@ impl<'b> Splitter<'b> {
         let from_server =
             self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
         let command = if from_server { self.request } else { Some(header.command) };
-        let subject = Subject { kind: Type::Request, command, from_server };
+        let subject = ReadAs { kind: Type::Request, command, from_server };
         let kind = match header.command {
             Command::ERROR if from_server => Kind::Error,
             _ if from_server => Kind::Reply,
@@ -188,7 +188,7 @@ impl<'b> Splitter<'b> {
         size: usize,
         kind: Kind,
         code: Option<Command>,
-        subject: Subject,
+        subject: ReadAs,
     ) -> Item {
         let wire = rest.get(..size).unwrap_or(rest);
         let code = code.map(|code| format!("0x{:04X}", code.code()));
@@ -207,7 +207,7 @@ impl Item {
     /// All of `bytes` as one of `kind`.
     pub fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
-        let subject = Subject { kind, command: None, from_server };
+        let subject = ReadAs { kind, command: None, from_server };
         let (shown, piece) = if kind == Type::Advertise {
             (Kind::Advertise, None)
         } else {
@@ -216,7 +216,7 @@ impl Item {
         Self { piece, ..Self::decoded(shown, subject, bytes) }
     }
 
-    fn decoded(kind: Kind, subject: Subject, wire: &[u8]) -> Self {
+    fn decoded(kind: Kind, subject: ReadAs, wire: &[u8]) -> Self {
         let mut item = Self {
             offset: 0,
             size: wire.len(),
@@ -266,7 +266,7 @@ impl Iterator for Splitter<'_> {
             // An environment block is decoded; a stream is not.
             let environment =
                 self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
-            let subject = environment.then_some(Subject {
+            let subject = environment.then_some(ReadAs {
                 kind: Type::Environment,
                 command: None,
                 from_server: true,

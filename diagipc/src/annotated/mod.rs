@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use dotnet_diagnostics_ipc::continuation::StreamStart;
 use dotnet_diagnostics_ipc::message::{Message, server::ErrorReply};
-use dotnet_diagnostics_ipc::vectors::{Annotation, Subject};
+use dotnet_diagnostics_ipc::vectors::{Annotation, ReadAs};
 
 pub mod items;
 
@@ -94,7 +94,7 @@ fn says_success(error: &[u8]) -> bool {
 }
 
 /// The fields of one message or piece, then the undecoded bytes.
-pub fn fields(out: &mut dyn Write, subject: Subject, bytes: &[u8], base: usize) -> io::Result<()> {
+pub fn fields(out: &mut dyn Write, subject: ReadAs, bytes: &[u8], base: usize) -> io::Result<()> {
     let notes = subject.annotate(bytes);
     let width = notes.list().iter().map(|note| note.field.len()).max().unwrap_or(0).min(56);
     let mut end = 0;

@@ -10,7 +10,7 @@ named_faults! {
     ///
     /// let fault = ClientFault::StringLengthInBytes;
     /// assert_eq!(fault.name(), "string-length-in-bytes");
-    /// assert!(fault.mend().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
+    /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
     /// ```
     enum ClientFault;
 

@@ -22,16 +22,20 @@ impl Output {
     pub(super) fn judge(&self, bytes: &[u8]) -> Findings {
         match self {
             Self::BeginOfStream(stream) if stream.starts_with(bytes) => Findings::default(),
-            Self::Stream(stream) | Self::BeginOfStream(stream) => of_stream(stream, bytes, &[]),
-            Self::StreamBehind { surplus, stream } => of_stream(stream, bytes, surplus),
-            Self::Environment(entries) => of_environment(entries, bytes),
-            Self::ProcessInfo(texts) => of_process(texts, bytes, ClientFault::ProcessInfoLost),
-            Self::Texts(texts, fault) => of_process(texts, bytes, *fault),
+            Self::Stream(stream) | Self::BeginOfStream(stream) => {
+                findings_in_stream(stream, bytes, &[])
+            }
+            Self::StreamBehind { surplus, stream } => findings_in_stream(stream, bytes, surplus),
+            Self::Environment(entries) => findings_in_environment(entries, bytes),
+            Self::ProcessInfo(texts) => {
+                findings_in_process(texts, bytes, ClientFault::ProcessInfoLost)
+            }
+            Self::Texts(texts, fault) => findings_in_process(texts, bytes, *fault),
         }
     }
 }
 
-fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
+fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     if bytes == stream {
         return Findings::default();
     }
@@ -55,7 +59,7 @@ fn of_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     findings
 }
 
-fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
+fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
     let is = |entry: &Entry, line: &str| match entry {
@@ -109,7 +113,7 @@ fn of_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     findings
 }
 
-fn of_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
+fn findings_in_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();

@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod across_cases;
 mod conversation;
 mod discovery;
 mod endings;
@@ -37,10 +38,8 @@ mod finding;
 mod given_out;
 mod known_faults;
 mod moves;
-mod naming;
 mod operation;
 mod operations;
-mod passing;
 mod payloads;
 mod process;
 mod reading;
@@ -54,6 +53,7 @@ mod scripted_outcome;
 mod spelling;
 mod suite;
 mod target;
+mod unexpected_requests;
 mod verdict;
 mod wanted;
 

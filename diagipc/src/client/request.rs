@@ -3,7 +3,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Decoded, Subject, Type};
+use dotnet_diagnostics_ipc::vectors::{Decoded, ReadAs, Type};
 use serde_json::Value;
 
 use super::faults::ClientFault;
@@ -171,7 +171,7 @@ impl Seen<'_> {
             Ok(decoded) => decoded,
             Err(refusal) => {
                 let fault = spelling
-                    .or_else(|| self.of_its_size(operation, &all))
+                    .or_else(|| self.fault_in_size(operation, &all))
                     .unwrap_or(ClientFault::RequestMalformed);
                 let text = format!(
                     "the payload is malformed: {} (byte {})",
@@ -205,7 +205,7 @@ impl Seen<'_> {
                 continue;
             };
             if !seen.iter().any(|seen| value.is(seen)) {
-                let fault = spelling.unwrap_or_else(|| of_a_value(argument, &value, &seen));
+                let fault = spelling.unwrap_or_else(|| fault_in_value(argument, &value, &seen));
                 let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
                 findings.must(
                     fault,
@@ -224,11 +224,11 @@ impl Seen<'_> {
         &self,
         bytes: &[u8],
     ) -> Result<Decoded, dotnet_diagnostics_ipc::vectors::DecodeRefusal> {
-        Subject { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
+        ReadAs { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
     }
 
     /// Whether everything would be right with another number in the size field.
-    fn of_its_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
+    fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
         let is_right = |all: &[u8]| {
             let mut whole = all.to_vec();
             let (Ok(size), Some(field)) = (u16::try_from(all.len()), whole.get_mut(14..16)) else {
@@ -286,7 +286,7 @@ fn misspelling(
 }
 
 /// The fault that explains a wrong value.
-fn of_a_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
+fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
     let number = |text: &str| text.parse::<u64>().ok();
     let seen_number =
         seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));

@@ -18,7 +18,7 @@ use super::process::Running;
 use super::scenario::{Arguments, Scenario};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
-use super::{Argument, Operations, naming};
+use super::{Argument, Operations, across_cases};
 use crate::pace::{Again, Limit};
 use crate::shown_command::shown;
 use crate::{Glob, Grade, Interrupted, Report};
@@ -130,7 +130,7 @@ pub fn run(
         .into_iter()
         .filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict)))
         .collect();
-    naming::settle(&mut played);
+    across_cases::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
     let not_run = playable.len() - played.len();
     report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });

@@ -117,13 +117,13 @@ pub(super) struct Compared {
 }
 
 /// Compares what was read with the expected value. Keys that a reader may omit are optional.
-pub(super) fn of_reading(kind: Type, seen: &Value, expected: &Value) -> Compared {
+pub(super) fn compare_reading(kind: Type, seen: &Value, expected: &Value) -> Compared {
     compared(kind, seen, expected, true)
 }
 
 /// Compares the meaning of written bytes with the expected value. `arguments` may be absent or
 /// empty.
-pub(super) fn of_writing(kind: Type, seen: &Value, expected: &Value) -> Compared {
+pub(super) fn compare_writing(kind: Type, seen: &Value, expected: &Value) -> Compared {
     compared(kind, seen, expected, false)
 }
 
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn read(seen: &Value, expected: &Value) -> Option<String> {
-        of_reading(Type::Request, seen, expected)
+        compare_reading(Type::Request, seen, expected)
             .difference
             .map(|difference| difference.to_string())
     }
@@ -268,7 +268,7 @@ mod tests {
         let more = providers(json!({ "keywords": "2", "more": true }));
         assert_eq!(says(more.clone()), "providers[1].more is true, expected no such key");
         assert_eq!(
-            of_reading(Type::Request, &more, &expected).difference.unwrap().field(),
+            compare_reading(Type::Request, &more, &expected).difference.unwrap().field(),
             "providers[].more"
         );
         assert_eq!(
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn reserved_or_unknown_key_may_be_omitted_but_not_differ() {
         let expected = json!({ "version": 2, "tail": "ff", "future": 7 });
-        let compared = of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
+        let compared = compare_reading(Type::Reply, &json!({ "version": 2 }), &expected);
         assert!(compared.difference.is_none() && compared.has_left_out);
         assert_eq!(
             read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(),
@@ -300,7 +300,9 @@ mod tests {
         assert_eq!(read(&json!({ "version": 2, "tail": "" }), &json!({ "version": 2 })), None);
         assert!(read(&json!({ "version": 2, "tail": "00" }), &json!({ "version": 2 })).is_some());
         // Written bytes must contain all of it.
-        assert!(of_writing(Type::Reply, &json!({ "version": 2 }), &expected).difference.is_some());
+        assert!(
+            compare_writing(Type::Reply, &json!({ "version": 2 }), &expected).difference.is_some()
+        );
     }
 
     #[test]
@@ -310,29 +312,33 @@ mod tests {
             None
         );
         assert!(read(&json!({ "commandLine": "A" }), &json!({ "commandLine": "a" })).is_some());
-        let differs = |kind| of_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
+        let differs = |kind| compare_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
         assert!(!differs(Type::ByteArray) && !differs(Type::Guid) && differs(Type::String));
     }
 
     #[test]
     fn absent_may_be_written_as_empty_only_for_arguments() {
         let with = |arguments: Value| json!({ "providers": [{ "arguments": arguments }] });
-        let compared = of_writing(Type::Request, &with(json!("")), &with(json!(null)));
+        let compared = compare_writing(Type::Request, &with(json!("")), &with(json!(null)));
         assert!(compared.difference.is_none());
         assert_eq!(
             compared.absent_or_empty.unwrap().to_string(),
             "providers[0].arguments is \"\", expected null"
         );
         assert!(
-            of_writing(Type::Request, &with(json!("a")), &with(json!(null))).difference.is_some()
-        );
-        assert!(
-            of_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
+            compare_writing(Type::Request, &with(json!("a")), &with(json!(null)))
                 .difference
                 .is_some()
         );
         assert!(
-            of_reading(Type::Request, &with(json!("")), &with(json!(null))).difference.is_some()
+            compare_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
+                .difference
+                .is_some()
+        );
+        assert!(
+            compare_reading(Type::Request, &with(json!("")), &with(json!(null)))
+                .difference
+                .is_some()
         );
     }
 }

@@ -222,10 +222,10 @@ impl CodecFault {
     /// ```
     /// use diagipc::codec::CodecFault;
     ///
-    /// assert!(CodecFault::mend("wrong-value:providers[].keywords").is_some_and(|mend| mend.contains("byte order")));
+    /// assert!(CodecFault::fix("wrong-value:providers[].keywords").is_some_and(|fix| fix.contains("byte order")));
     /// ```
-    pub fn mend(name: &str) -> Option<&'static str> {
-        row(name).map(|(_, _, mend)| *mend)
+    pub fn fix(name: &str) -> Option<&'static str> {
+        row(name).map(|(_, _, fix)| *fix)
     }
 
     /// Its name: `refused-though-valid`, `wrong-value:providers[].keywords`.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::answer::LAYERS;
 use super::case::is_of_limits;
-use super::difference::{of_reading, of_writing};
+use super::difference::{compare_reading, compare_writing};
 use super::fault::Meaning;
 use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes};
 use crate::Grade;
@@ -94,7 +94,7 @@ impl CodecCase<'_> {
             Some(layer) if layer == expected => {
                 let read = value.filter(|_| is_of_limits(self.test));
                 match read.and_then(|value| {
-                    of_reading(self.group.kind, value, &self.test.value).difference
+                    compare_reading(self.group.kind, value, &self.test.value).difference
                 }) {
                     Some(difference) => CodecFault::WrongValue(difference).into(),
                     None => Judgement::PASS,
@@ -138,7 +138,7 @@ impl CodecCase<'_> {
     fn judge_decoding(&self, value: Option<&Value>, canonical: Option<bool>) -> Judgement {
         let Some(judgement) = self.taking() else { return CodecFault::TakenThoughInvalid.into() };
         let Some(value) = value else { return CodecFault::ValueMissing.into() };
-        let compared = of_reading(self.group.kind, value, &self.test.value);
+        let compared = compare_reading(self.group.kind, value, &self.test.value);
         if let Some(difference) = compared.difference {
             return CodecFault::WrongValue(difference).into();
         }
@@ -178,7 +178,7 @@ impl CodecCase<'_> {
             Ok(decoded) => decoded,
             Err(refusal) => return wrong(Meaning::None(refusal)),
         };
-        let compared = of_writing(self.group.kind, &decoded.value, &value);
+        let compared = compare_writing(self.group.kind, &decoded.value, &value);
         match (compared.difference, compared.absent_or_empty) {
             (Some(difference), _) => wrong(Meaning::Other(difference)),
             (None, _) if !decoded.canonical => wrong(Meaning::SameInAnotherForm),

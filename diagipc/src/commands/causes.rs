@@ -28,7 +28,7 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
             plain(text)
         )?;
         if let Some(fault) = NamedFault::of_cause(report, cause) {
-            writeln!(out, "  how to fix it: {}", fault.mend)?;
+            writeln!(out, "  how to fix it: {}", fault.fix)?;
         }
         writeln!(out, "  example: {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {
@@ -154,8 +154,8 @@ mod tests {
         write(&report(&[Some("runs-on"), Some("no-such-fault")]), &Colours::of_output(), &mut said)
             .unwrap();
         let said = String::from_utf8(said).unwrap();
-        let mend = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, including its threads and timers.";
-        assert!(said.contains(mend), "{said}");
+        let fix = "runs-on, 1 failure: as it was seen\n  how to fix it: End the process when the work is done, including its threads and timers.";
+        assert!(said.contains(fix), "{said}");
         assert_eq!(said.matches("how to fix it").count(), 1, "{said}");
     }
 }

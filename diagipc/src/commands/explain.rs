@@ -138,9 +138,9 @@ impl Known {
         // Servers and clients have some faults in common.
         let faults = NamedFault::SUITES.iter().filter_map(|suite| NamedFault::of(suite, name));
         let mut is_known = false;
-        for NamedFault { suite, sentence, mend, spec, .. } in faults {
+        for NamedFault { suite, sentence, fix, spec, .. } in faults {
             writeln!(out, "{name}, a {suite} fault: {sentence}")?;
-            writeln!(out, "  how to fix it: {mend}")?;
+            writeln!(out, "  how to fix it: {fix}")?;
             self.cited(spec.iter().copied(), out)?;
             is_known = true;
         }

@@ -18,7 +18,7 @@ use diagipc::known::Profile;
 use dotnet_diagnostics_ipc::vectors;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use crate::commands::place::PlaceArguments;
+use crate::commands::address::AddressArguments;
 use crate::commands::printable::plain;
 use crate::commands::{Outcome, interrupt, output_file};
 
@@ -41,7 +41,7 @@ use crate::commands::{Outcome, interrupt, output_file};
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    place: PlaceArguments,
+    address: AddressArguments,
 
     /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must
     /// be yours. Nothing is sent without it
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             "this may kill, block or exhaust the target: --allow-harmful confirms that it is yours"
         );
     }
-    let place = arguments.place.place()?;
+    let address = arguments.address.address()?;
     if let Some(directory) = &arguments.out {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
     // Files that cannot be written are reported after the campaign.
     let mut written = Ok(());
-    let summary = campaign(&bases, &place, &options, &mut |news| match news {
+    let summary = campaign(&bases, &address, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
         CampaignProgress::Found(finding) | CampaignProgress::Further(finding) => {
             let is_new = matches!(news, CampaignProgress::Found(_));

@@ -1,6 +1,7 @@
 //! The commands, one file each, and what they share.
 
 pub(crate) mod adapter;
+pub(crate) mod address;
 pub(crate) mod call;
 #[cfg(unix)]
 pub(crate) mod capture;
@@ -25,7 +26,6 @@ pub(crate) mod output;
 pub(crate) mod output_file;
 #[cfg(unix)]
 pub(crate) mod owner;
-pub(crate) mod place;
 pub(crate) mod printable;
 pub(crate) mod proxy;
 pub(crate) mod ps;

@@ -18,8 +18,8 @@ use diagipc::server::{self, Claims, Options, ServerCase};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
+use crate::commands::address::AddressArguments;
 use crate::commands::output::{Output, Progress};
-use crate::commands::place::PlaceArguments;
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
 
@@ -44,7 +44,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    place: PlaceArguments,
+    address: AddressArguments,
 
     /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or
     /// strict. auto recognises the target by its behaviour, and the report explains how: a
@@ -55,8 +55,8 @@ pub(crate) struct Arguments {
 
     /// What the target supports: diagipc/servers/README.md. Anything not in the file is found out
     /// by asking
-    #[arg(long, value_name = "FILE")]
-    target: Option<PathBuf>,
+    #[arg(long, alias = "target", value_name = "FILE")]
+    claims: Option<PathBuf>,
 
     /// This percentage of the cases claimed by the target must be judged, or the run does not
     /// pass: exit status 1
@@ -124,8 +124,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.list {
         return list(&cases, out);
     }
-    let place = arguments.place.place()?;
-    let claims = match &arguments.target {
+    let address = arguments.address.address()?;
+    let claims = match &arguments.claims {
         Some(path) => {
             let file = path.display().to_string();
             let text = std::fs::read_to_string(path).with_context(|| file.clone())?;
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         canceller: Some(interrupt::canceller()?),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
-    let mut report = server::run(&cases, &place, &options, &mut |case| progress.judged(case));
+    let mut report = server::run(&cases, &address, &options, &mut |case| progress.judged(case));
     drop(progress);
     if let Some(name) = arguments.name.as_ref().or(options.claims.name.as_ref()) {
         report.target.clone_from(name);
@@ -185,7 +185,7 @@ pub(crate) fn check(
 ) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let cases = server::cases(&scripts, &vectors);
-    let place = crate::commands::place::spawned(
+    let address = crate::commands::address::spawned(
         this.into(),
         ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
     );
@@ -200,5 +200,5 @@ pub(crate) fn check(
         ..Options::default()
     };
     progress.expect(cases.len());
-    Ok(server::run(&cases, &place, &options, &mut |case| progress.done(case)))
+    Ok(server::run(&cases, &address, &options, &mut |case| progress.done(case)))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use diagipc::server::Place;
+use diagipc::server::Address;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind, Phase};
@@ -44,10 +44,10 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.parse()?;
         let endpoint = match &place {
-            Place::Process(process_id) => Endpoint::process(*process_id),
-            Place::Socket(path) => Endpoint::socket(path),
-            Place::Pipe(name) => Endpoint::pipe(name.as_str()),
-            Place::Port(_) | Place::Spawn(_) => {
+            Address::Process(process_id) => Endpoint::process(*process_id),
+            Address::Socket(path) => Endpoint::socket(path),
+            Address::Pipe(name) => Endpoint::pipe(name.as_str()),
+            Address::Port(_) | Address::Spawn(_) => {
                 return Err(
                     "no runtime listens at a port: expected a process id, a socket path or a pipe"
                         .into(),
@@ -55,7 +55,7 @@ impl FromStr for Target {
             }
         };
         let name = match place {
-            Place::Process(process_id) => process_id.to_string(),
+            Address::Process(process_id) => process_id.to_string(),
             place => place.to_string().rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
         };
         Ok(Self { endpoint, name })

@@ -27,7 +27,7 @@ impl Planned {
     pub(crate) fn at(path: PathBuf, force: bool, canceller: &Canceller) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let file = standard_output().context(STANDARD_OUTPUT)?;
-            return Ok(Self::Open(Output::at(Place::Stream {
+            return Ok(Self::Open(Output::at(Address::Stream {
                 name: STANDARD_OUTPUT.into(),
                 file,
             })));
@@ -39,7 +39,7 @@ impl Planned {
             Named::Stream => {
                 let name = path.display().to_string();
                 let file = open_stream(&path, canceller).with_context(|| name.clone())?;
-                Ok(Self::Open(Output::at(Place::Stream { name, file })))
+                Ok(Self::Open(Output::at(Address::Stream { name, file })))
             }
         }
     }
@@ -50,7 +50,7 @@ impl Planned {
         match self {
             Self::New(path) => {
                 let file = create_new(&path).with_context(|| path.display().to_string())?;
-                Ok(Output::at(Place::New { path, file }))
+                Ok(Output::at(Address::New { path, file }))
             }
             Self::Replacing(path) => {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -61,7 +61,7 @@ impl Planned {
                     .suffix(".part")
                     .tempfile_in(directory.unwrap_or(Path::new(".")))
                     .with_context(|| path.display().to_string())?;
-                Ok(Output::at(Place::Replacing { path, part }))
+                Ok(Output::at(Address::Replacing { path, part }))
             }
             Self::Open(output) => Ok(output),
         }
@@ -71,14 +71,14 @@ impl Planned {
 /// An output that is being written.
 #[derive(Debug)]
 pub(crate) struct Output {
-    place: Place,
+    place: Address,
     bytes: u64,
     /// The last two.
     tail: [u8; 2],
 }
 
 #[derive(Debug)]
-enum Place {
+enum Address {
     /// A file that did not exist before.
     New { path: PathBuf, file: File },
     /// The file beside an older one, whose name it gets at the end.
@@ -88,7 +88,7 @@ enum Place {
 }
 
 impl Output {
-    const fn at(place: Place) -> Self {
+    const fn at(place: Address) -> Self {
         Self { place, bytes: 0, tail: [0; 2] }
     }
 
@@ -106,8 +106,8 @@ impl Output {
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> anyhow::Result<()> {
         while !bytes.is_empty() {
             let file = match &mut self.place {
-                Place::New { file, .. } | Place::Stream { file, .. } => file,
-                Place::Replacing { part, .. } => part.as_file_mut(),
+                Address::New { file, .. } | Address::Stream { file, .. } => file,
+                Address::Replacing { part, .. } => part.as_file_mut(),
             };
             match file.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -130,10 +130,10 @@ impl Output {
     /// It is whole: it is on the disk, and has its name.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         match self.place {
-            Place::New { path, file } => {
+            Address::New { path, file } => {
                 file.sync_all().with_context(|| path.display().to_string())
             }
-            Place::Replacing { path, part } => {
+            Address::Replacing { path, part } => {
                 let replaced = match part.as_file().sync_all() {
                     Ok(()) => part.persist(&path).map_err(|error| (error.error, error.file)),
                     Err(error) => Err((error, part)),
@@ -143,7 +143,7 @@ impl Output {
                 };
                 replaced.map(drop).map_err(failed)
             }
-            Place::Stream { .. } => Ok(()),
+            Address::Stream { .. } => Ok(()),
         }
     }
 
@@ -151,18 +151,18 @@ impl Output {
     pub(crate) fn abandon(self) -> String {
         let Self { place, bytes, .. } = self;
         if bytes == 0 {
-            if let Place::New { path, file } = place {
+            if let Address::New { path, file } = place {
                 remove_created(&path, &file);
             }
             return "nothing was written".to_owned();
         }
         match place {
-            Place::New { path, .. } => format!("{} has the first {bytes} bytes", path.display()),
-            Place::Replacing { path, part } => {
+            Address::New { path, .. } => format!("{} has the first {bytes} bytes", path.display()),
+            Address::Replacing { path, part } => {
                 let part = keep(part);
                 format!("{part} has the first {bytes} bytes, {} is unchanged", path.display())
             }
-            Place::Stream { name, .. } => format!("{bytes} bytes were written to {name}"),
+            Address::Stream { name, .. } => format!("{bytes} bytes were written to {name}"),
         }
     }
 }
@@ -170,8 +170,8 @@ impl Output {
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::New { path, .. } | Place::Replacing { path, .. } => path.display().fmt(f),
-            Place::Stream { name, .. } => f.write_str(name),
+            Address::New { path, .. } | Address::Replacing { path, .. } => path.display().fmt(f),
+            Address::Stream { name, .. } => f.write_str(name),
         }
     }
 }

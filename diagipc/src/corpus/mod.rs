@@ -17,7 +17,7 @@ mod subjects;
 
 pub use dictionary::dictionary;
 pub use seeds::{COMMANDS, Seed, seeds};
-pub use subjects::{Asked, SUBJECTS, of_c_header};
+pub use subjects::{Asked, SUBJECTS, asked_of_c_header};
 
 /// The targets of `fuzz/`.
 pub const TARGETS: [&str; 14] = [

@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, LoadError, Type};
 
-use super::{Asked, SUBJECTS, of_c_header};
+use super::{Asked, SUBJECTS, asked_of_c_header};
 
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         },
         "roundtrip" if from(Direction::Client) => behind(&[0]),
         "canonical" | "differential" => behind_choice(SUBJECTS.iter().position(is_subject)),
-        "c_header" => behind_choice(of_c_header().position(is_subject)),
+        "c_header" => behind_choice(asked_of_c_header().position(is_subject)),
         "client_exchange" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
             let which =
@@ -147,7 +147,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         "endpoint_names" if is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) => {
             behind(&[])
         }
-        "user_events" => of_user_events(group, wire),
+        "user_events" => user_events_seeds(group, wire),
         "cli_decode" if group.direction.is_some() => {
             // As text and as JSON.
             [0, 1].into_iter().flat_map(|format| behind(&[format, 0])).collect()
@@ -162,7 +162,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-fn of_user_events(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
+fn user_events_seeds(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
     match group.kind {
         Type::UserEventsRecord => behind(&[0]),

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::{self, Direction, Subject, Type};
+use dotnet_diagnostics_ipc::vectors::{self, Direction, ReadAs, Type};
 
 /// The type of a group of vectors, with its names in the line protocol.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The type, and its command.
-    pub subject: Subject,
+    pub subject: ReadAs,
     /// The command by name.
     pub command: Option<String>,
     /// The sender.
@@ -32,7 +32,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
 });
 
 /// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
-pub fn of_c_header() -> impl Iterator<Item = &'static Asked> {
+pub fn asked_of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
     SUBJECTS.iter().filter(|asked| {
         matches!(

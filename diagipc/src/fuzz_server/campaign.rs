@@ -15,8 +15,8 @@ use super::stage::Stage;
 use super::summary::CampaignSummary;
 use super::verdict::CaseVerdict;
 use crate::Interrupted;
-use crate::server::Place;
-use crate::server::target::Subject;
+use crate::server::Address;
+use crate::server::target::Target;
 
 /// Progress reports of a campaign.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub enum CampaignProgress<'n> {
 /// use diagipc::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
-/// use diagipc::server::Place;
+/// use diagipc::server::Address;
 /// use dotnet_diagnostics_ipc::vectors;
 ///
 /// // A runtime that answers a ProcessInfo with a payload by its memory.
@@ -52,7 +52,7 @@ pub enum CampaignProgress<'n> {
 /// let rate = NonZeroU32::new(1000).expect("it is not 0");
 /// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None, canceller: None };
 /// let mut played = 0;
-/// let summary = run(&Bases::of(&vectors::files()?), &Place::Socket(runtime.socket().into()), &options, &mut |news| {
+/// let summary = run(&Bases::of(&vectors::files()?), &Address::Socket(runtime.socket().into()), &options, &mut |news| {
 ///     if let CampaignProgress::Played(case, _) = news {
 ///         assert!(case.number <= 30 && (case.delivery != Delivery::Leave || case.steps().len() >= 3));
 ///         played += 1;
@@ -68,13 +68,13 @@ pub enum CampaignProgress<'n> {
 /// ```
 pub fn run(
     bases: &Bases,
-    place: &Place,
+    address: &Address,
     options: &Options,
     news: &mut dyn FnMut(CampaignProgress<'_>),
 ) -> CampaignSummary {
     let summary = CampaignSummary {
         format: 1,
-        target: place.to_string(),
+        target: address.to_string(),
         runtime: None,
         profile: None,
         seed: options.seed,
@@ -86,8 +86,8 @@ pub fn run(
         lost: None,
         interrupted: None,
     };
-    let subject = match Subject::find(
-        place,
+    let subject = match Target::find(
+        address,
         options.within,
         TrustPolicy::CHECKED,
         options.canceller.as_ref(),
@@ -98,7 +98,7 @@ pub fn run(
         }
         Err(reason) => return CampaignSummary { lost: Some(reason), ..summary },
     };
-    let mut stage = match Stage::meet(subject, options) {
+    let mut stage = match Stage::survey(subject, options) {
         Ok(stage) => stage,
         Err(_) if options.is_cancelled() => {
             return CampaignSummary { interrupted: not_played(options, 0), ..summary };

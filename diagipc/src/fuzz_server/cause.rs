@@ -1,6 +1,6 @@
 //! Why something is a finding: the server's reaction, and the fault in the request that caused it.
 
-use dotnet_diagnostics_ipc::vectors::{Subject, Type, VectorFault};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, VectorFault};
 
 use super::case::FuzzCase;
 use super::verdict::CaseVerdict;
@@ -117,7 +117,7 @@ pub(super) enum Defect {
 
 impl Defect {
     fn of(message: &[u8]) -> Self {
-        match (Subject { kind: Type::Request, command: None, from_server: false }).decode(message) {
+        match (ReadAs { kind: Type::Request, command: None, from_server: false }).decode(message) {
             Err(refusal) => Self::Refused(refusal.fault.kind),
             Ok(decoded) => match (decoded.limit, decoded.kind, decoded.canonical) {
                 (Some(limit), ..) => Self::Refused(VectorFault::from(limit).kind),

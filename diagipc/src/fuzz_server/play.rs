@@ -14,7 +14,7 @@ use super::verdict::CaseVerdict;
 use crate::server::Death;
 use crate::server::ask::Came;
 use crate::server::request::{Answered, Patience, read};
-use crate::server::target::Subject;
+use crate::server::target::Target;
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
 /// descriptor, is not waited for.
@@ -73,7 +73,7 @@ impl Observed {
 /// # Errors
 /// If there is no target.
 pub(super) fn play(
-    subject: &mut Subject,
+    subject: &mut Target,
     case: &FuzzCase,
     within: Duration,
 ) -> Result<Observed, String> {

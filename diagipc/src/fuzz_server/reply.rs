@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
-use dotnet_diagnostics_ipc::vectors::{Subject, Type};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
@@ -22,8 +22,10 @@ pub(super) struct Judged {
 /// Checks the whole answer to `case`.
 pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
     let symptoms = match &answered.came {
-        Came::Message(bytes) => of_message(bytes, answered, case),
-        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => of_bytes(bytes),
+        Came::Message(bytes) => symptoms_in_message(bytes, answered, case),
+        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => {
+            symptoms_in_bytes(bytes)
+        }
     };
     let verdict = match (symptoms.first(), &answered.came) {
         (Some((symptom, _)), _) => symptom.verdict(),
@@ -37,7 +39,7 @@ pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
 }
 
 /// Bytes that are not a whole message.
-fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
+fn symptoms_in_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
     let size = numbers::size(bytes);
     let symptom = match bytes {
         [] => return Vec::new(),
@@ -58,8 +60,12 @@ fn of_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
 }
 
 /// A whole message.
-fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Symptom, String)> {
-    let Ok(header) = Header::decode(bytes) else { return of_bytes(bytes) };
+fn symptoms_in_message(
+    bytes: &[u8],
+    answered: &Answered,
+    case: &FuzzCase,
+) -> Vec<(Symptom, String)> {
+    let Ok(header) = Header::decode(bytes) else { return symptoms_in_bytes(bytes) };
     let mut symptoms = Vec::new();
     let mut add = |symptom, text: String| symptoms.push((symptom, text));
     let is_of_the_server = header.command.set == Command::OK.set;
@@ -82,7 +88,7 @@ fn of_message(bytes: &[u8], answered: &Answered, case: &FuzzCase) -> Vec<(Sympto
     if answered.has_surplus && case.command().set != Command::GENERATE_CORE_DUMP.set {
         add(Symptom::ReplySize, format!("size is {}, but more bytes were received", header.size));
     }
-    let payload = (Subject { kind: Type::Reply, command: Some(case.command()), from_server: true })
+    let payload = (ReadAs { kind: Type::Reply, command: Some(case.command()), from_server: true })
         .decode(bytes)
         .err();
     // Bytes that the server never reads turn the end of its stream into a reset (F-70).

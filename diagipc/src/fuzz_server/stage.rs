@@ -11,7 +11,7 @@ use super::verdict::CaseVerdict;
 use crate::known::Profile;
 use crate::networks::resident;
 use crate::server;
-use crate::server::target::Subject;
+use crate::server::target::Target;
 
 /// After this many connections left open a target is restarted: a few hundred exhaust it (F-74).
 const LEFT_OPEN: u32 = 100;
@@ -22,7 +22,7 @@ const COSTS: u64 = 1 << 10;
 
 /// The target, and what is known of it.
 pub(super) struct Stage<'o> {
-    subject: Subject,
+    subject: Target,
     pub(super) options: &'o Options,
     pub(super) profile: Profile,
     /// Its information about itself.
@@ -37,7 +37,7 @@ pub(super) struct Stage<'o> {
 
 impl<'o> Stage<'o> {
     /// Asks the target for its information, and checks that it answers.
-    pub(super) fn meet(subject: Subject, options: &'o Options) -> Result<Self, String> {
+    pub(super) fn survey(subject: Target, options: &'o Options) -> Result<Self, String> {
         let starts = u64::from(subject.can_spawn());
         let mut subject = subject;
         let identity = subject.identity()?;
@@ -47,7 +47,7 @@ impl<'o> Stage<'o> {
         let (profile, within) = (options.profile, Some(options.within));
         let asks =
             server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
-        let profile = server::meet::meet(&mut subject, &[], &asks)?.profile;
+        let profile = server::survey::survey(&mut subject, &[], &asks)?.profile;
         let runtime = identity.map(|identity| format!(".NET {}", identity.version));
         Ok(Self {
             subject,

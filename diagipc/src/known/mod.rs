@@ -39,8 +39,7 @@ pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
 #[cfg(unix)]
 pub(crate) use recording::Recording;
-pub(crate) use row::{Answer, Layer, Request, Row, Seen};
-pub(crate) use row::{Does, Variable};
+pub(crate) use row::{Answer, Does, Layer, Request, Row, Seen, Variable};
 
 use self::table::TABLE;
 

@@ -4,7 +4,7 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{File, Hazard, Subject, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{File, Hazard, ReadAs, Type, Value, Verdict};
 
 use super::RecordedConnection;
 
@@ -29,11 +29,11 @@ pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Ha
     if connection.client.is_empty() {
         None
     } else {
-        of_request(connection, vectors).max((surplus.len() > 1).then_some(Hazard::Harmful))
+        request_hazard(connection, vectors).max((surplus.len() > 1).then_some(Hazard::Harmful))
     }
 }
 
-fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
+fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
     let wire = connection.request();
     let Some(command) = connection.command else { return Some(Hazard::Harmful) };
     let name = command.to_string();
@@ -43,7 +43,7 @@ fn of_request(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazar
     let of_messages = requests
         .filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
     let decoded =
-        Subject { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+        ReadAs { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
     let absent = decoded.as_ref().map_or(Vec::new(), |decoded| absent_fields(&decoded.value));
     let (mut worst, mut is_there) = (None, false);
     for (group, test) in

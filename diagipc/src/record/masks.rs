@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::script::{
     Any, Length, LengthOf, Literal, Part, Pattern, Until,
 };
-use dotnet_diagnostics_ipc::vectors::{Subject, Type};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 /// The session ids seen so far, with their capture names.
 pub(super) type Sessions = BTreeMap<Vec<u8>, String>;
@@ -57,7 +57,7 @@ pub(super) fn reply(
     name: &str,
     sessions: &mut Sessions,
 ) -> Pattern {
-    let notes = Subject { kind: Type::Reply, command, from_server: true }.annotate(bytes);
+    let notes = ReadAs { kind: Type::Reply, command, from_server: true }.annotate(bytes);
     let (mut parts, mut at) = (Vec::new(), 0_usize);
     let has_command_line =
         notes.list().iter().filter(|note| note.field == "commandLine").count() == 2;

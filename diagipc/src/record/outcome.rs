@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::vectors::script::{
     Ask, AskLimits, Ending, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault,
     ScriptOutcome, ScriptStop, ScriptStream, ScriptStreamEnd,
 };
-use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value, ValueForm as _};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Value, ValueForm as _};
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 use serde_json::json;
 
@@ -152,12 +152,12 @@ fn stream_begins(connection: &RecordedConnection) -> usize {
 
 fn request_value(connection: &RecordedConnection) -> Option<Value> {
     let command = connection.command.filter(|command| command.name().is_some())?;
-    let subject = Subject { kind: Type::Request, command: Some(command), from_server: false };
+    let subject = ReadAs { kind: Type::Request, command: Some(command), from_server: false };
     subject.decode(connection.request()).ok().map(|decoded| decoded.value)
 }
 
 fn reply_value(connection: &RecordedConnection, reply: &[u8]) -> Value {
-    let subject = Subject { kind: Type::Reply, command: connection.command, from_server: true };
+    let subject = ReadAs { kind: Type::Reply, command: connection.command, from_server: true };
     subject.decode(reply).map_or_else(|_| json!({}), |decoded| decoded.value)
 }
 
@@ -170,7 +170,7 @@ fn concluded(
     asked: Option<Vec<String>>,
 ) -> ScriptOutcome {
     let advertise = connection.segment(Kind::Advertise).and_then(|bytes| {
-        let subject = Subject { kind: Type::Advertise, command: None, from_server: true };
+        let subject = ReadAs { kind: Type::Advertise, command: None, from_server: true };
         subject.decode(bytes).ok().map(|decoded| decoded.value)
     });
     let Some(outcome) = connection.outcome else {

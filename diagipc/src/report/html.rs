@@ -134,7 +134,7 @@ struct Column<'r> {
 struct Cause<'r> {
     name: &'r str,
     text: &'r str,
-    mend: Option<&'static str>,
+    fix: Option<&'static str>,
     failures: Vec<Failure<'r>>,
 }
 
@@ -168,11 +168,11 @@ impl<'r> Column<'r> {
                 let fault = case.faults.iter().find(|fault| fault.name == cause.name)?;
                 Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
             };
-            let mend = NamedFault::of_cause(report, cause).map(|fault| fault.mend);
+            let fix = NamedFault::of_cause(report, cause).map(|fault| fault.fix);
             Cause {
                 name: &cause.name,
                 text: &cause.text,
-                mend,
+                fix,
                 failures: report.failures().filter_map(of).collect(),
             }
         });

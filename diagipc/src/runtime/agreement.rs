@@ -107,7 +107,7 @@ impl Agreement {
     /// ```
     pub fn with(evidence: &str) -> Result<Self, String> {
         let Recording { build, profile, outcomes } = Recording::parse(evidence)?;
-        let subject = Subject::start(profile)?;
+        let subject = ReadAs::start(profile)?;
         let vectors = codec::embedded().map_err(|error| error.to_string())?;
         let mut agreement = Self {
             build,
@@ -145,12 +145,12 @@ fn is_same(one: &Seen, other: &Seen) -> bool {
 }
 
 /// The reference runtime under test.
-struct Subject {
+struct ReadAs {
     runtime: ReferenceRuntime,
     _directory: tempfile::TempDir,
 }
 
-impl Subject {
+impl ReadAs {
     fn start(profile: Profile) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
         let config = Config { profile, ..Config::new(directory.path().join("socket")) };

@@ -78,12 +78,12 @@ impl Profile {
 
     /// Whether it dies of a valid request about a variable (F-95).
     pub(super) fn dies_of_variable(self, request: &SetEnvironmentVariable<'_>) -> bool {
-        rows(self, of_variable(request)).any(|row| row.does == Does::Dies)
+        rows(self, variable_request(request)).any(|row| row.does == Does::Dies)
     }
 
     /// The error for a valid request about a variable (F-96).
     pub(super) fn refuses_variable(self, request: &SetEnvironmentVariable<'_>) -> Option<HResult> {
-        refusal_of(rows(self, of_variable(request)))
+        refusal_of(rows(self, variable_request(request)))
     }
 
     /// An entry of the environment that is not UTF-8, as it reports it: an unreadable byte is
@@ -184,7 +184,7 @@ impl Profile {
     }
 }
 
-fn of_variable(request: &SetEnvironmentVariable<'_>) -> Request {
+fn variable_request(request: &SetEnvironmentVariable<'_>) -> Request {
     Request { variable: Variable::of(request), ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) }
 }
 

@@ -47,7 +47,7 @@ impl Recorded {
                 .find_map(text_of),
         };
         if cfg!(windows) {
-            (recorded.running, recorded.suspended) = of_windows().ok_or(StartError::Vectors)?;
+            (recorded.running, recorded.suspended) = windows_info().ok_or(StartError::Vectors)?;
         }
         // The values may be of another build.
         if let Some(build) =
@@ -95,7 +95,7 @@ fn recording_of(profile: Profile) -> Option<&'static str> {
 }
 
 /// The information of a runtime for Windows (F-126): running, and suspended.
-fn of_windows() -> Option<(Info, Info)> {
+fn windows_info() -> Option<(Info, Info)> {
     const NAME: &str = "runtime-windows.json";
     let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == NAME)?;
     let file = vectors::parse(NAME, text).ok()?;

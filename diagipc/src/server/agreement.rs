@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::wire::Guid;
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::faults::{FaultSeen, ServerFault};
 
-pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
+pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found = processes(evidence);
     found.extend(sessions(evidence));
     found
@@ -65,7 +65,7 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found = Vec::new();
     let mut first: Option<Said> = None;
     for said in all {
-        found.extend(of_another_process(&said, evidence));
+        found.extend(fault_of_another_process(&said, evidence));
         let Some(Said { id, cookie, .. }) = first else {
             first = Some(said);
             continue;
@@ -92,7 +92,7 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
 }
 
 /// An id other than that of the target's process.
-fn of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
+fn fault_of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
     // Reversed bytes have a separate name.
     let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
     let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
@@ -199,7 +199,7 @@ mod tests {
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
         let evidence =
             CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
-        of_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
+        faults_in_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
     }
 
     #[test]

@@ -13,22 +13,22 @@ use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::{
     Network, Passage, Player, PlayerError, Transcript, TurnDirection,
 };
-use dotnet_diagnostics_ipc::vectors::script::{Life, Script, Step, Target};
+use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
 use super::ask::Came;
 use super::case_evidence::CaseEvidence;
 use super::expectation::Expectation;
 use super::faults::{FaultSeen, ServerFault};
-use super::habits;
 use super::judge::{self, Judgement};
-use super::meet::Met;
+use super::left_open;
 use super::pace::{About, Pace, WITHIN};
-use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::request::CLOSES;
 use super::respawn::{BEGINS, is_suspended};
-use super::target::{Subject, process_of, with_user_events};
+use super::spawn::RunsIn;
+use super::survey::Survey;
+use super::target::{Target, process_of, with_user_events};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
 };
@@ -84,7 +84,7 @@ enum Stopped {
 
 /// Plays cases against a target.
 pub(super) struct CasePlayer<'o> {
-    pub(super) subject: Subject,
+    pub(super) subject: Target,
     pub(super) options: &'o Options,
     profile: Profile,
     abilities: &'o Abilities,
@@ -94,14 +94,14 @@ pub(super) struct CasePlayer<'o> {
 }
 
 impl<'o> CasePlayer<'o> {
-    /// Plays to `subject`, about which `met` is known.
-    pub(super) fn new(subject: Subject, met: &'o Met, options: &'o Options) -> Self {
+    /// Plays to `subject`, about which `survey` is known.
+    pub(super) fn new(subject: Target, survey: &'o Survey, options: &'o Options) -> Self {
         Self {
             subject,
             options,
-            profile: met.profile,
-            abilities: &met.abilities,
-            pace: met.pace.clone(),
+            profile: survey.profile,
+            abilities: &survey.abilities,
+            pace: survey.pace.clone(),
             never_starts: Cell::new(false),
         }
     }
@@ -140,13 +140,13 @@ impl<'o> CasePlayer<'o> {
                 None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
             },
         };
-        let judgement = match habits::of_script(self.profile, case, &attempt.transcript) {
+        let judgement = match left_open::of_script(self.profile, case, &attempt.transcript) {
             Some(fact)
                 if judgement.grade == Grade::Fail
                     && self.subject.death().is_none()
                     && judgement.may_be_habit() =>
             {
-                habits::known(fact, judgement.found)
+                left_open::known(fact, judgement.found)
             }
             _ => judgement,
         };
@@ -163,7 +163,7 @@ impl<'o> CasePlayer<'o> {
                 let within = self.within(case);
                 let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
                 let close = if keeps_open { Duration::ZERO } else { CLOSES };
-                let target = Target::default();
+                let target = script::Target::default();
                 self.with_target(case, own, &target, within, |player, process, directory, death| {
                     let sent =
                         directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
@@ -175,10 +175,11 @@ impl<'o> CasePlayer<'o> {
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
                             let evidence = CaseEvidence::of(player, process);
-                            let habit = habits::of_request(profile, &expectation, test, &answered)
-                                .filter(|_| death.is_none());
+                            let habit =
+                                left_open::fault_in_request(profile, &expectation, test, &answered)
+                                    .filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
-                                let mut faults = conduct::of_answer(
+                                let mut faults = conduct::faults_in_answer(
                                     &evidence,
                                     request::ON,
                                     &expectation,
@@ -269,14 +270,14 @@ impl<'o> CasePlayer<'o> {
         case: &ServerCase<'_>,
         steps: &[&Step],
         own: bool,
-        target: &Target,
+        target: &script::Target,
         within: Duration,
         is_checked: bool,
     ) -> Result<Attempt, String> {
         self.with_target(case, own, target, within, |player, process, _, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
                 let faults = if is_checked {
-                    reply_faults::of_case(&CaseEvidence::of(player, process))
+                    reply_faults::faults_in_case(&CaseEvidence::of(player, process))
                 } else {
                     Vec::new()
                 };
@@ -297,7 +298,7 @@ impl<'o> CasePlayer<'o> {
             let step = steps.get(failure.step).copied();
             let evidence = CaseEvidence::of(player, process);
             let faults = step
-                .map(|step| conduct::of_failure(&evidence, step, &failure, death))
+                .map(|step| conduct::faults_in_failure(&evidence, step, &failure, death))
                 .unwrap_or_default();
             let died = death.is_some();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
@@ -311,7 +312,7 @@ impl<'o> CasePlayer<'o> {
         &mut self,
         case: &ServerCase<'_>,
         own: bool,
-        target: &Target,
+        target: &script::Target,
         within: Duration,
         play: impl Fn(
             &mut Player<'_>,
@@ -475,7 +476,7 @@ fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(R
         return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
     }
     let answered = replies(transcript).map(|(asked, error)| {
-        let command = habits::command_of(asked).unwrap_or(Command::OK);
+        let command = left_open::command_of(asked).unwrap_or(Command::OK);
         let request =
             asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
         (Request { in_pieces, ..request }, seen(error.map_or(Answer::Ok, Answer::Error)))
@@ -626,6 +627,6 @@ fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<&Passage>, O
             Ok(Reply::Error(error)) => Some(error.hresult),
             _ => None,
         };
-        Some((habits::asked_before(transcript, nth, &passage.connection), error))
+        Some((left_open::asked_before(transcript, nth, &passage.connection), error))
     })
 }

@@ -56,7 +56,7 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
 }
 
 /// The fault in `rest`, which follows the reply with that payload. `is_all`: nothing more followed.
-pub(super) fn of_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<FaultSeen> {
+pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<FaultSeen> {
     let announced = announced(payload)?;
     let block = rest.get(..announced);
     if block.is_some_and(|block| length_of(block) == Some(announced)) {

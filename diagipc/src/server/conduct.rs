@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Pattern, Step};
-use dotnet_diagnostics_ipc::vectors::{Subject, Type, Verdict};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
 use super::ask::{Came, error_of};
 use super::case_evidence::{CaseEvidence, Exchange};
@@ -16,7 +16,7 @@ use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
 
 /// Why the answer to a request of the vectors is a failure.
-pub(super) fn of_answer(
+pub(super) fn faults_in_answer(
     evidence: &CaseEvidence,
     on: &str,
     expectation: &Expectation<'_>,
@@ -27,7 +27,7 @@ pub(super) fn of_answer(
         Verdict::Valid | Verdict::Acceptable => Due::Ok,
         Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
-    let mut found = reply_faults::of_case(evidence);
+    let mut found = reply_faults::faults_in_case(evidence);
     if !found.is_empty() {
         // An OK in place of an error is one more fault, whatever its bytes are.
         if let (Due::Error(_), Some(exchange), Some(Command::OK)) =
@@ -46,7 +46,7 @@ pub(super) fn of_answer(
             if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
         Came::Message(bytes) => {
             found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, evidence));
-            found.extend(super::stream_faults::of_stream(&exchange.sent, &answered.stream));
+            found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
         }
         Came::NoMessage(_) => {}
         Came::End(end, _) => found.push(closed(exchange, *end)),
@@ -55,18 +55,18 @@ pub(super) fn of_answer(
     if answered.left_open {
         found.push(left_open(exchange));
     }
-    found.extend(answered.wrong.iter().filter_map(|wrong| of_wrong(wrong, evidence)));
+    found.extend(answered.wrong.iter().filter_map(|wrong| fault_in_wrong(wrong, evidence)));
     found
 }
 
 /// Why a script failed at a step.
-pub(super) fn of_failure(
+pub(super) fn faults_in_failure(
     evidence: &CaseEvidence,
     step: &Step,
     failure: &Failure,
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
-    let found = reply_faults::of_case(evidence);
+    let found = reply_faults::faults_in_case(evidence);
     if !found.is_empty() {
         return found;
     }
@@ -77,13 +77,13 @@ pub(super) fn of_failure(
     let fault = match step {
         Step::Expect(expect) => evidence.on(&expect.on).and_then(|exchange| {
             let due = due(&expect.expect, exchange, evidence);
-            of_reply(exchange, due.as_slice(), difference, evidence)
+            faults_in_reply(exchange, due.as_slice(), difference, evidence)
         }),
         Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
             let patterns = expect.expect_any_of.iter();
             let due: Vec<Due> =
                 patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
-            of_reply(exchange, &due, difference, evidence)
+            faults_in_reply(exchange, &due, difference, evidence)
         }),
         Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
@@ -120,7 +120,7 @@ fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Optio
     }
 }
 
-fn of_reply(
+fn faults_in_reply(
     exchange: &Exchange,
     due: &[Due],
     difference: &Difference,
@@ -206,7 +206,7 @@ fn unchecked(exchange: &Exchange) -> ServerFault {
     if is_cut(wire) {
         return ServerFault::CutMessageTaken;
     }
-    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
     match subject.decode(message_of(wire).unwrap_or(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => ServerFault::UnknownCommandTaken,
         Ok(_) => ServerFault::LimitsUnchecked,
@@ -222,7 +222,7 @@ fn unchecked(exchange: &Exchange) -> ServerFault {
     }
 }
 
-fn of_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
+fn fault_in_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
     match wrong {
         Wrong::StoppedAnother { asked, said } => {
             let text = format!("sessionId is {said}, expected {asked}");
@@ -297,7 +297,7 @@ fn silence(exchange: &Exchange) -> FaultSeen {
 /// Whether a server must refuse the request for its bytes.
 fn is_malformed(exchange: &Exchange) -> bool {
     let wire = exchange.sent.as_slice();
-    let subject = Subject { kind: Type::Request, command: exchange.command(), from_server: false };
+    let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
     let decoded = subject.decode(message_of(wire).unwrap_or(wire));
     is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }

@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Subject, Test, Type, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Group, Hazard, ReadAs, Test, Type, Verdict};
 
 use super::request::{is_cut, is_too_small, message_of};
 use crate::known::{Profile, Request};
@@ -131,6 +131,6 @@ fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
 }
 
-const fn subject(command: Option<Command>) -> Subject {
-    Subject { kind: Type::Request, command, from_server: false }
+const fn subject(command: Option<Command>) -> ReadAs {
+    ReadAs { kind: Type::Request, command, from_server: false }
 }

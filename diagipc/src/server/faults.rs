@@ -11,7 +11,7 @@ named_faults! {
     ///
     /// let fault = ServerFault::SizeFieldWrong;
     /// assert_eq!(fault.name(), "size-field-wrong");
-    /// assert!(fault.mend().contains("20") && fault.spec().contains(&"R-HDR-009"));
+    /// assert!(fault.fix().contains("20") && fault.spec().contains(&"R-HDR-009"));
     /// ```
     enum ServerFault;
 

@@ -1,6 +1,6 @@
 //! Check a live diagnostic server with the exchange scripts and every request of the vectors.
 //!
-//! [`cases`] are the cases, [`Place`] locates the target, [`Profile`](super::known::Profile) has
+//! [`cases`] are the cases, [`Address`] locates the target, [`Profile`](super::known::Profile) has
 //! its known deviations, and [`run`] plays the cases one after another (F-75) into a
 //! [`Report`](super::Report). Nothing that changes or harms a target is sent unless the [`Options`]
 //! allow it, as decided only by the `hazard` of vectors and scripts.
@@ -10,12 +10,12 @@
 //! Check a running server, without changing it:
 //!
 //! ```no_run
-//! use diagipc::server::{Options, Place, cases, run};
+//! use diagipc::server::{Options, Address, cases, run};
 //! use diagipc::codec;
 //! use dotnet_diagnostics_ipc::vectors::named_script_files;
 //!
 //! let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
-//! let report = run(&cases(&scripts, &vectors), &"4242".parse::<Place>()?, &Options::default(), &mut |case| println!("{}", case.name));
+//! let report = run(&cases(&scripts, &vectors), &"4242".parse::<Address>()?, &Options::default(), &mut |case| println!("{}", case.name));
 //! println!("{} failed", report.counts.fail);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -31,18 +31,16 @@ mod case_evidence;
 mod claims;
 mod conduct;
 mod dump_path;
-mod evidence;
 pub(super) mod expectation;
 mod faults;
-mod habits;
 pub(super) mod judge;
+mod left_open;
 mod left_out;
-pub(super) mod meet;
 mod options;
 mod pace;
-mod place;
 mod probe;
 mod process_id;
+mod recognise;
 mod reply_faults;
 pub(super) mod request;
 mod respawn;
@@ -50,17 +48,19 @@ mod run;
 mod spawn;
 mod spelling;
 mod stream_faults;
+pub(super) mod survey;
 pub(super) mod target;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub use address::Address;
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use claims::Claims;
 pub use faults::ServerFault;
 pub use options::Options;
-pub use place::{Place, SpawnCommand};
 pub use run::run;
+pub use spawn::SpawnCommand;
 
 pub use crate::started::Death;

@@ -13,16 +13,16 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::{Reply, Request, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player, PlayerError, Received};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Target, TargetPort};
+use dotnet_diagnostics_ipc::vectors::script::{self, Ending, FdKind, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
 
 use super::abilities::Has;
 use super::ask::{Came, next_message};
 use super::pace::Pace;
-use super::place::RunsIn;
 use super::request::{ON, Patience, read, wants_descriptor};
-use super::target::{Subject, TargetNetwork};
+use super::spawn::RunsIn;
+use super::target::{Target, TargetNetwork};
 use crate::codec::NamedFile;
 
 /// The name of the port for testing whether a target has ports.
@@ -48,7 +48,7 @@ impl Waits {
 }
 
 /// Measures how fast a target answers a complete `ProcessInfo`, and whether it does.
-pub(super) fn measure(subject: &mut Subject, pace: &mut Pace) -> Result<(), String> {
+pub(super) fn measure(subject: &mut Target, pace: &mut Pace) -> Result<(), String> {
     const TIMES: usize = 3;
     for _ in 0..TIMES {
         let began = Instant::now();
@@ -248,9 +248,9 @@ pub(super) fn user_events(
 
 /// Whether a target connects to the port given at its start. If it does not start, it counts as
 /// having ports: its cases show it.
-pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
+pub(super) fn ports(subject: &Target, waits: Waits) -> Has {
     let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
-    let target = Target { ports: [port].into(), ..Target::default() };
+    let target = script::Target { ports: [port].into(), ..script::Target::default() };
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
         return Has::Yes;
     };
@@ -267,15 +267,15 @@ pub(super) fn ports(subject: &Subject, waits: Waits) -> Has {
 
 /// Whether a target started suspended waits for its resume. The only common sign: a session has no
 /// bytes until then (F-112).
-pub(super) fn suspension(subject: &Subject, waits: Waits) -> Result<Has, PlayerError> {
-    let target = Target { suspended: true, ..Target::default() };
+pub(super) fn suspension(subject: &Target, waits: Waits) -> Result<Has, PlayerError> {
+    let target = script::Target { suspended: true, ..script::Target::default() };
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
         return Ok(Has::Yes);
     };
     let mut player = Player::new(&mut network, waits.whole);
     let Ok(id) = begin(&mut player, Format::NET_TRACE, waits)? else {
         return Ok(Has::No(
-            "no session can show whether it waits: declare it with --target".to_string(),
+            "no session can show whether it waits: declare it with --claims".to_string(),
         ));
     };
     let before = first_bytes(&mut player, waits.learned)?;

@@ -15,9 +15,10 @@ use super::stream_faults::begins_stream;
 use crate::byte_count::ByteCount;
 
 /// The faults on the connections of a case.
-pub(super) fn of_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let mut found: Vec<FaultSeen> = evidence.exchanges.iter().flat_map(of_exchange).collect();
-    found.extend(super::agreement::of_case(evidence));
+pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
+    let mut found: Vec<FaultSeen> =
+        evidence.exchanges.iter().flat_map(faults_in_exchange).collect();
+    found.extend(super::agreement::faults_in_case(evidence));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in found {
         if seen.iter().all(|before| before.fault != one.fault) {
@@ -59,7 +60,7 @@ fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     Some(&GRAMMAR.reply_to(command)?.fields)
 }
 
-fn of_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
+fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     let came = exchange.came.as_slice();
     if came.is_empty() || exchange.sent.is_empty() {
         return Vec::new();
@@ -318,10 +319,10 @@ impl Reply<'_> {
         }
         match self.layout {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
-                super::block_faults::of_block(self.body, rest, self.exchange.quiet.is_some())
+                super::block_faults::fault_in_block(self.body, rest, self.exchange.quiet.is_some())
             }
             Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
-                super::stream_faults::of_stream(&self.exchange.sent, rest)
+                super::stream_faults::fault_in_stream(&self.exchange.sent, rest)
             }
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();

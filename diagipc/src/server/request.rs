@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Sent, Transcript};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
-use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, Subject, Test, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, ReadAs, Test, Type, Value};
 
 use super::ask::{Came, next_message};
 
@@ -162,7 +162,7 @@ pub(crate) fn read(
         hear_out(player)?;
     }
     let Came::Message(reply) = &answered.came else { return Ok(answered) };
-    let subject = Subject { kind: Type::Reply, command, from_server: true };
+    let subject = ReadAs { kind: Type::Reply, command, from_server: true };
     let value = match subject.decode(reply) {
         Ok(decoded) => {
             if !decoded.canonical {
@@ -240,7 +240,7 @@ fn stop(
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
     let subject =
-        Subject { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
+        ReadAs { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
     let echo = match &came {
         Came::Message(bytes) => {
             subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply)
@@ -282,7 +282,7 @@ fn environment(
         answered.wrong.push(Wrong::EnvironmentCut { announced, came: block.len(), then: other });
         return Ok(());
     }
-    let subject = Subject { kind: Type::Environment, command: None, from_server: true };
+    let subject = ReadAs { kind: Type::Environment, command: None, from_server: true };
     if let Err(refusal) = subject.decode(&block) {
         answered.wrong.push(Wrong::Environment(refusal));
     }

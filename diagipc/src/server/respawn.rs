@@ -8,10 +8,10 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::address::{Address, TargetNetwork};
+use super::address::{PortName, TargetNetwork};
 use super::ask::{Identity, identity_of};
-use super::evidence::known_version;
-use super::place::RunsIn;
+use super::recognise::known_version;
+use super::spawn::RunsIn;
 use super::spawn::{Spawned, with_canceller};
 use super::{Death, SpawnCommand};
 use crate::pace::Limit;
@@ -87,7 +87,7 @@ impl Respawned {
     }
 
     /// Where the shared one listens.
-    pub(super) fn address(&self) -> Option<&Address> {
+    pub(super) fn address(&self) -> Option<&PortName> {
         self.spawned.as_ref().map(|spawned| spawned.address())
     }
 

@@ -13,15 +13,15 @@ use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
-use super::evidence::Conclusion;
 use super::faults::{FaultSeen, ServerFault};
 use super::judge::Judgement;
 use super::left_out::LeftOut;
-use super::meet::{Met, meet};
 use super::options::Options;
 use super::pace::WITHIN;
-use super::target::Subject;
-use super::{Place, ServerCase};
+use super::recognise::Conclusion;
+use super::survey::{Survey, survey};
+use super::target::Target;
+use super::{Address, ServerCase};
 use crate::known::Profile;
 use crate::pace::Again;
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
@@ -59,22 +59,22 @@ enum News {
 /// the finished cases.
 pub fn run(
     cases: &[ServerCase<'_>],
-    place: &Place,
+    address: &Address,
     options: &Options,
     done: &mut dyn FnMut(&Case),
 ) -> Report {
-    let mut report = Report::new("server", &place.to_string());
+    let mut report = Report::new("server", &address.to_string());
     let within = options.within.unwrap_or(WITHIN);
     let allowed: Vec<_> =
         cases.iter().filter(|case| not_allowed(case, options).is_none()).collect();
-    let found = Subject::find(place, within, options.trust, options.canceller.as_ref()).and_then(
+    let found = Target::find(address, within, options.trust, options.canceller.as_ref()).and_then(
         |mut subject| {
             let identity = subject.identity()?;
-            let met = meet(&mut subject, &allowed, options)?;
-            Ok((subject, identity, met))
+            let survey = survey(&mut subject, &allowed, options)?;
+            Ok((subject, identity, survey))
         },
     );
-    let (subject, identity, met) = match found {
+    let (subject, identity, survey) = match found {
         Ok(found) => found,
         Err(_) if options.is_cancelled() => {
             report.interrupted = Some(Interrupted { not_run: cases.len() });
@@ -85,22 +85,26 @@ pub fn run(
             return report;
         }
     };
-    report.profile = Some(met.profile.to_string());
+    report.profile = Some(survey.profile.to_string());
     // A server that is not .NET may report anything.
-    let system =
-        if met.conclusion.is_some() && met.profile == Profile::STRICT { "version" } else { ".NET" };
+    let system = if survey.conclusion.is_some() && survey.profile == Profile::STRICT {
+        "version"
+    } else {
+        ".NET"
+    };
     report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
-    let mut notes: Vec<String> = met.conclusion.iter().map(Conclusion::note).collect();
-    if met.conclusion.is_none() && !met.profile.is_seen() && met.profile != Profile::STRICT {
-        notes.push(format!("profile {}: {}", met.profile, met.profile.held_to()));
+    let mut notes: Vec<String> = survey.conclusion.iter().map(Conclusion::note).collect();
+    if survey.conclusion.is_none() && !survey.profile.is_seen() && survey.profile != Profile::STRICT
+    {
+        notes.push(format!("profile {}: {}", survey.profile, survey.profile.held_to()));
     }
     notes.extend(subject.unknown_process().map(String::from));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
-        let planned = plan(case, &subject, &met, options);
+        let planned = plan(case, &subject, &survey, options);
         unclaimed += usize::from(matches!(planned, Plan::Unclaimed(_)));
         match planned {
             Plan::Play => to_play.push(nth),
@@ -139,9 +143,9 @@ pub fn run(
         News::Lost(reason) => lost = lost.take().or(Some(reason)),
     };
     dumps_last(cases, &mut to_play);
-    let first = CasePlayer::new(subject, &met, options);
+    let first = CasePlayer::new(subject, &survey, options);
     let turns = turns(cases, &to_play);
-    work(cases, &turns, (first, &met), place, &mut take);
+    work(cases, &turns, (first, &survey), address, &mut take);
 
     let not_run =
         to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
@@ -194,7 +198,7 @@ fn not_allowed(case: &ServerCase<'_>, options: &Options) -> Option<&'static str>
     }
 }
 
-fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) -> Plan {
+fn plan(case: &ServerCase<'_>, subject: &Target, survey: &Survey, options: &Options) -> Plan {
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
     }
@@ -209,7 +213,7 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
             "they need two concurrent connections, which a target does not open to a port".into(),
         );
     }
-    match met.abilities.lack(case, met.profile, &options.claims) {
+    match survey.abilities.lack(case, survey.profile, &options.claims) {
         Some(Lack::Missing(what)) => return Plan::Missing(what),
         Some(Lack::Unclaimed(what)) => return Plan::Unclaimed(what),
         Some(Lack::Silent(what)) => return Plan::Silent(what),
@@ -219,9 +223,10 @@ fn plan(case: &ServerCase<'_>, subject: &Subject, met: &Met, options: &Options) 
     let is_of_the_start =
         |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
     let is_about_the_start = !case.wants_default_port() || case.wants().iter().any(is_of_the_start);
-    if let Some(since) = case.since().filter(|since| is_about_the_start && !met.profile.has(since))
+    if let Some(since) =
+        case.since().filter(|since| is_about_the_start && !survey.profile.has(since))
     {
-        return Plan::Missing(format!("added in .NET {since}; this is {}", met.profile));
+        return Plan::Missing(format!("added in .NET {since}; this is {}", survey.profile));
     }
     if case.wants_a_configuration() && !subject.can_spawn() {
         Plan::LeftOut(OWN_TARGET)
@@ -255,8 +260,8 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
 fn work(
     cases: &[ServerCase<'_>],
     turns: &[Vec<usize>],
-    (first, met): (CasePlayer<'_>, &Met),
-    place: &Place,
+    (first, survey): (CasePlayer<'_>, &Survey),
+    address: &Address,
     take: &mut dyn FnMut(News),
 ) {
     let options = first.options;
@@ -279,13 +284,13 @@ fn work(
             players.push(scope.spawn(move || {
                 let player = match first {
                     Some(player) => Ok(player),
-                    None => Subject::find(
-                        place,
+                    None => Target::find(
+                        address,
                         options.within.unwrap_or(WITHIN),
                         options.trust,
                         options.canceller.as_ref(),
                     )
-                    .map(|subject| CasePlayer::new(subject, met, options)),
+                    .map(|subject| CasePlayer::new(subject, survey, options)),
                 };
                 let still_there = player
                     .and_then(|mut player| queue.play_all(&mut player, &sender).map(|()| player));

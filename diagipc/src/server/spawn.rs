@@ -1,6 +1,7 @@
 //! A target that is started for a run, and restarted after its death.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -13,11 +14,11 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::address::{self, Address, TargetNetwork};
-use super::place::RunsIn;
-use super::{Death, SpawnCommand};
+use super::Death;
+use super::address::{self, PortName, TargetNetwork};
 use crate::captured::{Captured, Keep, on_standard_error};
 use crate::pace::Limit;
+use crate::shown_command::shown;
 use crate::started::{OwnDirectory, Started};
 
 /// The interval of polling.
@@ -31,12 +32,48 @@ pub(super) const INTERRUPTED: &str = "the run was interrupted";
 /// The longest first line: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;
 
+/// The command that starts a target.
+///
+/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its
+/// address: the path of a socket, or a process id; or a socket named like a default port appears in
+/// that directory, which every runtime creates. On Windows the line is a pipe with its prefix, or a
+/// process id, and the pipe of the default port is found by the process; the directory is also
+/// `TMP` and `TEMP`.
+///
+/// A target for a dump runs in that directory, so that the dump is written there: its program and
+/// arguments that are files become absolute paths.
+#[derive(Clone, Debug)]
+pub struct SpawnCommand {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How long it may take until it can be reached.
+    pub patience: Duration,
+}
+
+/// The program, and the first argument that is a file: others may be secrets.
+impl fmt::Display for SpawnCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
+    }
+}
+
+/// The current directory of a started target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunsIn {
+    /// That of this process.
+    CurrentDirectory,
+    /// A new one, removed at the end: for files with relative names.
+    OwnDirectory,
+}
+
 /// A running target. Dropping it ends it.
 pub(super) struct Spawned {
     process: Arc<Mutex<Started>>,
     errors: Captured,
     directory: OwnDirectory,
-    address: Address,
+    address: PortName,
 }
 
 /// The first line of a target, or that it is too long.
@@ -114,7 +151,7 @@ impl Spawned {
             process: Arc::new(Mutex::new(started)),
             errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
             directory,
-            address: Address::new(),
+            address: PortName::new(),
         };
         let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
         if target.default_port {
@@ -145,7 +182,7 @@ impl Spawned {
         lookout: &Lookout,
         patience: Duration,
         canceller: Option<&Canceller>,
-    ) -> Result<Address, String> {
+    ) -> Result<PortName, String> {
         let limit = Limit::new(patience);
         loop {
             match lookout.find() {
@@ -189,7 +226,7 @@ impl Spawned {
     }
 
     /// Where it listens.
-    pub(super) const fn address(&self) -> &Address {
+    pub(super) const fn address(&self) -> &PortName {
         &self.address
     }
 
@@ -241,7 +278,7 @@ impl Lookout {
     }
 
     /// Its address, if known by now.
-    fn find(&self) -> Result<Option<Address>, TooLong> {
+    fn find(&self) -> Result<Option<PortName>, TooLong> {
         let named = match self.said.get() {
             Some(Ok(line)) => address::named(line, self.canceller.as_ref()),
             Some(Err(TooLong)) => return Err(TooLong),

@@ -28,7 +28,7 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
 }
 
 /// The fault in `stream`, which follows the reply to `request`.
-pub(super) fn of_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
+pub(super) fn fault_in_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     let came = if is_nettrace(stream) {
         Format::NET_TRACE
@@ -85,8 +85,9 @@ mod tests {
         const OLD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\x05";
         const NEW: &[u8] = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
         const PERF: &[u8] = b"\x14\0\0\0!FastSerialization.1\x05";
-        let fault =
-            |format, stream: &[u8]| of_stream(&request(format), stream).map(|seen| seen.fault);
+        let fault = |format, stream: &[u8]| {
+            fault_in_stream(&request(format), stream).map(|seen| seen.fault)
+        };
         for (format, right) in [(1, OLD), (1, NEW), (0, PERF), (1, b""), (0, b""), (1, b"Nett")] {
             assert_eq!(fault(format, right), None, "{format} {}", right.escape_ascii());
         }
@@ -96,7 +97,7 @@ mod tests {
         for none in [b"hello".as_slice(), b"Nettrace\x15", b"nettrace"] {
             assert_eq!(fault(1, none), Some(ServerFault::StreamIsNoNettrace));
         }
-        let text = of_stream(&request(1), b"hello").unwrap().text;
+        let text = fault_in_stream(&request(1), b"hello").unwrap().text;
         assert_eq!(text, "the stream begins with \"hello\", expected nettrace or netperf");
     }
 }

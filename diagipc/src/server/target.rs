@@ -5,21 +5,21 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
-use dotnet_diagnostics_ipc::vectors::script::Target;
+use dotnet_diagnostics_ipc::vectors::script;
 use system::{Reach, Spawned};
 pub(super) use system::{TargetNetwork, process_of, with_user_events};
 
 use super::ask::{self, Identity};
-use super::place::RunsIn;
 use super::process_id::TargetProcess;
+use super::spawn::RunsIn;
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Death, Place};
+use super::{Address, Death};
 
 /// The target of a run.
-pub(crate) struct Subject {
+pub(crate) struct Target {
     reach: Reach,
     within: Duration,
     canceller: Option<Canceller>,
@@ -29,16 +29,16 @@ pub(crate) struct Subject {
     process: TargetProcess,
 }
 
-impl Subject {
+impl Target {
     /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too.
     /// `canceller` ends every wait for it.
     pub(crate) fn find(
-        place: &Place,
+        address: &Address,
         within: Duration,
         trust: TrustPolicy,
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
-        let reach = Reach::find(place, within, trust, canceller)?;
+        let reach = Reach::find(address, within, trust, canceller)?;
         Ok(Self {
             reach,
             within,
@@ -79,7 +79,7 @@ impl Subject {
     /// A target for one case.
     pub(super) fn own(
         &self,
-        target: &Target,
+        target: &script::Target,
         runs_in: RunsIn,
     ) -> Result<(Spawned, TargetNetwork), String> {
         self.reach.own(target, runs_in, self.within, self.canceller.as_ref())
@@ -95,7 +95,7 @@ impl Subject {
         self.reach.process_id()
     }
 
-    /// Why process ids cannot be compared with the target's, if so. Shown by [`Subject::identity`].
+    /// Why process ids cannot be compared with the target's, if so. Shown by [`Target::identity`].
     pub(super) fn unknown_process(&self) -> Option<&'static str> {
         self.process.unknown()
     }

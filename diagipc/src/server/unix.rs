@@ -12,12 +12,12 @@ use dotnet_diagnostics_ipc::vectors::script::Target;
 
 pub(crate) use super::address::TargetNetwork;
 use super::address::named_process;
-use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::respawn::Respawned;
+use super::spawn::RunsIn;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
-use super::{Death, Place};
+use super::{Address, Death};
 use crate::networks::SocketNetwork;
 
 /// The time limit for a connection.
@@ -38,23 +38,23 @@ pub(super) enum Reach {
 
 impl Reach {
     pub(super) fn find(
-        place: &Place,
+        address: &Address,
         within: Duration,
         trust: TrustPolicy,
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
         let forever = Until { deadline: None, canceller };
-        let reach = match place {
-            Place::Process(id) => Self::Socket(
+        let reach = match address {
+            Address::Process(id) => Self::Socket(
                 discovery::endpoint_of(*id, &forever).map_err(|error| format!("{error:#}"))?,
             ),
-            Place::Socket(path) => Self::Socket(path.clone()),
-            Place::Pipe(_) => return Err(format!("{place}: named pipes are only on Windows")),
-            Place::Port(path) => {
+            Address::Socket(path) => Self::Socket(path.clone()),
+            Address::Pipe(_) => return Err(format!("{address}: named pipes are only on Windows")),
+            Address::Port(path) => {
                 let (listener, guard) = bind_private(path).map_err(|error| format!("{error:#}"))?;
                 Self::Port(listener, guard)
             }
-            Place::Spawn(command) => Self::Spawn(Respawned::new(command)),
+            Address::Spawn(command) => Self::Spawn(Respawned::new(command)),
         };
         if let Self::Socket(path) = &reach {
             let until = Until { deadline: Instant::now().checked_add(within), canceller };

@@ -12,12 +12,12 @@ use dotnet_diagnostics_ipc::vectors::script::{Life, Target};
 
 pub(crate) use super::address::TargetNetwork;
 use super::address::to;
-use super::place::RunsIn;
 use super::process_id::TargetProcess;
 use super::respawn::Respawned;
+use super::spawn::RunsIn;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
-use super::{Death, Place};
+use super::{Address, Death};
 use crate::networks::{Peer, PipeNetwork, SharedPort};
 
 /// How the target shared by many cases is reached.
@@ -32,26 +32,26 @@ pub(super) enum Reach {
 
 impl Reach {
     pub(super) fn find(
-        place: &Place,
+        address: &Address,
         _: Duration,
         _: TrustPolicy,
         _: Option<&Canceller>,
     ) -> Result<Self, String> {
-        let (pipe, process) = match place {
-            Place::Process(id) => (PipeName::new(*id).to_string(), Some(*id)),
-            Place::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
-            Place::Socket(path) => {
+        let (pipe, process) = match address {
+            Address::Process(id) => (PipeName::new(*id).to_string(), Some(*id)),
+            Address::Pipe(name) => (name.clone(), PipeName::parse(name).ok().map(|name| name.pid)),
+            Address::Socket(path) => {
                 let path = path.display();
                 return Err(format!(
                     r"{path}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"
                 ));
             }
-            Place::Port(path) => {
+            Address::Port(path) => {
                 let listener = PipeListener::bind(&path.to_string_lossy())
                     .map_err(|error| format!("{error:#}"))?;
                 return Ok(Self::Port(Arc::new(Mutex::new(listener))));
             }
-            Place::Spawn(command) => return Ok(Self::Spawn(Respawned::new(command))),
+            Address::Spawn(command) => return Ok(Self::Spawn(Respawned::new(command))),
         };
         // The first request shows whether it answers.
         match PipeNetwork::to_pipe(pipe.clone())

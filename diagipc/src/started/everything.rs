@@ -1,7 +1,6 @@
 //! Everything started and not finished: processes and directories, of all runs of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
-#[cfg(unix)]
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 

@@ -47,7 +47,7 @@ fn conformance(texts: &mut Texts) {
     use diagipc::fuzz_server::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
-    use diagipc::server::{Death, Place, SpawnCommand};
+    use diagipc::server::{Address, Death, SpawnCommand};
     use diagipc::{AdapterError, Glob};
 
     texts.all([
@@ -91,11 +91,11 @@ fn conformance(texts: &mut Texts) {
         patience: std::time::Duration::ZERO,
     };
     texts.all([
-        Place::Process(4242),
-        Place::Socket("/tmp/my.socket".into()),
-        Place::Pipe("my-server".to_owned()),
-        Place::Port("/tmp/my.port".into()),
-        Place::Spawn(spawn),
+        Address::Process(4242),
+        Address::Socket("/tmp/my.socket".into()),
+        Address::Pipe("my-server".to_owned()),
+        Address::Port("/tmp/my.port".into()),
+        Address::Spawn(spawn),
     ]);
     texts.add(Glob::new("tc-15*"));
 }

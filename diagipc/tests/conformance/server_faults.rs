@@ -246,7 +246,7 @@ fn every_named_fault_is_planted() {
     for fault in ServerFault::ALL {
         assert_ne!(planted.contains(&fault.name()), others.contains(&fault.name()), "{fault}");
         assert!(
-            !fault.sentence().is_empty() && !fault.mend().is_empty() && !fault.spec().is_empty(),
+            !fault.sentence().is_empty() && !fault.fix().is_empty() && !fault.spec().is_empty(),
             "{fault}"
         );
     }

@@ -197,7 +197,7 @@ fn target_file_declares_claims() {
     let path = file(
         "name = \"my engine\"\ncommands = [\"ProcessInfo\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = false\n",
     );
-    let report = engine(&[&["--target", &path], &only[..]].concat(), &[], 0);
+    let report = engine(&[&["--claims", &path], &only[..]].concat(), &[], 0);
     assert_eq!(report.target, "my engine");
     assert_eq!(found(case(&report, "scripts/process/process-info2")), "ProcessInfo2: not claimed");
     assert_eq!(
@@ -210,7 +210,7 @@ fn target_file_declares_claims() {
         "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n",
     );
     let report = engine(
-        &[&["--target", &path], &only[..]].concat(),
+        &[&["--claims", &path], &only[..]].concat(),
         &["--commands", "ProcessInfo,CollectTracing2,StopTracing"],
         1,
     );
@@ -226,7 +226,7 @@ fn target_file_declares_claims() {
         ("commands = [\"X\"]", "commands has X"),
         ("\n[abilities]\nport = true", "line 3: unknown field `port`"),
     ] {
-        let output = run(&["--target", &file(text), "1"]);
+        let output = run(&["--claims", &file(text), "1"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(
             String::from_utf8_lossy(&output.stderr).contains(error),
@@ -236,6 +236,7 @@ fn target_file_declares_claims() {
     }
     let shipped =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/engine.toml").display().to_string();
+    // As the option was called before.
     let report = engine(&["--target", &shipped, "--only", "scripts/framing"], &[], 0);
     assert_eq!(report.target, "engine");
 }

@@ -6,14 +6,14 @@ use std::vec::Vec;
 use serde_json::{Map, json};
 
 use diagipc::codec;
-use diagipc::corpus::{Asked, of_c_header};
+use diagipc::corpus::{Asked, asked_of_c_header};
 use dotnet_diagnostics_ipc::vectors::{Type, Value};
 
 /// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same
 /// layer; and both write a value that was read as the same bytes. `header` answers a question of
 /// the line protocol.
 pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
-    let asked: Vec<&Asked> = of_c_header().collect();
+    let asked: Vec<&Asked> = asked_of_c_header().collect();
     let Some((which, wire)) = input.split_first() else { return };
     let Asked { subject, command, direction } = asked[usize::from(*which) % asked.len()];
     let question = json!({

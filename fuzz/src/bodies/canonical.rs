@@ -2,7 +2,7 @@
 
 use diagipc::corpus::{Asked, SUBJECTS};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors::{Subject, Type};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 /// The subject chosen by the first byte, and the bytes to read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {
@@ -30,7 +30,7 @@ pub fn canonical(input: &[u8]) {
             } else {
                 subject.command
             };
-            let again = Subject { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
+            let again = ReadAs { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
             match again {
                 Ok(again) if decoded.canonical => {
                     assert_eq!(again, wire, "{subject:?} {}", decoded.value);

@@ -8,8 +8,8 @@ use super::{
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, Encode, EncodeError, Field, Fields, Layout as _, LimitError, LimitKind, Reader,
-    Sink, Source, decode_by_read, macros::wire_struct,
+    Array, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Reader, Sink,
+    Visit, Visitor, decode_by_read, macros::wire_struct,
 };
 
 wire_struct! {
@@ -149,9 +149,9 @@ macro_rules! typed_session_request {
             }
         }
 
-        impl<'a> Fields<'a> for $Request<'a> {
+        impl<'a> Visit<'a> for $Request<'a> {
             #[inline]
-            fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+            fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(|source| {
                     if source.is_user_events()? {
                         UserEventsSession::fields(source).map(Self::UserEvents)

@@ -41,7 +41,7 @@ pub(super) fn check_providers<'a, P: Provider<'a>>(
     session.in_field(Field::Providers, check_each_provider(providers))
 }
 
-/// Once for each form of a provider. Apart, as are the steps below it: each has room on the stack
+/// Once for each form of a provider. Separate, as are the steps below it: each has room on the stack
 /// only while it runs.
 #[inline(never)]
 fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), LimitError> {

@@ -81,7 +81,7 @@ impl<'a> TracepointConfig<'a> {
         self.place_of(first_repeat(ids)?)
     }
 
-    /// The set of the `nth` id of all, and its index in that set. Apart: it has room on the stack
+    /// The set of the `nth` id of all, and its index in that set. Separate: it has room on the stack
     /// only while it runs.
     #[inline(never)]
     fn place_of(&self, mut nth: usize) -> Option<(usize, usize)> {

@@ -4,7 +4,7 @@ use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{
-    Decode, Encode, EncodeError, Fields, Guid, IpcString, Reader, Sink, Source, decode_by_read,
+    Decode, Encode, EncodeError, Guid, IpcString, Reader, Sink, Visit, Visitor, decode_by_read,
     macros::wire_struct,
 };
 
@@ -209,9 +209,9 @@ impl Encode for Tail<'_> {
     }
 }
 
-impl<'a> Fields<'a> for Tail<'a> {
+impl<'a> Visit<'a> for Tail<'a> {
     #[inline]
-    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.tail().map(Self)
     }
 }

@@ -8,7 +8,7 @@ use crate::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName,
 use crate::hresult::HResult;
 use crate::legacy::{CollectTracingWithoutFilterData, OldReply, SessionIdWidth, SessionLayout};
 use crate::port::{PortConfig, PortType, SuspendMode};
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Decode, Field, Guid, IpcString, Reader};
 
 macro_rules! chosen {
@@ -20,7 +20,7 @@ macro_rules! chosen {
 }
 
 /// A fuzzer's choice. The source that a value borrows from.
-impl<'a> Source<'a> for Unstructured<'a> {
+impl<'a> Visitor<'a> for Unstructured<'a> {
     type Error = Error;
 
     chosen! { byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, bytes: &'a [u8], tail: &'a [u8], is_user_events: bool }
@@ -50,7 +50,7 @@ impl<'a> Source<'a> for Unstructured<'a> {
         }
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>> {
         self.arbitrary()
     }
 
@@ -60,7 +60,7 @@ impl<'a> Source<'a> for Unstructured<'a> {
         Ok(if number & 0x100 == 0 { number & 7 } else { number })
     }
 
-    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T> {
+    fn field<T: Visit<'a>>(&mut self, _: Field) -> Result<T> {
         T::build(self)
     }
 }

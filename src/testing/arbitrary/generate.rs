@@ -8,7 +8,7 @@ use super::Choices;
 use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
 use crate::message::{AnyReply, AnyRequest, process::Tail};
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Decode, Encode, Field, Guid, IpcString};
 
 /// A type of the grammar whose wire form can be generated from choices. The output decodes, and is
@@ -56,7 +56,7 @@ macro_rules! numbers {
     )*};
 }
 
-impl<'a> Source<'a> for Writer<'_, '_> {
+impl<'a> Visitor<'a> for Writer<'_, '_> {
     type Error = Infallible;
 
     numbers! { byte: u8, ushort: u16, uint: u32, ulong: u64 }
@@ -101,7 +101,7 @@ impl<'a> Source<'a> for Writer<'_, '_> {
         Ok(&[])
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
         put_array(self.choices, self.out, put::<T>);
         Ok(Array::EMPTY)
     }
@@ -122,13 +122,13 @@ impl<'a> Source<'a> for Writer<'_, '_> {
         Ok(user_events)
     }
 
-    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T, Infallible> {
+    fn field<T: Visit<'a>>(&mut self, _: Field) -> Result<T, Infallible> {
         T::build(self)
     }
 }
 
 /// Appends a value to `out`.
-pub(super) fn put<'a, T: Fields<'a>>(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
+pub(super) fn put<'a, T: Visit<'a>>(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
     let Ok(_) = T::build(&mut Writer { choices, out });
 }
 

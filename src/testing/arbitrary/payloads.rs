@@ -28,7 +28,7 @@ use crate::message::process::{
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
-use crate::wire::{Fields as _, Guid, IpcString};
+use crate::wire::{Guid, IpcString, Visit as _};
 
 /// The type with another lifetime, if it has one.
 macro_rules! generate {

@@ -6,7 +6,7 @@ use core::convert::Infallible;
 use super::model::{self, When};
 use crate::hresult::HResult;
 use crate::message::eventpipe::SessionType;
-use crate::wire::fields::{Fields, Names, Source};
+use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Field, Guid, IpcString};
 
 /// Numbers up to this are checked for a name.
@@ -46,7 +46,7 @@ pub(super) fn described<T>(
 }
 
 /// The parts of a type without `session_type`.
-pub(super) fn parts_of<'a, T: Fields<'a>>() -> Part {
+pub(super) fn parts_of<'a, T: Visit<'a>>() -> Part {
     described(false, |asked| T::build(asked)).0
 }
 
@@ -63,7 +63,7 @@ impl Asked {
     }
 }
 
-impl<'a> Source<'a> for Asked {
+impl<'a> Visitor<'a> for Asked {
     type Error = Infallible;
 
     fn byte(&mut self) -> Result<u8, Infallible> {
@@ -102,7 +102,7 @@ impl<'a> Source<'a> for Asked {
         Ok(self.part(Part::Kind("bytes"), &[]))
     }
 
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
         T::build(self)?;
         let item = self.taken();
         Ok(self.part(Part::Array(item.into()), Array::EMPTY))
@@ -128,7 +128,7 @@ impl<'a> Source<'a> for Asked {
         Ok(self.user_events)
     }
 
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Infallible> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Infallible> {
         let value = T::build(self)?;
         let part = self.taken();
         self.fields.push((field, part));
@@ -231,7 +231,7 @@ pub(super) fn when(kind: SessionType) -> When {
 }
 
 /// The fields of `T`, which is not in another struct.
-pub(super) fn fields_of<'a, T: Fields<'a>>(named: &[(&'static str, Part)]) -> Vec<model::Field> {
+pub(super) fn fields_of<'a, T: Visit<'a>>(named: &[(&'static str, Part)]) -> Vec<model::Field> {
     parts_of::<T>().fields(named)
 }
 

@@ -292,7 +292,7 @@ impl Limit {
 }
 
 /// The limits of a struct as a whole.
-pub(super) fn of_struct(name: &str) -> Vec<model::Limit> {
+pub(super) fn limits_of_struct(name: &str) -> Vec<model::Limit> {
     if name != "tracepoint_config" {
         return Vec::new();
     }

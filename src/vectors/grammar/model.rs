@@ -60,7 +60,7 @@ pub struct Grammar {
     pub hresults: Vec<HResult>,
 }
 
-/// Fields at fixed offsets after a magic.
+/// Visit at fixed offsets after a magic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

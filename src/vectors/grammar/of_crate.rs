@@ -25,7 +25,7 @@ use crate::message::eventpipe::{
 };
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, AnyRequest};
-use crate::wire::fields::Source as _;
+use crate::wire::visit::Visitor as _;
 use crate::wire::{
     Decode, DecodeErrorKind, Encode as _, Field as Name, Guid, IpcString, LimitKind, WireErrorKind,
 };
@@ -45,9 +45,9 @@ pub(super) fn grammar() -> Grammar {
         kinds: kinds(),
         structs: named
             .iter()
-            .map(|(name, part, least)| of_struct(name, part, *least, &shapes))
+            .map(|(name, part, least)| describe_struct(name, part, *least, &shapes))
             .collect(),
-        commands: Command::known().map(|command| of_command(command, &shapes)).collect(),
+        commands: Command::known().map(|command| describe_command(command, &shapes)).collect(),
         replies: replies(&shapes),
         error: model::ErrorReply {
             code: code(Command::ERROR),
@@ -95,10 +95,15 @@ fn structs() -> Vec<(&'static str, Part, usize)> {
     }
 }
 
-fn of_struct(name: &str, part: &Part, least: usize, shapes: &[(&'static str, Part)]) -> Struct {
+fn describe_struct(
+    name: &str,
+    part: &Part,
+    least: usize,
+    shapes: &[(&'static str, Part)],
+) -> Struct {
     let mut fields = part.fields(shapes);
     facts::add(name, &mut fields);
-    Struct { name: name.to_owned(), least, fields, limits: facts::of_struct(name) }
+    Struct { name: name.to_owned(), least, fields, limits: facts::limits_of_struct(name) }
 }
 
 fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Frame {
@@ -143,7 +148,7 @@ fn error_fields() -> Vec<Field> {
     fields
 }
 
-fn of_command(command: Command, shapes: &[(&'static str, Part)]) -> model::Command {
+fn describe_command(command: Command, shapes: &[(&'static str, Part)]) -> model::Command {
     let [(streaming, one), (user_events, other)] = [false, true]
         .map(|user_events| described(user_events, |asked| AnyRequest::build(command, asked)));
     let name = command.to_string();

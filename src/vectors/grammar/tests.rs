@@ -17,7 +17,7 @@ use super::of_crate::grammar;
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
-use crate::vectors::{Subject, Type};
+use crate::vectors::{ReadAs, Type};
 use crate::wire::Guid;
 
 /// Name and fields of everything with fields.
@@ -170,7 +170,7 @@ fn every_field_limit_equals_crate_check() {
             let whole = base.object(&fields, true);
             for probed in base.probes(&fields, &whole) {
                 let subject =
-                    Subject { kind: Type::Request, command: Some(known), from_server: false };
+                    ReadAs { kind: Type::Request, command: Some(known), from_server: false };
                 let wire = subject
                     .encode(&probed)
                     .unwrap_or_else(|error| panic!("{}: {error}", command.name));

@@ -9,7 +9,7 @@ use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::Message;
 use crate::vectors::script::{Captures, Pattern};
-use crate::vectors::{Annotation, FieldKind, Subject, Type};
+use crate::vectors::{Annotation, FieldKind, ReadAs, Type};
 
 /// A field whose value differs from a pattern.
 ///
@@ -37,7 +37,7 @@ impl fmt::Display for FieldDifference {
 }
 
 /// The fields in which the reply on a connection differs from a pattern.
-pub(super) fn of_reply(
+pub(super) fn reply_differences(
     transcript: &Transcript,
     on: &str,
     pattern: &Pattern,
@@ -65,7 +65,7 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
             expected: expected.text(),
         }]);
     }
-    let subject = Subject { kind: Type::Reply, command, from_server: true };
+    let subject = ReadAs { kind: Type::Reply, command, from_server: true };
     let (expected, found) = (subject.annotate(wanted), subject.annotate(came));
     let mut differences = Vec::new();
     for (expected, found) in expected.list().iter().zip(found.list()) {

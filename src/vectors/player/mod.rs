@@ -597,7 +597,13 @@ impl<'n> Player<'n> {
                     .rev()
                     .max_by_key(|(_, mismatch)| mismatch.offset);
                 let fields = most_like.map_or_else(Vec::new, |(pattern, _)| {
-                    fields::of_reply(&self.transcript, on, pattern, &so_far, &self.captures)
+                    fields::reply_differences(
+                        &self.transcript,
+                        on,
+                        pattern,
+                        &so_far,
+                        &self.captures,
+                    )
                 });
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }

@@ -26,7 +26,7 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
-use dotnet_diagnostics_ipc::vectors::{Subject, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
 
 use self::words::{fault, text_of};
@@ -81,7 +81,7 @@ impl Tool {
     async fn run(self: &Rc<Self>) -> ScriptOutcome {
         let Some(command) = &self.ask.command else { return self.ask_the_old_way().await };
         let command: Command = command.parse().expect("a command of the protocol");
-        let subject = Subject { kind: Type::Request, command: Some(command), from_server: false };
+        let subject = ReadAs { kind: Type::Request, command: Some(command), from_server: false };
         let message = subject.encode(&self.ask.value).expect("a value in the form of the vectors");
         if !self.ask.fallback {
             let mut buffer = self.buffer();
@@ -185,7 +185,7 @@ impl Tool {
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Advertised(_)) => {
                     let subject =
-                        Subject { kind: Type::Advertise, command: None, from_server: true };
+                        ReadAs { kind: Type::Advertise, command: None, from_server: true };
                     let advertise = subject.decode(&buffer).expect("it was taken").value;
                     socket.begin(Frame::message());
                     return Ok((socket, Some(advertise)));
@@ -312,7 +312,7 @@ impl Tool {
 
     /// The protocol before this one: two numbers are sent, and one of 64 bits is received.
     async fn ask_the_old_way(self: &Rc<Self>) -> ScriptOutcome {
-        let old = |kind| Subject { kind, command: None, from_server: kind == Type::OldReply };
+        let old = |kind| ReadAs { kind, command: None, from_server: kind == Type::OldReply };
         let request = old(Type::OldRequest)
             .encode(&self.ask.value)
             .expect("a value in the form of the vectors");
@@ -399,6 +399,6 @@ fn said(
 
 /// The payload's value, of a reply that the client has accepted.
 fn value(command: Command, reply: &[u8]) -> Value {
-    let subject = Subject { kind: Type::Reply, command: Some(command), from_server: true };
+    let subject = ReadAs { kind: Type::Reply, command: Some(command), from_server: true };
     subject.decode(reply).expect("the client has taken it").value
 }

@@ -15,7 +15,7 @@ use crate::networks::{SocketNetwork, process};
 pub(crate) type TargetNetwork = SocketNetwork;
 
 /// Where a target listens.
-pub(in crate::server) type Address = PathBuf;
+pub(in crate::server) type PortName = PathBuf;
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
@@ -23,12 +23,12 @@ pub(in crate::server) const NO_ENDPOINT: &str =
 /// The variables that give a target its directory.
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 /// The network of a target that listens at this socket.
-pub(in crate::server) fn to(socket: Address) -> TargetNetwork {
+pub(in crate::server) fn to(socket: PortName) -> TargetNetwork {
     SocketNetwork::to_socket(socket)
 }
 
 /// The address of a port for a target in this directory.
-pub(in crate::server) fn port_address(directory: &Path, id: &str) -> Address {
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PortName {
     directory.join(id)
 }
 

@@ -16,7 +16,7 @@ use crate::networks::PipeNetwork;
 pub(crate) type TargetNetwork = PipeNetwork;
 
 /// The name of a target's pipe.
-pub(in crate::server) type Address = String;
+pub(in crate::server) type PortName = String;
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
@@ -27,17 +27,17 @@ pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMP
 const NEW: Duration = Duration::from_millis(50);
 
 /// The network of a target that listens at this pipe.
-pub(in crate::server) fn to(pipe: Address) -> TargetNetwork {
+pub(in crate::server) fn to(pipe: PortName) -> TargetNetwork {
     PipeNetwork::to_pipe(pipe)
 }
 
 /// The address of a port for a target in this directory: the bare, unique name of a pipe (F-124).
-pub(in crate::server) fn port_address(directory: &Path, id: &str) -> Address {
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PortName {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// The pipe in a line.
-pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<Address> {
+pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<PortName> {
     let name = match line.parse() {
         Ok(id) => PipeName::new(id).to_string(),
         Err(_) => line.strip_prefix(PIPE_PREFIX)?.to_owned(),
@@ -46,7 +46,7 @@ pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<Addr
 }
 
 /// The pipe of the default port of the process `id`.
-pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<Address> {
+pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PortName> {
     let name = PipeName::new(id).to_string();
     is_new(&name).then_some(name)
 }
@@ -76,7 +76,7 @@ pub(in crate::server) fn with_port_found_by(
 /// The network unchanged: Windows has no signals.
 pub(in crate::server) const fn with_signals(
     network: TargetNetwork,
-    _: &Address,
+    _: &PortName,
     _: u32,
 ) -> TargetNetwork {
     network

@@ -10,10 +10,10 @@ use crate::hresult::HResult;
 /// The names of the values of a `uint`.
 pub(crate) type Names = fn(u32) -> Option<&'static str>;
 
-/// A value of the grammar that any [`Source`] can give.
-pub(crate) trait Fields<'a>: Decode<'a> + Encode + Copy {
+/// A value of the grammar that any [`Visitor`] can give.
+pub(crate) trait Visit<'a>: Decode<'a> + Encode + Copy {
     /// Asks the source for each part, in the order of the wire.
-    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error>;
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error>;
 }
 
 /// A struct that knows the offsets of its fields.
@@ -44,7 +44,7 @@ pub(crate) trait Layout {
 }
 
 /// Provides the parts of a value. One method for each kind of part.
-pub(crate) trait Source<'a>: Sized {
+pub(crate) trait Visitor<'a>: Sized {
     type Error;
 
     fn byte(&mut self) -> Result<u8, Self::Error>;
@@ -56,7 +56,7 @@ pub(crate) trait Source<'a>: Sized {
     fn guid(&mut self) -> Result<Guid, Self::Error>;
     fn string(&mut self) -> Result<IpcString<'a>, Self::Error>;
     fn bytes(&mut self) -> Result<&'a [u8], Self::Error>;
-    fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Self::Error>;
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Self::Error>;
 
     /// A `uint` with named values; a set of bits has none.
     fn number(&mut self, names: Option<Names>) -> Result<u32, Self::Error>;
@@ -69,7 +69,7 @@ pub(crate) trait Source<'a>: Sized {
     fn is_user_events(&mut self) -> Result<bool, Self::Error>;
 
     /// One field of a struct.
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
 
     /// A struct with the fields that `fields` requests.
     fn object<T>(
@@ -88,7 +88,7 @@ macro_rules! decoded {
         decoded! { $by: byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8] }
 
         #[inline]
-        fn array<T: Fields<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
+        fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
             Array::$by(self).ok_or(Failed)
         }
 
@@ -106,7 +106,7 @@ macro_rules! decoded {
 }
 
 /// The wire.
-impl<'a> Source<'a> for Reader<'a> {
+impl<'a> Visitor<'a> for Reader<'a> {
     type Error = Failed;
 
     decoded! { read }
@@ -134,13 +134,13 @@ impl<'a> Source<'a> for Reader<'a> {
     }
 
     #[inline]
-    fn field<T: Fields<'a>>(&mut self, field: Field) -> Result<T, Failed> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Failed> {
         self.read_field(field).ok_or(Failed)
     }
 }
 
 /// The wire, without the reason for an error.
-impl<'a> Source<'a> for Scan<'a> {
+impl<'a> Visitor<'a> for Scan<'a> {
     type Error = Failed;
 
     decoded! { scan }
@@ -160,16 +160,16 @@ impl<'a> Source<'a> for Scan<'a> {
     }
 
     #[inline]
-    fn field<T: Fields<'a>>(&mut self, _: Field) -> Result<T, Failed> {
+    fn field<T: Visit<'a>>(&mut self, _: Field) -> Result<T, Failed> {
         T::scan(self).ok_or(Failed)
     }
 }
 
 macro_rules! parts {
     ($($t:ty = $part:ident),*) => {$(
-        impl<'a> Fields<'a> for $t {
+        impl<'a> Visit<'a> for $t {
             #[inline]
-            fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+            fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.$part()
             }
         }
@@ -180,9 +180,9 @@ parts! {
     u8 = byte, u16 = ushort, u32 = uint, u64 = ulong, bool = bool, HResult = hresult, Guid = guid, IpcString<'a> = string, &'a [u8] = bytes
 }
 
-impl<'a, T: Fields<'a>> Fields<'a> for Array<'a, T> {
+impl<'a, T: Visit<'a>> Visit<'a> for Array<'a, T> {
     #[inline]
-    fn build<S: Source<'a>>(source: &mut S) -> Result<Self, S::Error> {
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.array()
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
         Some(HResult::UNKNOWN_COMMAND) => older(evidence, abilities),
         Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 with {hresult}")),
         None => match version(came) {
-            Ok((text, major)) => of_version(&text, major, evidence, abilities),
+            Ok((text, major)) => conclude_version(&text, major, evidence, abilities),
             Err(why) => Conclusion::strict(&why),
         },
     }
@@ -92,7 +92,12 @@ fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
     }
 }
 
-fn of_version(text: &str, major: u8, evidence: &Evidence, abilities: &Abilities) -> Conclusion {
+fn conclude_version(
+    text: &str,
+    major: u8,
+    evidence: &Evidence,
+    abilities: &Abilities,
+) -> Conclusion {
     let says = format!("ProcessInfo2 says {text}");
     let profile = Profile::of_version(text).unwrap_or(Profile::core_clr(major, 0));
     if let Err(why) = commands_fit(profile, abilities) {

@@ -35,7 +35,7 @@ pub(super) fn of_script<'v>(
 }
 
 /// A requirement of a request that only runtimes meet, if a server differs.
-pub(super) fn of_request(
+pub(super) fn fault_in_request(
     profile: Profile,
     expectation: &Expectation<'_>,
     test: &Test,

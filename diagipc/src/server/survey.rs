@@ -9,16 +9,16 @@ use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{Ability, Target};
+use dotnet_diagnostics_ipc::vectors::script::{self, Ability};
 use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
 use super::ask::Came;
-use super::evidence::{Conclusion, Evidence, conclude};
 use super::pace::{Pace, WITHIN};
-use super::place::RunsIn;
 use super::probe::{self, Waits};
-use super::target::Subject;
+use super::recognise::{Conclusion, Evidence, conclude};
+use super::spawn::RunsIn;
+use super::target::Target;
 use super::{Options, ServerCase};
 use crate::codec::{self, NamedFile};
 use crate::known::{Family, Profile};
@@ -29,7 +29,7 @@ const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
 const FIRST_PIECE: usize = 19;
 
 /// The results.
-pub(crate) struct Met {
+pub(crate) struct Survey {
     pub(crate) profile: Profile,
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
@@ -38,44 +38,49 @@ pub(crate) struct Met {
 }
 
 /// Learns what `cases` need, within what `options` allow.
-pub(crate) fn meet(
-    subject: &mut Subject,
+pub(crate) fn survey(
+    subject: &mut Target,
     cases: &[&ServerCase<'_>],
     options: &Options,
-) -> Result<Met, String> {
+) -> Result<Survey, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     if probe::measure(subject, &mut pace).is_err() {
         // A target about which nothing can be learned. Its cases show what is wrong.
         let conclusion = given.is_none().then(|| conclude(&Evidence::default(), &abilities));
-        return Ok(Met { profile: given.unwrap_or(Profile::STRICT), conclusion, abilities, pace });
+        return Ok(Survey {
+            profile: given.unwrap_or(Profile::STRICT),
+            conclusion,
+            abilities,
+            pace,
+        });
     }
     let vectors = codec::embedded().map_err(|error| error.to_string())?;
     let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
-    let mut meeting =
-        Meeting { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
+    let mut surveyor =
+        Surveyor { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
-    meeting.ask_commands(|command| wanted.contains(&command))?;
-    let conclusion = if given.is_none() { Some(meeting.conclude()?) } else { None };
+    surveyor.ask_commands(|command| wanted.contains(&command))?;
+    let conclusion = if given.is_none() { Some(surveyor.conclude()?) } else { None };
     let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
     if profile.family() == Family::Strict {
-        meeting.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
+        surveyor.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
     }
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
     }
-    Ok(Met { profile, conclusion, abilities, pace })
+    Ok(Survey { profile, conclusion, abilities, pace })
 }
 
-struct Meeting<'m> {
-    subject: &'m mut Subject,
+struct Surveyor<'m> {
+    subject: &'m mut Target,
     options: &'m Options,
     vectors: &'m [NamedFile],
     waits: Waits,
     abilities: &'m mut Abilities,
 }
 
-impl Meeting<'_> {
+impl Surveyor<'_> {
     /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are
     /// tried on a target started for it.
     fn ask_commands(&mut self, meant: impl Fn(Command) -> bool) -> Result<(), String> {
@@ -105,7 +110,8 @@ impl Meeting<'_> {
             return Ok(());
         }
         // If it does not start, its cases show that.
-        let Ok((spawned, mut network)) = self.subject.own(&Target::default(), RunsIn::OwnDirectory)
+        let Ok((spawned, mut network)) =
+            self.subject.own(&script::Target::default(), RunsIn::OwnDirectory)
         else {
             return Ok(());
         };
@@ -169,7 +175,7 @@ impl Meeting<'_> {
     /// The answer to a dump of an invalid type, from a target started for it.
     fn dump_of_type_0(&self) -> Option<Came> {
         let (_spawned, mut network) =
-            self.subject.own(&Target::default(), RunsIn::OwnDirectory).ok()?;
+            self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
         let request = GenerateCoreDump {
             dump_name: "core.dmp".into(),
             dump_type: DumpType(0),

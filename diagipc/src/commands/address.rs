@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::bail;
-use diagipc::server::{Place, SpawnCommand};
+use diagipc::server::{Address, SpawnCommand};
 
 /// How long a started target may take until it can be reached.
 const STARTS: Duration = Duration::from_secs(30);
@@ -12,12 +12,12 @@ const STARTS: Duration = Duration::from_secs(30);
 /// An endpoint, or the command that starts the target.
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
-pub(crate) struct PlaceArguments {
+pub(crate) struct AddressArguments {
     /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
     /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
     /// that it connects to
     #[arg(required_unless_present_any = ["spawn", "list"])]
-    endpoint: Option<Place>,
+    endpoint: Option<Address>,
 
     /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is
     /// reached at its default port's socket there, or at the socket whose path or process id
@@ -31,11 +31,11 @@ pub(crate) struct PlaceArguments {
     command: Vec<OsString>,
 }
 
-impl PlaceArguments {
-    pub(crate) fn place(&self) -> anyhow::Result<Place> {
+impl AddressArguments {
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
-            (Some(place), None) => place.clone(),
+            (Some(address), None) => address.clone(),
             (None, Some(program)) => {
                 #[cfg(unix)]
                 crate::commands::owner::own()?;
@@ -47,6 +47,6 @@ impl PlaceArguments {
 }
 
 /// The target that a command starts.
-pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Place {
-    Place::Spawn(SpawnCommand { program, arguments, patience: STARTS })
+pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Address {
+    Address::Spawn(SpawnCommand { program, arguments, patience: STARTS })
 }
