@@ -98,15 +98,15 @@ checked() {
     row "$1" "\`cargo check\` of both packages" "not run"
 }
 
-# TARGET OPTIONS RUNNER...: tests/no_std, a program without an operating system, and its row. The linker runs in its directory.
+# TARGET OPTIONS RUNNER...: tests/bare, a program without an operating system, and its row. The linker runs in its directory.
 bare() {
     local target=$1 link=$2 said
     shift 2
     need_std "$target"
-    (cd tests/no_std && RUSTFLAGS="$link" cargo build --quiet --release --target "$target")
+    (cd tests/bare && RUSTFLAGS="$link" cargo build --quiet --release --bin no_std --target "$target")
     # qemu prints the program's output on standard error.
     said=$(timeout 60 "$@" 2>&1)
     printf '%s: %s\n' "$target" "$said"
     grep -q '^[0-9]* checks passed$' <<<"$said"
-    row "$target" "\`tests/no_std\`, with a whole exchange, in \`$(basename "$1")${MACHINE:+ -M $MACHINE}\`" "${said%% *} checks"
+    row "$target" "\`tests/bare\`, with a whole exchange, in \`$(basename "$1")${MACHINE:+ -M $MACHINE}\`" "${said%% *} checks"
 }

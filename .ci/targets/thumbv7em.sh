@@ -4,4 +4,4 @@
 need qemu-system-arm qemu-system-arm
 MACHINE=mps2-an386
 bare thumbv7em-none-eabihf "-C link-arg=-Tcortex_m.x" qemu-system-arm -M $MACHINE -nographic \
-    -semihosting-config enable=on,target=native -kernel "$CARGO_TARGET_DIR/thumbv7em-none-eabihf/release/no-std-check"
+    -semihosting-config enable=on,target=native -kernel "$CARGO_TARGET_DIR/thumbv7em-none-eabihf/release/no_std"

@@ -3,4 +3,4 @@
 . "$(dirname "$0")/lib.sh"
 need node nodejs
 bare wasm32-unknown-unknown "-C link-arg=--no-entry -C link-arg=--export=run -C link-arg=--export=count" \
-    node tests/no_std/run.mjs "$CARGO_TARGET_DIR/wasm32-unknown-unknown/release/no-std-check.wasm"
+    node tests/bare/run.mjs "$CARGO_TARGET_DIR/wasm32-unknown-unknown/release/no_std.wasm"

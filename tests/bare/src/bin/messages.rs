@@ -4,9 +4,9 @@
 #![no_std]
 #![no_main]
 
+use bare::{keep, unknown};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::{Message, encode};
-use thumb_size::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""measure.py [--renew | --results | PART OF A NAME...]
+"""instructions.py [--renew | --results | PART OF A NAME...]
 
 Counts the instructions (callgrind) of each case in src/cases/.
 
@@ -30,10 +30,10 @@ GROWTH, BEND = 1.03, 1.1
 SLACK = 3
 
 
-def program(*features):
+def program(features="alloc"):
     environment = {**os.environ}
     target = environment.setdefault("CARGO_TARGET_DIR", os.path.join(HERE, "target"))
-    subprocess.run(["cargo", "build", "--quiet", "--release", *features], cwd=HERE, env=environment, check=True)
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--bin", "instructions", "--features", features], cwd=HERE, env=environment, check=True)
     return os.path.join(target, "release", "instructions")
 
 
@@ -118,7 +118,7 @@ def main():
     if arguments == ["--results"]:
         import results
 
-        return results.write(program("--features", "peers"))
+        return results.write(program("peers"))
     found = count(program(), *[part for part in arguments if not part.startswith("--")])
     if arguments == ["--renew"]:
         return renew(found)

@@ -48,8 +48,8 @@ def measure(profile):
         written.write_bytes(b"".join(struct.pack("<BBBI", group, code, is_reply, len(wire)) + wire for _, group, code, is_reply, wire in cases))
         environment = {**os.environ, "STACK_INPUTS": str(written), "RUSTFLAGS": "-C link-arg=-Tmemory.x"}
         target = environment.setdefault("CARGO_TARGET_DIR", str(HERE / "target"))
-        subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET], cwd=HERE, env=environment, check=True)
-        program = pathlib.Path(target) / TARGET / profile / "thumb-stack"
+        subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET, "--bin", "stack", "--features", "inputs"], cwd=HERE, env=environment, check=True)
+        program = pathlib.Path(target) / TARGET / profile / "stack"
         said = subprocess.run(["qemu-system-arm", "-M", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native",
                                "-kernel", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=True).stdout
     # After the inputs, requests of a caller's own values.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py
+"""worst_case.py
 
 Measures the slowest payloads: counts the instructions (callgrind) to decode payloads as long as a message can hold, and to walk all their
 contents, character by character. At most 30 per byte for decoding, and 4 times that for walking. Exits with 1 if it is more, and with 77
@@ -39,8 +39,8 @@ def main():
         sys.exit(77)
     environment = {**os.environ}
     target = environment.setdefault("CARGO_TARGET_DIR", os.path.join(HERE, "target"))
-    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE, env=environment, check=True)
-    program = os.path.join(target, "release", "worst-case")
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--bin", "worst_case"], cwd=HERE, env=environment, check=True)
+    program = os.path.join(target, "release", "worst_case")
     payloads = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     print("| payload | bytes | instructions per byte to decode | to walk |\n|---|---|---|---|")
     most_decode = most_walk = 0

@@ -28,7 +28,7 @@ def sizes(profile):
     """The bytes of each program."""
     environment = {**os.environ}
     target = environment.setdefault("CARGO_TARGET_DIR", os.path.join(HERE, "target"))
-    command = ["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET]
+    command = ["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET, *(f"--bin={name}" for name in PROGRAMS)]
     subprocess.run(command, cwd=HERE, env=environment, check=True)
     found = {}
     for name in PROGRAMS:

@@ -1,14 +1,14 @@
-"""Writes ../RESULTS.md: the counts of measure.py, with the peers, and the times."""
+"""Writes benches/RESULTS.md: the counts of instructions.py, with the peers, and the times."""
 
 import os
 import re
 import subprocess
 
-import measure
+import instructions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RESULTS = os.path.join(HERE, "..", "RESULTS.md")
-NOTES = os.path.join(HERE, "..", "NOTES.md")
+RESULTS = os.path.join(HERE, "../../benches/RESULTS.md")
+NOTES = os.path.join(HERE, "../../benches/NOTES.md")
 OTHERS = ("ck", "unchecked", "memcpy", "Vec", "binrw", "deku", "std", "encoding_rs", "simdutf", "HashMap")
 # By a pattern of the name: the largest multiple of a contender, or the most per item.
 TARGETS = [
@@ -89,7 +89,7 @@ def timetable(found):
 
 
 def write(program):
-    found = measure.count(program)
+    found = instructions.count(program)
     cases = {name: case for name, case in found.items() if not name.startswith("linear")}
     missed = [name for name, case in cases.items() if not target(name, case)[2]]
     losing = [f"{name} ({', '.join(slower(case))})" for name, case in cases.items() if slower(case)]
@@ -97,7 +97,7 @@ def write(program):
     lines = [
         "# Costs",
         "",
-        f"Written by `python3 benches/instructions/measure.py --results`, with {measure.compiler()}, in the default release profile.",
+        f"Written by `python3 tests/measured/instructions.py --results`, with {instructions.compiler()}, in the default release profile.",
         "Callgrind counts the instructions; they do not depend on other programs. `ck` is the fewest sound checks in straight-line code,",
         "`unchecked` the same without them, `Vec` a plain client with owned values. A ratio below 1 means that we take fewer.",
         "[NOTES.md](NOTES.md) has the reasons for missed targets, code size, and other programs.",
@@ -105,7 +105,7 @@ def write(program):
         f"- Cases: {len(cases)}; targets missed: {len(missed)}{': ' + ', '.join(missed) if missed else ''}.",
         f"- Slower than `binrw`, `deku` or the `Vec` client: {', '.join(losing) if losing else 'in no case'}.",
         "- Median case: faster than " + ", ".join(f"`{peer}` {ratio:.1f} times" for peer, ratio in faster.items() if ratio) + ".",
-        f"- Linear: {', '.join(measure.bends(found)) or 'no case takes over 1.1 times as much per item at twice the size'}.",
+        f"- Linear: {', '.join(instructions.bends(found)) or 'no case takes over 1.1 times as much per item at twice the size'}.",
         "",
         "## Ratios",
         "",

@@ -4,6 +4,7 @@
 #![no_std]
 #![no_main]
 
+use bare::{keep, unknown};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentDecoder};
@@ -12,7 +13,6 @@ use dotnet_diagnostics_ipc::exchange::{Client, Server, ServerAction};
 use dotnet_diagnostics_ipc::message::{Message, encode};
 use dotnet_diagnostics_ipc::user_events::{TracepointCommand, UserReg, WrittenRecord};
 use dotnet_diagnostics_ipc::wire::{Encode as _, Reader, SliceSink};
-use thumb_size::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {
