@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use diagipc::report::html;
+use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
+use serde_json::Value;
 
 use crate::commands::{Outcome, input, output, output_file, printable};
 
@@ -22,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     limit: u64,
 
-    /// The output of a suite with `--json`
+    /// The output of a suite with `--json`, or a recording of diagipc/evidence/ (outcomes alone)
     #[arg(required = true, value_name = "REPORT")]
     reports: Vec<String>,
 }
@@ -31,8 +33,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let mut reports = Vec::new();
     for file in &arguments.reports {
         let bytes = input::read(file, arguments.limit)?;
-        let report =
-            std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(Report::parse);
+        let report = std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(read);
         match report {
             Ok(report) => reports.push(report),
             Err(error) => {
@@ -55,4 +56,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let rows: Vec<_> = reports.iter().map(|report| (title(report), report.counts)).collect();
     writeln!(out, "{}", output::table("report", &rows))?;
     Ok(Outcome::Well)
+}
+
+/// A report, or the one of a recording.
+fn read(text: &str) -> Result<Report, String> {
+    let is_recording = serde_json::from_str::<Value>(text)
+        .is_ok_and(|value| value.get("outcomes").is_some() && value.get("build").is_some());
+    if is_recording { report_of_recording(text) } else { Report::parse(text) }
 }

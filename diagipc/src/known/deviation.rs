@@ -66,7 +66,6 @@ fn exchange(script: &Script, deviation: &Deviation) -> Option<(Request, Seen)> {
 }
 
 /// The first request of each connection that a script opens.
-#[cfg(all(test, unix))]
 pub(super) fn requests(script: &Script) -> Vec<Request> {
     let opened = script.steps.iter().filter_map(|step| {
         if let Step::Open(step) = step { Some(step.open.as_str()) } else { None }

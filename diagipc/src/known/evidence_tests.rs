@@ -88,9 +88,7 @@ fn of_script(profile: Profile, script: &Script, outcome: &Outcome) -> Option<&'s
             let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
             own.find_map(|deviation| deviation::row_of(profile, script, deviation))
         }
-        Outcome::Otherwise(Some(seen)) => {
-            deviation::requests(script).iter().find_map(|request| explain(profile, request, seen))
-        }
+        Outcome::Otherwise(Some(seen)) => explain_script(profile, script, seen),
         _ => None,
     }
 }

@@ -24,7 +24,6 @@ mod deviation;
 mod evidence_tests;
 mod outcome;
 mod profile;
-#[cfg(unix)]
 mod recording;
 mod row;
 mod table;
@@ -35,9 +34,9 @@ pub(crate) use builds::Build;
 pub(crate) use deviation::ways_of;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::script::Script;
 pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
-#[cfg(unix)]
 pub(crate) use recording::Recording;
 pub(crate) use row::{Answer, Does, Layer, Request, Row, Seen, Variable};
 
@@ -55,6 +54,15 @@ fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'stati
 /// The row that explains a target's reaction to a request.
 pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
     rows_for(profile, request).find(|row| row.explains(request, seen))
+}
+
+/// The row that explains a target's reaction to one of a script's requests.
+pub(crate) fn explain_script(
+    profile: Profile,
+    script: &Script,
+    seen: &Seen,
+) -> Option<&'static Row> {
+    deviation::requests(script).iter().find_map(|request| explain(profile, request, seen))
 }
 
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.

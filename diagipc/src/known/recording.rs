@@ -27,7 +27,6 @@ struct File {
 
 impl Recording {
     /// Whether it ran on Windows, or under wine.
-    #[cfg(test)]
     pub(crate) fn is_of_windows(&self) -> bool {
         self.build.starts_with("win-")
     }

@@ -41,6 +41,7 @@ mod pace;
 mod probe;
 mod process_id;
 mod recognise;
+mod recorded_report;
 mod reply_faults;
 pub(super) mod request;
 mod respawn;
@@ -60,6 +61,7 @@ pub use case::{ServerCase, ServerCaseKind, cases};
 pub use claims::Claims;
 pub use faults::ServerFault;
 pub use options::Options;
+pub use recorded_report::report_of_recording;
 pub use run::run;
 pub use spawn::SpawnCommand;
 

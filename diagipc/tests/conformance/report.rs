@@ -649,3 +649,44 @@ fn exit_status_by_outcome() {
         .unwrap();
     assert!(stdout(output).contains(" 0 failed"));
 }
+
+/// The recordings, judged again: as when they were recorded, only NativeAOT fails (F-95 to F-97).
+#[cfg(unix)]
+#[test]
+fn report_reads_recordings() {
+    let recordings = ["net3.0.3", "net8.0.30", "net10.0.9", "aot8.0.31"]
+        .map(|name| format!("{}/evidence/{name}.json", env!("CARGO_MANIFEST_DIR")));
+    let output = crate::tool::diagipc().arg("report").args(&recordings).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    let rows: Vec<Vec<&str>> =
+        shown.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
+    let failures = |build: &str| {
+        let row = rows.iter().find(|row| row.get(1) == Some(&build)).unwrap();
+        // Build, cases, passed, leniently, informational, failed; no column is printed for 0.
+        (row[2].parse::<u32>().unwrap() > 200, row.len() > 6)
+    };
+    assert_eq!(failures("net3.0.3"), (true, false));
+    assert_eq!(failures("net8.0.30"), (true, false));
+    assert_eq!(failures("net10.0.9"), (true, false));
+    assert_eq!(failures("aot8.0.31"), (true, true));
+}
+
+#[cfg(unix)]
+#[test]
+fn report_refuses_other_recordings() {
+    for (text, said) in [
+        (
+            r#"{ "build": "net10.0.9", "system": "", "outcomes": { "requests/a/1": "OK" } }"#,
+            "there is no case requests/a/1",
+        ),
+        (r#"{ "build": "mine", "system": "", "outcomes": {} }"#, "unknown build mine"),
+        (
+            r#"{ "build": "net10.0.9", "system": "", "outcomes": { "requests/dump/4003": "as-written" } }"#,
+            "is no outcome of it",
+        ),
+    ] {
+        let error = diagipc::server::report_of_recording(text).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The report of a recording in `evidence/`: what a build did, judged again.
+
+use dotnet_diagnostics_ipc::vectors::named_script_files;
+use dotnet_diagnostics_ipc::vectors::player::Transcript;
+use dotnet_diagnostics_ipc::vectors::script::Plays;
+
+use super::attempt::entry;
+use super::expectation::Expectation;
+use super::judge::{self, Judgement};
+use super::{Options, ServerCase, ServerCaseKind, cases};
+use crate::codec;
+use crate::known::{self, Outcome, Profile, Recording};
+use crate::{Case, Grade, Report};
+
+/// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
+/// text.
+///
+/// ```
+/// use diagipc::server::report_of_recording;
+///
+/// let report = report_of_recording(
+///     r#"{ "build": "net10.0.9", "system": "Linux x64", "outcomes": { "requests/dump/4003": "OK" } }"#,
+/// )?;
+/// assert_eq!((report.target.as_str(), report.counts.pass), ("net10.0.9", 1));
+/// # Ok::<(), String>(())
+/// ```
+pub fn report_of_recording(text: &str) -> Result<Report, String> {
+    let recording = Recording::parse(text)?;
+    if recording.is_of_windows() != cfg!(windows) {
+        return Err(format!("{} is judged on the system of its recording", recording.build));
+    }
+    let scripts = named_script_files().map_err(|error| error.to_string())?;
+    let vectors = codec::embedded().map_err(|error| error.to_string())?;
+    let mut report = Report::new("server", &recording.build);
+    report.profile = Some(recording.profile.to_string());
+    let mut left = recording.outcomes;
+    for case in cases(&scripts, &vectors) {
+        if let Some(outcome) = left.remove(&case.name()) {
+            report.add(judged(recording.profile, &case, &outcome)?);
+        }
+    }
+    match left.keys().next() {
+        None => Ok(report),
+        Some(name) => Err(format!("there is no case {name}")),
+    }
+}
+
+fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<Case, String> {
+    let text = outcome.to_string();
+    let judgement = match (case.kind, outcome) {
+        (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
+            match judge::grade(profile, &Expectation::of_vector(group, test), seen) {
+                (_, Some(row)) => Judgement::of_row(row, vec![text.clone()]),
+                (grade, None) => Judgement::new(grade, vec![text.clone()]),
+            }
+        }
+        (ServerCaseKind::Script { .. }, Outcome::AsWritten) => {
+            Judgement::new(Grade::Pass, Vec::new())
+        }
+        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+            let Plays::Client(part) = &script.plays else {
+                return Err(format!("{} is not played to servers", case.name()));
+            };
+            let known = part.deviations.iter().find(|deviation| deviation.fact == *fact);
+            let known = known.ok_or_else(|| format!("{} has no deviation {fact}", case.name()))?;
+            Judgement::known(fact, &known.text, vec![text.clone()])
+        }
+        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(seen)) => {
+            let row = seen.and_then(|seen| known::explain_script(profile, script, &seen));
+            row.map_or_else(
+                || Judgement::new(Grade::Fail, vec![text.clone()]),
+                |row| Judgement::of_row(row, vec![text.clone()]),
+            )
+        }
+        _ => return Err(format!("{}: {text} is no outcome of it", case.name())),
+    };
+    let entry = entry(&Options::default(), case, judgement, &Transcript::default());
+    Ok(Case { outcome: Some(text), ..entry })
+}
