@@ -1,6 +1,5 @@
 //! A file of packets for Wireshark: what a proxy heard, as `spec/WIRESHARK.md` says.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,19 +9,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use diagipc::record::{Event, EventKind, Side, Witness};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
-use pcap_parser::pcapng::{
-    EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode, PcapNGOption, SectionHeaderBlock,
-};
-use pcap_parser::{Linktype, ToVec};
 
 use crate::commands::output_file;
 
 /// `LINKTYPE_USER0`: no other packets have our pseudo-header.
-const LINK_TYPE: Linktype = Linktype(147);
+const LINK_TYPE: u16 = 147;
 const MAGIC: &[u8] = b"DIPC";
 const VERSION: u8 = 1;
 /// Timestamps count nanoseconds: 10 to the power of minus this.
 const RESOLUTION: u8 = 9;
+
+// The three kinds of blocks of a pcapng file that are written, and their options:
+// draft-ietf-opsawg-pcapng.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const END_OF_OPTIONS: [u8; 4] = [0; 4];
 
 /// A file that is being written, packet by packet: it can be read at any time.
 #[derive(Debug)]
@@ -104,65 +110,52 @@ fn contents(event: &Event, opens: Side) -> Vec<u8> {
     header.chain(fds).chain(bytes.iter().copied()).collect()
 }
 
-/// The blocks at the front of the file.
+/// The section header and the one interface, which is an endpoint.
 fn front(endpoint: &str) -> io::Result<Vec<u8>> {
-    let mut section = SectionHeaderBlock {
-        block_type: 0,
-        block_len1: 0,
-        bom: 0,
-        major_version: 0,
-        minor_version: 0,
-        // Not known before the end.
-        section_len: -1,
-        options: vec![option(
-            OptionCode::ShbUserAppl,
-            concat!("diagipc ", env!("CARGO_PKG_VERSION")).as_bytes(),
-        )],
-        block_len2: 0,
-    };
-    let mut interface = InterfaceDescriptionBlock {
-        block_type: 0,
-        block_len1: 0,
-        linktype: LINK_TYPE,
-        reserved: 0,
-        // No limit.
-        snaplen: 0,
-        options: vec![
-            option(OptionCode::IfName, endpoint.as_bytes()),
-            option(OptionCode::IfTsresol, &[RESOLUTION]),
-        ],
-        block_len2: 0,
-        if_tsresol: RESOLUTION,
-        if_tsoffset: 0,
-    };
-    Ok([bytes(&mut section)?, bytes(&mut interface)?].concat())
+    let section = [
+        &BYTE_ORDER.to_le_bytes()[..],
+        // Version 1.0; the length of the section is not known before its end.
+        &[1, 0, 0, 0],
+        &u64::MAX.to_le_bytes(),
+        &option(SHB_USERAPPL, concat!("diagipc ", env!("CARGO_PKG_VERSION")).as_bytes())?,
+        &END_OF_OPTIONS,
+    ];
+    let interface = [
+        &LINK_TYPE.to_le_bytes()[..],
+        &[0, 0],
+        // Packets of any length.
+        &[0; 4],
+        &option(IF_NAME, endpoint.as_bytes())?,
+        &option(IF_TSRESOL, &[RESOLUTION])?,
+        &END_OF_OPTIONS,
+    ];
+    Ok([block(SECTION_HEADER, &section.concat())?, block(INTERFACE, &interface.concat())?].concat())
 }
 
+/// A packet of the interface.
 fn packet(data: &[u8], nanoseconds: u64) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(data.len()).map_err(io::Error::other)?;
-    bytes(&mut EnhancedPacketBlock {
-        block_type: 0,
-        block_len1: 0,
-        if_id: 0,
-        ts_high: u32::try_from(nanoseconds >> 32).unwrap_or(u32::MAX),
-        ts_low: u32::try_from(nanoseconds & u64::from(u32::MAX)).unwrap_or(u32::MAX),
-        caplen: length,
-        origlen: length,
-        data,
-        options: Vec::new(),
-        block_len2: 0,
-    })
+    let len = u32::try_from(data.len()).map_err(io::Error::other)?.to_le_bytes();
+    let time = nanoseconds.to_le_bytes();
+    let (low, high) = time.split_at(4);
+    let body = [&[0; 4][..], high, low, &len, &len, data];
+    block(ENHANCED_PACKET, &body.concat())
 }
 
-fn option(code: OptionCode, value: &[u8]) -> PcapNGOption<'_> {
-    // An endpoint is a path.
-    PcapNGOption {
-        code,
-        len: u16::try_from(value.len()).unwrap_or(u16::MAX),
-        value: Cow::Borrowed(value),
-    }
+/// Its type and length, the body in words of 4 bytes, and the length again.
+fn block(kind: u32, body: &[u8]) -> io::Result<Vec<u8>> {
+    let body = in_words(body);
+    let len = u32::try_from(body.len() + 12).map_err(io::Error::other)?.to_le_bytes();
+    Ok([&kind.to_le_bytes()[..], &len, &body, &len].concat())
 }
 
-fn bytes(block: &mut impl ToVec) -> io::Result<Vec<u8>> {
-    block.to_vec().map_err(io::Error::other)
+/// Its code and length, and the value in words of 4 bytes.
+fn option(code: u16, value: &[u8]) -> io::Result<Vec<u8>> {
+    let len = u16::try_from(value.len()).map_err(io::Error::other)?;
+    Ok([&code.to_le_bytes()[..], &len.to_le_bytes(), &in_words(value)].concat())
+}
+
+fn in_words(bytes: &[u8]) -> Vec<u8> {
+    let mut words = bytes.to_vec();
+    words.resize(bytes.len().next_multiple_of(4), 0);
+    words
 }
