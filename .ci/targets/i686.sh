@@ -8,7 +8,7 @@ links() { printf 'int main(void){return 0;}' | gcc -m32 -x c -o /dev/null - 2>/d
 links || install "gcc-$major-multilib libc6-dev-i386" || true
 links || skip "i686-unknown-linux-gnu: gcc has no 32-bit libraries"
 if [ "${CI_TARGETS-}" = all ]; then
-    tests i686-unknown-linux-gnu "tests with every feature, those of other programs left out" "${ALL[@]}"
+    tests i686-unknown-linux-gnu "all tests of both packages, except those that need other programs" "${ALL[@]}"
 else
     tests i686-unknown-linux-gnu "tests without I/O" "${NO_IO[@]}"
 fi
