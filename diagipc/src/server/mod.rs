@@ -47,6 +47,7 @@ pub(super) mod request;
 mod respawn;
 mod run;
 mod spawn;
+mod spawn_command;
 mod spelling;
 mod stream_faults;
 pub(super) mod survey;
@@ -63,6 +64,6 @@ pub use faults::ServerFault;
 pub use options::Options;
 pub use recorded_report::report_of_recording;
 pub use run::run;
-pub use spawn::SpawnCommand;
+pub use spawn_command::SpawnCommand;
 
 pub use crate::started::Death;

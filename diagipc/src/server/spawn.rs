@@ -1,7 +1,6 @@
 //! A target that is started for a run, and restarted after its death.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -14,11 +13,10 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::Death;
 use super::address::{self, PortName, TargetNetwork};
+use super::{Death, SpawnCommand};
 use crate::captured::{Captured, Keep, on_standard_error};
 use crate::pace::Limit;
-use crate::shown_command::shown;
 use crate::started::{OwnDirectory, Started};
 
 /// The interval of polling.
@@ -31,33 +29,6 @@ const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 pub(super) const INTERRUPTED: &str = "the run was interrupted";
 /// The longest first line: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;
-
-/// The command that starts a target.
-///
-/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its
-/// address: the path of a socket, or a process id; or a socket named like a default port appears in
-/// that directory, which every runtime creates. On Windows the line is a pipe with its prefix, or a
-/// process id, and the pipe of the default port is found by the process; the directory is also
-/// `TMP` and `TEMP`.
-///
-/// A target for a dump runs in that directory, so that the dump is written there: its program and
-/// arguments that are files become absolute paths.
-#[derive(Clone, Debug)]
-pub struct SpawnCommand {
-    /// The program.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// How long it may take until it can be reached.
-    pub patience: Duration,
-}
-
-/// The program, and the first argument that is a file: others may be secrets.
-impl fmt::Display for SpawnCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
-    }
-}
 
 /// The current directory of a started target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

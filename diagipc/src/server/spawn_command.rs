@@ -1,0 +1,34 @@
+//! The command that starts a target.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::time::Duration;
+
+use crate::shown_command::shown;
+
+/// The command that starts a target.
+///
+/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its
+/// address: the path of a socket, or a process id; or a socket named like a default port appears in
+/// that directory, which every runtime creates. On Windows the line is a pipe with its prefix, or a
+/// process id, and the pipe of the default port is found by the process; the directory is also
+/// `TMP` and `TEMP`.
+///
+/// A target for a dump runs in that directory, so that the dump is written there: its program and
+/// arguments that are files become absolute paths.
+#[derive(Clone, Debug)]
+pub struct SpawnCommand {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How long it may take until it can be reached.
+    pub patience: Duration,
+}
+
+/// The program, and the first argument that is a file: others may be secrets.
+impl fmt::Display for SpawnCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
+    }
+}
