@@ -223,13 +223,9 @@ impl Operations {
 }
 
 impl CommandLine {
-    /// The same, instructed to wait `times` as long, if the line has a placeholder for it.
-    pub(super) fn unhurried(&self, times: u32) -> Self {
-        let patience = if self.says(Argument::PatienceMs) {
-            self.patience.saturating_mul(times)
-        } else {
-            self.patience
-        };
+    /// The same, instructed to wait so long, if the line has a placeholder for it.
+    pub(super) fn with_patience(&self, patience: Duration) -> Self {
+        let patience = if self.says(Argument::PatienceMs) { patience } else { self.patience };
         Self { patience, ..self.clone() }
     }
 
@@ -417,14 +413,14 @@ mod tests {
     }
 
     #[test]
-    fn unhurried_patience_grows_only_with_placeholder() {
+    fn patience_changes_only_with_placeholder() {
         let wait = |command: &str| {
             let text = format!("timeout_ms = 2000\n[operations.resume]\ncommand = '{command}'");
             Operations::parse("x.toml", &text)
                 .unwrap()
                 .get(Operation::Resume)
                 .unwrap()
-                .unhurried(5)
+                .with_patience(Duration::from_secs(10))
                 .patience
         };
         assert_eq!(wait("x --timeout {patience_ms}"), Duration::from_secs(10));

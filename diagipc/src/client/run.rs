@@ -19,7 +19,7 @@ use super::scenario::{Arguments, Scenario};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, across_cases};
-use crate::pace::{Again, Limit};
+use crate::pace::{Again, Limit, here};
 use crate::shown_command::shown;
 use crate::{Glob, Grade, Interrupted, Report};
 
@@ -30,6 +30,8 @@ const MARGIN: Duration = Duration::from_secs(3);
 /// How many times its patience a client is instructed to wait in scenarios where it should not give
 /// up.
 const UNHURRIED: u32 = 5;
+/// How long a client is instructed to wait, at most, where nothing will arrive.
+const SOON: Duration = Duration::from_millis(1200);
 /// How long a client may continue when everything is lost.
 const LOST: Duration = Duration::from_millis(200);
 /// The suite's own limits are not shorter.
@@ -86,11 +88,13 @@ pub fn run(
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let (next, has_connected) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {
+        // Starting a process takes longer than most scenarios.
+        let mut kept = None;
         while let Some(nth) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
                 return;
             };
-            let verdict = play(scenario, operations, options, &has_connected);
+            let verdict = play(scenario, operations, options, &has_connected, &mut kept);
             if options.is_cancelled() {
                 // That may have changed its behaviour.
                 return;
@@ -113,7 +117,7 @@ pub fn run(
         let Some(scenario) = scenarios.get(*nth) else { continue };
         let kind = verdict.kind();
         if again.is_worth(&kind) && !options.is_cancelled() {
-            let second = play(scenario, operations, options, &has_connected);
+            let second = play(scenario, operations, options, &has_connected, &mut None);
             let passes = second.grade() != Grade::Fail;
             again.was_played(&kind, passes);
             if passes {
@@ -154,15 +158,19 @@ fn play(
     operations: &Operations,
     options: &Options,
     has_connected: &AtomicBool,
+    kept: &mut Option<Target>,
 ) -> Verdict {
     let line = match told(scenario, operations) {
         Ok(line) => line,
         Err(lacks) => return Verdict::lacking(lacks),
     };
-    // If the client should not give up, a busy machine must not make it.
-    let unhurried =
-        line.unhurried(if scenario.waits_for_client_to_give_up() { 1 } else { UNHURRIED });
-    converse(scenario, &unhurried, options, has_connected).unwrap_or_else(Verdict::trouble)
+    let line = if scenario.waits_for_client_to_give_up() {
+        line.with_patience(line.patience.min(here(SOON)))
+    } else {
+        // A busy machine must not make it give up.
+        line.with_patience(line.patience.saturating_mul(UNHURRIED))
+    };
+    converse(scenario, &line, options, has_connected, kept).unwrap_or_else(Verdict::trouble)
 }
 
 /// The command line for the scenario, or what it lacks.
@@ -196,9 +204,13 @@ fn converse(
     line: &CommandLine,
     options: &Options,
     has_connected: &AtomicBool,
+    kept: &mut Option<Target>,
 ) -> Result<Verdict, String> {
-    let mut target = Target::start(&options.stand_in, &scenario.decoys)
-        .map_err(|error| format!("the stand-in process cannot be started: {error}"))?;
+    let mut target = match kept.take().filter(|_| scenario.decoys.is_empty()) {
+        Some(target) => target,
+        None => Target::start(&options.stand_in, &scenario.decoys)
+            .map_err(|error| format!("the stand-in process cannot be started: {error}"))?,
+    };
     let mut values = values(&scenario.arguments, &target)
         .map_err(|error| format!("a file for it cannot be written: {error}"))?;
     values.insert(Argument::PatienceMs, line.patience.as_millis().to_string());
@@ -235,8 +247,10 @@ fn converse(
     limits.push(Limit::new(LOST));
     let ended = client.finish(&limits, options.canceller.as_ref());
 
-    let is_slow = began.elapsed() >= SLOW.min(line.gives_up());
-    let mut verdict = Verdict { lacks: None, findings, about: Vec::new(), transcript, is_slow };
+    let took = began.elapsed();
+    let is_slow = took >= SLOW.min(line.gives_up());
+    let mut verdict =
+        Verdict { lacks: None, findings, about: Vec::new(), transcript, is_slow, took };
     target.judge_decoys(&mut verdict.findings);
     match outcome {
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
@@ -246,6 +260,8 @@ fn converse(
         Err(Stop::Over) => {}
     }
     verdict.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
+    // A client that fails may have left something that runs.
+    *kept = Some(target).filter(|_| verdict.grade() == Grade::Pass).and_then(Target::kept);
     Ok(verdict)
 }
 

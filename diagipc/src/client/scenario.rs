@@ -256,10 +256,12 @@ impl Scenario {
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))
     }
 
-    /// Whether the client must finally give up, because nothing more arrives.
+    /// Whether the client must finally give up, because nothing more arrives: on its connection, or
+    /// at its port, where no runtime takes a request.
     pub(super) fn waits_for_client_to_give_up(&self) -> bool {
         self.is_silent
             || self.moves.iter().any(|one| matches!(one, Move::GivesUp { is_whole: false, .. }))
+            || !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
     }
 
     /// The longest silence.

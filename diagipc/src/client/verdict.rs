@@ -1,5 +1,7 @@
 //! The result of a scenario: how the client ended, its output and messages, and the resulting case.
 
+use std::time::Duration;
+
 use std::fs;
 
 use dotnet_diagnostics_ipc::vectors::player::Transcript;
@@ -23,6 +25,7 @@ pub(super) struct Verdict {
     pub(super) transcript: Transcript,
     /// Whether it took so long that a limit of the client or of the suite may have decided.
     pub(super) is_slow: bool,
+    pub(super) took: Duration,
 }
 
 impl Verdict {
@@ -34,6 +37,7 @@ impl Verdict {
             about: Vec::new(),
             transcript: Transcript::default(),
             is_slow: false,
+            took: Duration::ZERO,
         }
     }
 
@@ -47,6 +51,7 @@ impl Verdict {
             about: Vec::new(),
             transcript: Transcript::default(),
             is_slow: false,
+            took: Duration::ZERO,
         }
     }
 
@@ -123,6 +128,7 @@ impl Verdict {
             found,
         );
         case.detail = Some(Detail { about, ..detail });
+        case.took = self.took;
         case
     }
 

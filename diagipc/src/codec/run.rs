@@ -1,5 +1,7 @@
 //! Asks an adapter one question after another.
 
+use std::time::{Duration, Instant};
+
 use dotnet_diagnostics_ipc::vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
@@ -46,6 +48,7 @@ pub fn run(
     let mut silent = 0usize;
     let mut answered: Option<&CodecCase<'_>> = None;
     for (index, case) in cases.iter().enumerate() {
+        let began = Instant::now();
         let (judgement, seen) = match ask(case, adapter, &mut id) {
             Reply::Answer(answer) => {
                 silent = 0;
@@ -68,7 +71,7 @@ pub fn run(
             }
         };
         let last = judgement.found.clone().unwrap_or_default();
-        let result = result(case, judgement, seen);
+        let result = Case { took: began.elapsed(), ..result(case, judgement, seen) };
         done(&result);
         report.add(result);
         if silent >= PATIENCE {
@@ -137,6 +140,7 @@ fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
         outcome: None,
+        took: Duration::ZERO,
         faults: fault
             .iter()
             .map(|fault| CaseFault::new(&fault.name(), &fault.to_string()))

@@ -1,5 +1,6 @@
 //! `diagipc check`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 #[cfg(unix)]
@@ -10,9 +11,11 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
+#[cfg(unix)]
+use diagipc::client;
 use diagipc::codec::{self, NamedFile};
 use diagipc::report::Requirement;
-use diagipc::{Report, vectors};
+use diagipc::{Glob, Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors as golden;
 
@@ -45,14 +48,53 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(directory) => read(directory)?,
         None => codec::embedded()?,
     };
-    report.absorb(vectors::run(&files));
+    // Without patterns it is everything.
+    let mut names = None;
+    if arguments.output.has_patterns() {
+        let mut all = tests(&files);
+        if arguments.vectors.is_none() {
+            all.extend(played()?);
+        }
+        let chosen = arguments.output.choose(all, Name::is_chosen)?;
+        names = Some(chosen.into_iter().collect::<BTreeSet<Name>>());
+    }
+    let chosen = |suite, name: &str| {
+        names.as_ref().is_none_or(|all| all.contains(&Name { suite, name: name.to_owned() }))
+    };
+    report.absorb(vectors::run_chosen(&files, &|name| chosen("vectors", name)));
     // Starting a process costs more with more memory in use.
     drop(files);
     report.notes.push(coverage(&Requirement::embedded()));
     if arguments.vectors.is_none() {
-        suites(&mut report, &arguments.output, &canceller)?;
+        suites(&mut report, &chosen, &arguments.output, &canceller)?;
     }
     arguments.output.write(report, out)
+}
+
+/// The name of a case, after its suite.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    suite: &'static str,
+    name: String,
+}
+
+impl Name {
+    /// Whether a pattern matches it, with its suite: `vectors/grammar/*`.
+    fn is_chosen(&self, glob: &Glob) -> bool {
+        glob.matches(&format!("{}/{}", self.suite, self.name))
+    }
+}
+
+/// The tests of the vectors.
+fn tests(files: &[NamedFile]) -> Vec<Name> {
+    let mut names = Vec::new();
+    for NamedFile { name, file } in files {
+        for group in &file.groups {
+            let tests = group.tests.iter().map(|test| vectors::name_of(name, group, test));
+            names.extend(tests.map(|name| Name { suite: "vectors", name }));
+        }
+    }
+    names
 }
 
 /// How many requirements there are, and how many a vector or test covers.
@@ -68,10 +110,30 @@ fn coverage(all: &[Requirement]) -> String {
     format!("{} requirements, {shown} of them shown by a vector or a test{unshown}", all.len())
 }
 
+/// The cases of the suites that need sockets.
+#[cfg(unix)]
+fn played() -> anyhow::Result<Vec<Name>> {
+    let server = crate::commands::server::checked()?;
+    let client = client::scenarios()?;
+    let of = |suite| move |name| Name { suite, name };
+    let client = client.into_iter().map(|scenario| scenario.name).map(of("client"));
+    Ok(server.into_iter().map(of("server")).chain(client).collect())
+}
+
+/// The cases of the suites that need sockets.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+fn played() -> anyhow::Result<Vec<Name>> {
+    Ok(Vec::new())
+}
+
+/// Whether a case of a suite is played.
+type Chosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
+
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> {
+fn suites(report: &mut Report, _: Chosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<()> {
     report
         .notes
         .push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
@@ -80,14 +142,23 @@ fn suites(report: &mut Report, _: &Output, _: &Canceller) -> anyhow::Result<()> 
 
 /// The suites that need sockets.
 #[cfg(unix)]
-fn suites(report: &mut Report, output: &Output, canceller: &Canceller) -> anyhow::Result<()> {
+fn suites(
+    report: &mut Report,
+    chosen: Chosen<'_>,
+    output: &Output,
+    canceller: &Canceller,
+) -> anyhow::Result<()> {
     crate::commands::owner::own()?;
     let this = std::env::current_exe().context("the path of this program")?;
     let progress = Progress::new(0, output);
     // In parallel: both mostly wait.
     let (server, client) = thread::scope(|scope| {
-        let server = scope.spawn(|| crate::commands::server::check(&this, &progress, canceller));
-        let client = crate::commands::client::check(&this, &progress, canceller);
+        let server = scope.spawn(|| {
+            let is_chosen = |name: &str| chosen("server", name);
+            crate::commands::server::check(&this, &is_chosen, &progress, canceller)
+        });
+        let is_chosen = |name: &str| chosen("client", name);
+        let client = crate::commands::client::check(&this, &is_chosen, &progress, canceller);
         (server.join(), client)
     });
     report.absorb(server.unwrap_or_else(|panic| resume_unwind(panic))?);

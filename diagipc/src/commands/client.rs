@@ -162,10 +162,12 @@ fn as_process(this: &Path) -> StandIn {
 #[cfg(unix)]
 pub(crate) fn check(
     this: &Path,
+    is_chosen: &dyn Fn(&str) -> bool,
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    let scenarios = client::scenarios()?;
+    let mut scenarios = client::scenarios()?;
+    scenarios.retain(|scenario| is_chosen(&scenario.name));
     let mut operations =
         Operations::parse("diagipc.toml", include_str!("../../clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());

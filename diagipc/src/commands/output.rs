@@ -50,6 +50,11 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
 }
 
 impl Output {
+    /// Whether any case is named.
+    pub(crate) fn has_patterns(&self) -> bool {
+        !(self.only.is_empty() && self.except.is_empty() && self.require.is_empty())
+    }
+
     /// The cases of `all` selected by `--only` (all without it), except those of `--except`.
     ///
     /// A pattern that matches nothing is an error: an empty run would look successful. So is an

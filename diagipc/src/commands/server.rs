@@ -176,15 +176,27 @@ fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome
     Ok(Outcome::Well)
 }
 
+/// The names of the cases that [`check`] plays.
+#[cfg(unix)]
+pub(crate) fn checked() -> anyhow::Result<Vec<String>> {
+    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    Ok(server::cases(&scripts, &vectors).iter().map(server::ServerCase::name).collect())
+}
+
 /// The suite against the reference runtime, which is this program.
 #[cfg(unix)]
 pub(crate) fn check(
     this: &Path,
+    is_chosen: &dyn Fn(&str) -> bool,
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
-    let cases = server::cases(&scripts, &vectors);
+    let mut cases = server::cases(&scripts, &vectors);
+    cases.retain(|case| is_chosen(&case.name()));
+    if cases.is_empty() {
+        return Ok(Report::new("server", "diagipc runtime"));
+    }
     let address = crate::commands::address::spawned(
         this.into(),
         ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),

@@ -19,6 +19,7 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         for case in report.cases.iter().filter(|case| case.section == section.name) {
             let mut test = TestCase::new(case.name.as_str(), status(case, citations));
             test.set_classname(format!("{}.{}", case.section, case.group));
+            test.set_time(case.took);
             suite.add_test_case(test);
         }
         xml.add_test_suite(suite);

@@ -27,6 +27,7 @@ mod requirements;
 mod turn;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
@@ -155,6 +156,9 @@ pub struct Case {
     /// The details, unless it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
+    /// How long it took; zero in a report that was read. In `JUnit` alone.
+    #[serde(skip)]
+    pub took: Duration,
 }
 
 impl Case {
@@ -172,6 +176,7 @@ impl Case {
             faults: Vec::new(),
             hazard: None,
             detail: None,
+            took: Duration::ZERO,
         }
     }
 

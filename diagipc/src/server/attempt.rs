@@ -529,6 +529,7 @@ pub(super) fn entry(
         },
         hazard: case.hazard(),
         outcome: None,
+        took: Duration::ZERO,
     }
 }
 

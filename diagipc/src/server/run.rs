@@ -320,6 +320,16 @@ fn work(
     }
 }
 
+/// Plays a case, and says how long it took.
+fn timed(player: &mut CasePlayer<'_>, case: &ServerCase<'_>) -> Result<Played, String> {
+    let began = Instant::now();
+    let mut result = player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+    if let Played::Case(one) | Played::Late(one) = &mut result {
+        one.took = began.elapsed();
+    }
+    Ok(result)
+}
+
 /// What cases have in common that fail for one reason.
 fn kind_of(case: &Case) -> String {
     let faults: Vec<&str> = case.faults.iter().map(|fault| fault.name.as_str()).collect();
@@ -349,8 +359,7 @@ impl Queue<'_> {
                 else {
                     break;
                 };
-                let result =
-                    player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+                let result = timed(player, case)?;
                 if player.options.is_cancelled() {
                     // That may have changed its behaviour.
                     return Ok(());
@@ -391,8 +400,7 @@ impl Queue<'_> {
                 else {
                     return Ok(());
                 };
-                let result =
-                    player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+                let result = timed(player, case)?;
                 if player.options.is_cancelled() {
                     return Ok(());
                 }

@@ -44,6 +44,41 @@ fn check_built_in_suites_pass_and_are_counted() {
     );
 }
 
+/// What is not chosen is not played, and what was played has a time.
+#[cfg(unix)]
+#[test]
+fn check_plays_only_what_is_chosen() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("junit.xml");
+    let chosen = [
+        "--only",
+        "server/scripts/framing/*",
+        "--only",
+        "client/size/*",
+        "--only",
+        "vectors/header/*",
+    ];
+    let rest = ["--except", "*/header-in-bytes", "--json", "--junit", file.to_str().unwrap()];
+    let report: Value =
+        serde_json::from_slice(&run(&[&["check"], &chosen[..], &rest[..]].concat(), b"", 0).stdout)
+            .unwrap();
+    let mut sections: Vec<&str> = report["sections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|section| section["name"].as_str().unwrap())
+        .collect();
+    sections.sort_unstable();
+    assert_eq!(sections, ["client/size", "server/scripts/framing", "vectors/header"]);
+    let xml = fs::read_to_string(file).unwrap();
+    assert!(xml.matches("time=\"0.").count() > 50, "{xml:.2000}");
+    let played = xml.lines().filter(|line| line.contains("<testcase name=\"server/"));
+    let zero = played.filter(|line| line.contains("time=\"0.000\"")).count();
+    assert!(zero < 20, "{zero} of the server's cases took no time");
+    let output = run(&["check", "--only", "server/nothing"], b"", 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no case matches server/nothing"));
+}
+
 #[test]
 fn check_wrong_vector_is_named_and_fails() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A process for each scenario, and the directory with its socket.
+//! A process for scenarios, one after another, and the directory with its socket.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -24,7 +24,7 @@ const STARTS: Duration = Duration::from_secs(10);
 const BACKLOG: i32 = 16;
 
 /// Plays the process of a scripted runtime's socket, until standard input ends: a socket that
-/// transfers the listener.
+/// transfers the listener of each scenario.
 ///
 /// The system reports to a client which process listens at a socket (`SO_PEERCRED`): the last
 /// caller of `listen`. So this process calls it once more.
@@ -33,16 +33,15 @@ const BACKLOG: i32 = 16;
 /// If standard input is not such a socket.
 pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
-    Until::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
-    let (_, fds) = fd::receive(&stdin, &mut [0])?;
-    if let Some(listener) = fds.first() {
+    loop {
+        Until::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        let (_, fds) = fd::receive(&stdin, &mut [0])?;
+        // Until the other side ends.
+        let Some(listener) = fds.first() else { return Ok(()) };
         rustix::net::listen(listener, BACKLOG)?;
         drop(fds);
         rustix::io::write(stdin.as_fd(), b"!")?;
-        // Until the other side ends, which sends nothing more.
-        stdin.lock().read_to_end(&mut Vec::new())?;
     }
-    Ok(())
 }
 
 /// A live process and a private directory, which is its `TMPDIR` and the client's, with its socket.
@@ -98,6 +97,24 @@ impl Target {
         target.decoys.make(decoys, false, target.directory.path(), names)?;
         fs::write(&target.user_events_data, b"")?;
         Ok(target)
+    }
+
+    /// The same process for another scenario, and its directory without the files of this one: if
+    /// that is possible.
+    pub(in crate::client) fn kept(self) -> Option<Self> {
+        if !self.wanted.is_empty() || self.process.death().is_some() {
+            return None;
+        }
+        for entry in fs::read_dir(self.directory.path()).ok()? {
+            let entry = entry.ok()?;
+            if entry.file_type().ok()?.is_dir() {
+                fs::remove_dir_all(entry.path()).ok()?;
+            } else {
+                fs::remove_file(entry.path()).ok()?;
+            }
+        }
+        fs::write(&self.user_events_data, b"").ok()?;
+        Some(self)
     }
 
     /// Listens at the socket on behalf of the process.

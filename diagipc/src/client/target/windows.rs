@@ -59,6 +59,11 @@ impl Target {
         Ok(target)
     }
 
+    /// Nothing of it costs anything.
+    pub(in crate::client) fn kept(self) -> Option<Self> {
+        None
+    }
+
     /// Listens at the pipe of this process.
     pub(in crate::client) fn network(&mut self) -> Result<PipeNetwork, String> {
         let network = PipeNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
