@@ -21,6 +21,9 @@ mod roundtrip;
 mod schema;
 mod strategies;
 #[cfg(feature = "vectors")]
+#[path = "../thorough/mod.rs"]
+mod thorough;
+#[cfg(feature = "vectors")]
 mod truncation;
 mod user_events;
 #[cfg(feature = "vectors")]

@@ -1,4 +1,5 @@
-//! Every vector with one byte wrong: the codec does not panic and does not contradict itself.
+//! Every vector with one byte wrong: the codec does not panic and does not contradict itself. A
+//! tenth of the changes, unless thorough.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Write as _};
@@ -25,6 +26,8 @@ use dotnet_diagnostics_ipc::user_events::{
 };
 use dotnet_diagnostics_ipc::vectors::{self, Group, ReadAs, Test, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
+
+use crate::thorough::{is_chosen, is_whole};
 
 const BYTES: [u8; 5] = [0x00, 0x01, 0x7f, 0x80, 0xff];
 
@@ -216,7 +219,8 @@ impl Tally {
         let Some(mut bytes) = test.wire.clone() else { return };
         let subject = group.subject().unwrap();
         let mut wrong = verdict(subject, &bytes).err().map(|line| format!("unchanged: {line}"));
-        for (at, byte) in changes(bytes.len()) {
+        let nth = |at: usize, byte: u8| at + usize::from(byte) + test.tc_id as usize;
+        for (at, byte) in changes(bytes.len()).filter(|(at, byte)| is_chosen(nth(*at, *byte))) {
             let original = std::mem::replace(&mut bytes[at], byte);
             match verdict(subject, &bytes) {
                 Ok(true) => self.taken += 1,
@@ -261,5 +265,6 @@ fn vector_with_changed_byte_is_read_consistently() {
     // If nearly all were refused, the test would show nothing.
     let (taken, refused): (u32, u32) =
         (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
-    assert!(taken > 20_000 && refused > 20_000, "{taken} taken, {refused} refused");
+    let least = if is_whole() { 20_000 } else { 2_000 };
+    assert!(taken > least && refused > least, "{taken} taken, {refused} refused");
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
@@ -19,10 +20,16 @@ pub(crate) struct Floors {
 }
 
 impl Floors {
+    /// The files of the package, which are read once.
+    fn files(&self) -> &'static [File] {
+        static FILES: OnceLock<Vec<File>> = OnceLock::new();
+        FILES.get_or_init(|| read(Path::new(self.root)))
+    }
+
     pub(crate) fn imports_point_downwards(&self) {
-        let files = read(Path::new(self.root));
+        let files = self.files();
         let mut wrong = String::new();
-        for (from, to) in edges(&files) {
+        for (from, to) in edges(files) {
             let [above, below] = [from, to].map(|file| floor(self.floors, &files[file].module));
             if below > above {
                 writeln!(wrong, "{} uses {}", files[from].path.display(), files[to].path.display())
@@ -36,9 +43,9 @@ impl Floors {
     }
 
     pub(crate) fn files_have_no_import_cycles(&self) {
-        let files = read(Path::new(self.root));
+        let files = self.files();
         let mut wrong = String::new();
-        for circle in circles(files.len(), &edges(&files)) {
+        for circle in circles(files.len(), &edges(files)) {
             let names: Vec<_> =
                 circle.iter().map(|&file| files[file].path.display().to_string()).collect();
             writeln!(wrong, "{}", names.join(" -> ")).unwrap();
@@ -50,7 +57,7 @@ impl Floors {
     }
 
     pub(crate) fn every_module_has_a_floor(&self) {
-        let files = read(Path::new(self.root));
+        let files = self.files();
         let modules: BTreeSet<_> =
             files.iter().filter_map(|file| file.module.first()).map(String::as_str).collect();
         let ordered: BTreeSet<_> = self.floors.concat().into_iter().collect();

@@ -102,11 +102,14 @@ def main():
     parser.add_argument("--diagipc", default=str(ROOT / "target/debug/diagipc"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--part", action="store_true", help="with --check: one client in ten, always the same")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     planted = tomllib.loads((HERE / "faults.toml").read_text())
     wanted = [(kind[:-1], name, globs) for kind in ("faults", "tastes") for name, globs in planted[kind].items()]
     wanted = [one for one in wanted if not arguments.names or one[1] in arguments.names]
+    if arguments.part:
+        wanted = wanted[7::10]
 
     def row(one):
         kind, name, globs = one
@@ -130,7 +133,10 @@ def main():
         TABLE.write_text(put(old, new))
     elif not arguments.check:
         print(new)
-    is_same = not arguments.check or put(old, new) == old
+    if arguments.part:
+        is_same = all(line in old.splitlines() for line in new.splitlines() if line.startswith("| "))
+    else:
+        is_same = not arguments.check or put(old, new) == old
     if not is_same:
         print("the section Clients of spec/DETECTION.md differs from this run")
     return 0 if is_same and all(row["ok"] for row in rows) else 1

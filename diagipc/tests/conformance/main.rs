@@ -47,4 +47,8 @@ mod server_profiles;
 mod server_reports;
 #[cfg(unix)]
 mod server_suite;
+#[cfg(unix)]
+#[allow(dead_code, reason = "of the library's tests too")]
+#[path = "../../../tests/thorough/mod.rs"]
+mod thorough;
 mod tool;

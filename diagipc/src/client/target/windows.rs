@@ -60,6 +60,7 @@ impl Target {
     }
 
     /// Nothing of it costs anything.
+    #[allow(clippy::unused_self, reason = "as on Unix")]
     pub(in crate::client) fn kept(self) -> Option<Self> {
         None
     }
