@@ -115,6 +115,18 @@ pub fn fields(out: &mut dyn Write, subject: ReadAs, bytes: &[u8], base: usize) -
     Ok(())
 }
 
+/// `44 4f 54`.
+fn digits(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(bytes.len() * 3);
+    for (nth, digit) in hex::encode(bytes).chars().enumerate() {
+        if nth > 0 && nth % 2 == 0 {
+            digits.push(' ');
+        }
+        digits.push(digit);
+    }
+    digits
+}
+
 fn part(
     out: &mut dyn Write,
     bytes: &[u8],
@@ -124,8 +136,7 @@ fn part(
 ) -> io::Result<()> {
     let mut at = offset;
     for (nth, line) in bytes.chunks(WIDTH).take(LINES).enumerate() {
-        let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let digits = digits.join(" ");
+        let digits = digits(line);
         match nth {
             0 => writeln!(out, "  {at:06x}  {digits:<47}  {field}  {text}")?,
             _ => writeln!(out, "  {at:06x}  {digits}")?,

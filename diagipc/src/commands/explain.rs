@@ -1,14 +1,16 @@
 //! `diagipc explain`.
 
+use std::cell::LazyCell;
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use diagipc::client::{self, ClientFault, Scenario};
 use diagipc::codec::{self, CodecCase};
 use diagipc::report::{Glossary, Requirement};
 use diagipc::server::ServerFault;
 use diagipc::{Citations, NamedFault};
-use dotnet_diagnostics_ipc::vectors::{self as golden, Group, ScriptFile, Test, script::Script};
+use dotnet_diagnostics_ipc::vectors::script::Script;
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
 
 use crate::commands::printable::plain;
 use crate::commands::{Outcome, scripts, vectors};
@@ -34,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let known = Known::read()?;
+    let known = Known::new();
     for (nth, name) in arguments.names.iter().map(|name| name.trim()).enumerate() {
         if nth > 0 {
             writeln!(out)?;
@@ -42,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         if known.explain(name, out)? {
             continue;
         }
-        let alike = known.alike(name);
+        let alike = known.alike(name)?;
         if alike.is_empty() {
             bail!("unknown name {name}");
         }
@@ -56,21 +58,39 @@ struct Known {
     citations: Citations,
     glossary: Glossary,
     requirements: Vec<Requirement>,
-    scripts: Vec<(&'static str, ScriptFile)>,
-    vectors: Vec<codec::NamedFile>,
-    scenarios: Vec<Scenario>,
+    // Most names are none of theirs, and reading them takes longest.
+    scripts: LazyCell<Result<Vec<(&'static str, ScriptFile)>, LoadError>>,
+    vectors: LazyCell<Result<Vec<codec::NamedFile>, LoadError>>,
+    scenarios: LazyCell<Result<Vec<Scenario>, LoadError>>,
 }
 
 impl Known {
-    fn read() -> anyhow::Result<Self> {
-        Ok(Self {
+    fn new() -> Self {
+        Self {
             citations: Citations::embedded(),
             glossary: Glossary::embedded(),
             requirements: Requirement::embedded(),
-            scripts: golden::named_script_files()?,
-            vectors: codec::embedded()?,
-            scenarios: client::scenarios()?,
-        })
+            scripts: LazyCell::new(golden::named_script_files),
+            vectors: LazyCell::new(codec::embedded),
+            scenarios: LazyCell::new(client::scenarios),
+        }
+    }
+
+    fn scripts(&self) -> anyhow::Result<impl Iterator<Item = (&str, &Script)>> {
+        let files = read(&self.scripts)?.iter();
+        Ok(files.flat_map(|(file, scripts)| scripts.scripts.iter().map(move |one| (*file, one))))
+    }
+
+    fn vectors(&self) -> anyhow::Result<&[codec::NamedFile]> {
+        read(&self.vectors)
+    }
+
+    fn groups(&self) -> anyhow::Result<impl Iterator<Item = &Group>> {
+        Ok(self.vectors()?.iter().flat_map(|file| &file.file.groups))
+    }
+
+    fn scenarios(&self) -> anyhow::Result<&[Scenario]> {
+        read(&self.scenarios)
     }
 
     /// Writes the explanation of `name`; false if the name is unknown.
@@ -108,7 +128,7 @@ impl Known {
             writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
         }
         let groups: Vec<&str> = self
-            .groups()
+            .groups()?
             .filter(|group| group.spec.contains(&id))
             .map(|group| group.name.as_str())
             .collect();
@@ -117,7 +137,7 @@ impl Known {
         }
         let cite = |script: &&Script| script.spec.contains(&id);
         let scripts: Vec<&str> = self
-            .all_scripts()
+            .scripts()?
             .map(|(_, script)| script)
             .filter(cite)
             .map(|one| one.name.as_str())
@@ -153,14 +173,14 @@ impl Known {
                 || script.sc_id.to_string() == name
                 || format!("scripts/{file}/{}", script.name) == name
         };
-        let Some((_, script)) = self.all_scripts().find(is_it) else { return Ok(false) };
+        let Some((_, script)) = self.scripts()?.find(is_it) else { return Ok(false) };
         scripts::show(script, out)?;
         self.cited(script.spec.iter().map(String::as_str), out)?;
         Ok(true)
     }
 
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let files = self.vectors.iter().map(|file| (file.name.as_str(), &file.file));
+        let files = self.vectors()?.iter().map(|file| (file.name.as_str(), &file.file));
         let mut all = files.flat_map(|(file, vectors)| {
             vectors
                 .groups
@@ -185,7 +205,7 @@ impl Known {
     }
 
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(scenario) = self.scenarios.iter().find(|scenario| scenario.name == name) else {
+        let Some(scenario) = self.scenarios()?.iter().find(|scenario| scenario.name == name) else {
             return Ok(false);
         };
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
@@ -194,7 +214,7 @@ impl Known {
             writeln!(out, "  {:<16}  {}", argument.to_string(), plain(value))?;
         }
         self.cited(scenario.spec.iter().map(String::as_str), out)?;
-        let mut scripts = self.all_scripts().map(|(_, script)| script);
+        let mut scripts = self.scripts()?.map(|(_, script)| script);
         if let Some(script) =
             scripts.find(|script| scenario.name == format!("{}/{}", scenario.section, script.name))
         {
@@ -211,7 +231,7 @@ impl Known {
             group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
         };
         let groups: Vec<&str> =
-            self.groups().filter(has_it).map(|group| group.name.as_str()).collect();
+            self.groups()?.filter(has_it).map(|group| group.name.as_str()).collect();
         if !groups.is_empty() {
             writeln!(out, "  vectors   {}", groups.join(", "))?;
         }
@@ -230,31 +250,26 @@ impl Known {
         Ok(())
     }
 
-    fn groups(&self) -> impl Iterator<Item = &Group> {
-        self.vectors.iter().flat_map(|file| &file.file.groups)
-    }
-
-    fn all_scripts(&self) -> impl Iterator<Item = (&str, &Script)> {
-        self.scripts
-            .iter()
-            .flat_map(|(file, scripts)| scripts.scripts.iter().map(move |script| (*file, script)))
-    }
-
     /// Names that contain `part`.
-    fn alike(&self, part: &str) -> Vec<String> {
+    fn alike(&self, part: &str) -> anyhow::Result<Vec<String>> {
         let part = part.to_lowercase();
         let words =
             self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
         let scripts =
-            self.all_scripts().map(|(file, script)| format!("scripts/{file}/{}", script.name));
-        let codec = codec::cases(&self.vectors);
+            self.scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
+        let codec = codec::cases(self.vectors()?);
         let questions = codec.iter().map(CodecCase::name);
         let of_clients = ClientFault::ALL
             .iter()
             .map(|fault| fault.name().to_owned())
-            .chain(self.scenarios.iter().map(|scenario| scenario.name.clone()));
+            .chain(self.scenarios()?.iter().map(|scenario| scenario.name.clone()));
         let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
-        all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect()
+        Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect())
     }
+}
+
+/// What is read when it is asked for first.
+fn read<T>(cell: &LazyCell<Result<Vec<T>, LoadError>>) -> anyhow::Result<&[T]> {
+    cell.as_deref().map_err(|error| anyhow!("{error}"))
 }
