@@ -1,5 +1,6 @@
 //! Plays scenarios with a client, several at a time, and grades the results.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -84,7 +85,11 @@ pub fn run(
         .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
     // The longest first.
     let mut order = playable.clone();
-    order.sort_by_key(|nth| !scenarios.get(*nth).is_some_and(|scenario| scenario.is_silent));
+    order.sort_by_key(|nth| {
+        Reverse(scenarios.get(*nth).map(|scenario| {
+            if scenario.waits_for_client_to_give_up() { SOON } else { scenario.waits() }
+        }))
+    });
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
     let (next, has_connected) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {

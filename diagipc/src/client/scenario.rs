@@ -256,6 +256,14 @@ impl Scenario {
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))
     }
 
+    /// The steps that are those of a script.
+    pub fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
+        self.moves.iter_mut().filter_map(|one| match one {
+            Move::Step(step) => Some(step),
+            _ => None,
+        })
+    }
+
     /// Whether the client must finally give up, because nothing more arrives: on its connection, or
     /// at its port, where no runtime takes a request.
     pub(super) fn waits_for_client_to_give_up(&self) -> bool {

@@ -7,7 +7,7 @@ use anyhow::bail;
 use diagipc::server::{Address, SpawnCommand};
 
 /// How long a started target may take until it can be reached.
-const STARTS: Duration = Duration::from_secs(30);
+pub(crate) const STARTS: Duration = Duration::from_secs(30);
 
 /// An endpoint, or the command that starts the target.
 #[derive(clap::Args)]
@@ -39,14 +39,14 @@ impl AddressArguments {
             (None, Some(program)) => {
                 #[cfg(unix)]
                 crate::commands::owner::own()?;
-                spawned(program, command.collect())
+                Address::Spawn(SpawnCommand {
+                    program,
+                    arguments: command.collect(),
+                    patience: STARTS,
+                    settles: SpawnCommand::SETTLES,
+                })
             }
             _ => bail!("a command needs --spawn"),
         })
     }
-}
-
-/// The target that a command starts.
-pub(crate) fn spawned(program: OsString, arguments: Vec<OsString>) -> Address {
-    Address::Spawn(SpawnCommand { program, arguments, patience: STARTS })
 }

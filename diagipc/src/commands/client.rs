@@ -8,6 +8,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(unix)]
+use crate::commands::check::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
 use diagipc::known::Profile;
@@ -168,6 +170,7 @@ pub(crate) fn check(
 ) -> anyhow::Result<Report> {
     let mut scenarios = client::scenarios()?;
     scenarios.retain(|scenario| is_chosen(&scenario.name));
+    scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
     let mut operations =
         Operations::parse("diagipc.toml", include_str!("../../clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());

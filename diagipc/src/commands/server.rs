@@ -15,10 +15,16 @@ use diagipc::codec;
 use diagipc::known::{Profile, UnknownProfile};
 use diagipc::server::{self, Claims, Options, ServerCase};
 #[cfg(unix)]
+use diagipc::server::{Address, SpawnCommand};
+#[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
 use crate::commands::address::AddressArguments;
+#[cfg(unix)]
+use crate::commands::address::STARTS;
+#[cfg(unix)]
+use crate::commands::check::hurry;
 use crate::commands::output::{Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
@@ -27,7 +33,7 @@ use crate::commands::{Outcome, interrupt};
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The reference runtime mostly waits.
 #[cfg(unix)]
-const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(48).unwrap();
+const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
 
 /// Checks a live diagnostic server against the protocol.
 ///
@@ -191,16 +197,21 @@ pub(crate) fn check(
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let (mut scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
+    all.flat_map(|script| &mut script.steps).for_each(hurry);
     let mut cases = server::cases(&scripts, &vectors);
     cases.retain(|case| is_chosen(&case.name()));
     if cases.is_empty() {
         return Ok(Report::new("server", "diagipc runtime"));
     }
-    let address = crate::commands::address::spawned(
-        this.into(),
-        ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
-    );
+    let address = Address::Spawn(SpawnCommand {
+        program: this.into(),
+        arguments: ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
+        patience: STARTS,
+        // It has no code of its own that runs.
+        settles: Duration::ZERO,
+    });
     let options = Options {
         profile: Some(Profile::STRICT),
         // The target is ours, so nothing is harmful to it.

@@ -2,6 +2,7 @@
 //! vectors.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
@@ -86,6 +87,18 @@ impl<'v> ServerCase<'v> {
                 format!("requests/{}/{}", self.file, test.tc_id)
             }
         }
+    }
+
+    /// How long its script waits, where nothing may happen.
+    pub(super) fn waits(&self) -> Duration {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return Duration::ZERO };
+        let wait = |step: &Step| match step {
+            Step::Wait(step) => step.wait,
+            Step::ExpectNothing(step) => step.expect_nothing,
+            Step::ExpectNoConnection(step) => step.expect_no_connection,
+            _ => 0,
+        };
+        Duration::from_millis(script.steps.iter().map(wait).map(u64::from).sum())
     }
 
     /// The group for the counts.

@@ -18,8 +18,6 @@ use crate::pace::Limit;
 
 /// How long managed code may take to start.
 pub(super) const BEGINS: Duration = Duration::from_secs(20);
-/// How long managed code runs until it is idle; and the wait for a target that does not report it.
-const SETTLED: Duration = Duration::from_millis(500);
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -55,7 +53,7 @@ impl Respawned {
         until_it_runs(
             &mut network,
             within,
-            if often { Duration::ZERO } else { SETTLED },
+            if often { Duration::ZERO } else { self.command.settles },
             &self.stays_nameless,
         )?;
         self.spawned = Some(Box::new(started));
@@ -72,7 +70,7 @@ impl Respawned {
     ) -> Result<(Spawned, TargetNetwork), String> {
         let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
         if target.default_port && !is_suspended(target) {
-            until_it_runs(&mut network, within, SETTLED, &self.stays_nameless)?;
+            until_it_runs(&mut network, within, self.command.settles, &self.stays_nameless)?;
         }
         Ok((spawned, network))
     }

@@ -1,11 +1,12 @@
 //! Plays the cases against a target, or against several equal ones.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::Transcript;
@@ -265,9 +266,15 @@ fn work(
     take: &mut dyn FnMut(News),
 ) {
     let options = first.options;
+    let mut turns = turns.to_vec();
+    if options.jobs.get() > 1 {
+        // The longest first.
+        let waits = |nth: &usize| cases.get(*nth).map(ServerCase::waits);
+        turns.sort_by_key(|turn| Reverse(turn.iter().filter_map(waits).sum::<Duration>()));
+    }
     let queue = Queue {
         cases,
-        turns,
+        turns: &turns,
         next: AtomicUsize::new(0),
         over: AtomicBool::new(false),
         began: Instant::now(),

@@ -330,7 +330,8 @@ mod tests {
 
     fn shell(script: &str) -> SpawnCommand {
         let arguments = ["-c", script].map(Into::into).to_vec();
-        SpawnCommand { program: "sh".into(), arguments, patience: Duration::from_secs(30) }
+        let (patience, settles) = (Duration::from_secs(30), Duration::ZERO);
+        SpawnCommand { program: "sh".into(), arguments, patience, settles }
     }
 
     /// What a target writes is not kept on disk, and its last words are in the error.

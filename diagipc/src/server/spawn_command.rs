@@ -24,6 +24,13 @@ pub struct SpawnCommand {
     pub arguments: Vec<OsString>,
     /// How long it may take until it can be reached.
     pub patience: Duration,
+    /// How long it runs until it is idle. Before that no case is played.
+    pub settles: Duration,
+}
+
+impl SpawnCommand {
+    /// How long the managed code of a program runs until it is idle.
+    pub const SETTLES: Duration = Duration::from_millis(500);
 }
 
 /// The program, and the first argument that is a file: others may be secrets.

@@ -89,6 +89,7 @@ fn conformance(texts: &mut Texts) {
         program: "./app".into(),
         arguments: vec!["--serve".into()],
         patience: std::time::Duration::ZERO,
+        settles: std::time::Duration::ZERO,
     };
     texts.all([
         Address::Process(4242),
