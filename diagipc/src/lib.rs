@@ -4,18 +4,19 @@
 //! | | |
 //! |---|---|
 //! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), every question of the vectors |
-//! | `server` | plays exchange scripts and requests to a live diagnostic server |
-//! | `client` | plays the runtime for a client, and judges its requests and its output |
-//! | `fuzz_server` | sends mutated requests to a live server, and minimises its findings |
-//! | `runtime` | the reference runtime: imitates a recorded build, or shows a chosen fault |
+//! | [`server`] | plays exchange scripts and requests to a live diagnostic server |
+//! | [`client`] | plays the runtime for a client, and judges its requests and its output |
+//! | [`fuzz_server`] | sends mutated requests to a live server, and minimises its findings |
+//! | [`runtime`] | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
 //! | [`record`], [`networks`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
+//! | [`annotated`] | bytes with the meaning of each |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
-//! Modules without a link are for Unix and Windows. The program `diagipc` is a command line for
-//! each of them.
+//! For Unix and Windows. The program `diagipc` is a command line for each of them; its command line,
+//! its formats and the names of cases are what stays the same, not the types here.
 //!
 //! ```
 //! use diagipc::{Grade, codec};
