@@ -14,7 +14,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
+sys.path.insert(0, os.path.join(ROOT, "diagipc", "tests", "live"))
 import launch
 from built import built
 from clients import SKIP, found
@@ -66,7 +66,7 @@ def main():
         launch.fetch_or_skip(arguments.runtime)
         ours = built("io", "bench", "--no-run", "--features", "io-adapters", "--bench", "io")
         again = [sys.executable, os.path.abspath(__file__), "--rounds", str(arguments.rounds)]
-        command = [sys.executable, os.path.join(ROOT, "tests", "live", "launch.py"), arguments.runtime, "--", *again]
+        command = [sys.executable, os.path.join(ROOT, "diagipc", "tests", "live", "launch.py"), arguments.runtime, "--", *again]
         environment = {**os.environ, "OURS": ours, "CSCLIENT": os.path.join(home, "csclient")}
         return subprocess.run(command, env=environment, check=False).returncode
 

@@ -14,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGE = os.path.join(ROOT, "spec", "DETECTION.md")
-SERVER = os.path.join(ROOT, "tests", "fixtures", "servers", "server.py")
+SERVER = os.path.join(ROOT, "diagipc", "tests", "fixtures", "servers", "server.py")
 JOBS = 2
 
 

@@ -24,7 +24,7 @@ from checks import check
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SKIP = 77
-CLIENTS = os.path.join(ROOT, "vectors", "clients")
+CLIENTS = os.path.join(ROOT, "diagipc", "clients")
 PROFILE = "coreclr-10"
 # At least one case of each known fault, except those that wait until a client gives up; and some cases that pass.
 SELECTION = ["request/*", "text/latin/*", "size/*/set-env", "reply/*/resume", "reply/*/attach", "replies/reply-cut-*", "replies/ok-*",
