@@ -18,8 +18,6 @@ use diagipc::report::Requirement;
 use diagipc::{Glob, Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors as golden;
-#[cfg(unix)]
-use dotnet_diagnostics_ipc::vectors::script::Step;
 
 use crate::commands::output::Output;
 #[cfg(unix)]
@@ -185,23 +183,6 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
         Ok(NamedFile { name, file: golden::parse(&path.display().to_string(), &text)? })
     });
     read.collect()
-}
-
-/// How long this program's own runtime and client are watched where nothing may happen: 3 s in
-/// scripts, for runtimes that begin slowly.
-#[cfg(unix)]
-const QUIET_MS: u32 = 1000;
-
-/// Shortens the waits of a step.
-#[cfg(unix)]
-pub(crate) fn hurry(step: &mut Step) {
-    let wait = match step {
-        Step::Wait(step) => &mut step.wait,
-        Step::ExpectNothing(step) => &mut step.expect_nothing,
-        Step::ExpectNoConnection(step) => &mut step.expect_no_connection,
-        _ => return,
-    };
-    *wait = QUIET_MS.min(*wait);
 }
 
 /// A table without lines, with right-aligned numbers.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(unix)]
-use crate::commands::check::hurry;
+use crate::commands::hurry::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
 use diagipc::known::Profile;

@@ -18,6 +18,8 @@ pub(crate) mod env;
 pub(crate) mod explain;
 pub(crate) mod fuzz_server;
 pub(crate) mod grammar;
+#[cfg(unix)]
+pub(crate) mod hurry;
 pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod interrupt;

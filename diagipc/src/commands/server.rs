@@ -24,7 +24,7 @@ use crate::commands::address::AddressArguments;
 #[cfg(unix)]
 use crate::commands::address::STARTS;
 #[cfg(unix)]
-use crate::commands::check::hurry;
+use crate::commands::hurry::hurry;
 use crate::commands::output::{Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
