@@ -4,6 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::vectors::script::Step;
+
 /// How many times longer a limit is at most: after that, even a target that hangs on the busiest
 /// machine is given up.
 const MOST: u32 = 30;
@@ -25,6 +27,16 @@ const ENOUGH: u8 = 3;
 
 /// The last measurement, in percent of an idle machine's time, and when it ended.
 static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
+
+/// How long a step of a script waits, where nothing may happen, in milliseconds.
+pub(super) const fn silence_ms(step: &Step) -> u32 {
+    match step {
+        Step::Wait(step) => step.wait,
+        Step::ExpectNothing(step) => step.expect_nothing,
+        Step::ExpectNoConnection(step) => step.expect_no_connection,
+        _ => 0,
+    }
+}
 
 /// How long `whole` of an idle machine takes here and now: measured when a limit is about to
 /// decide, not before.

@@ -8,6 +8,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::Step;
 
 use super::{Argument, ClientFault, Operation};
+use crate::pace::silence_ms;
 
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;
@@ -247,10 +248,8 @@ impl Scenario {
     /// The duration of its waits.
     pub(super) fn waits(&self) -> Duration {
         let wait = |step: &Move| match step {
-            Move::Step(Step::Wait(step)) => u64::from(step.wait),
-            Move::Step(Step::ExpectNothing(step)) => step.expect_nothing.into(),
-            Move::Step(Step::ExpectNoConnection(step)) => step.expect_no_connection.into(),
             Move::Step(Step::Send(step)) => 20 * step.chunks.len() as u64,
+            Move::Step(step) => silence_ms(step).into(),
             _ => 0,
         };
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))

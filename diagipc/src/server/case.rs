@@ -13,6 +13,7 @@ use dotnet_diagnostics_ipc::vectors::script::{
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 use super::request::{is_cut, is_too_small, wants_descriptor};
+use crate::pace::silence_ms;
 use crate::{Glob, codec::NamedFile};
 
 /// One case.
@@ -92,13 +93,7 @@ impl<'v> ServerCase<'v> {
     /// How long its script waits, where nothing may happen.
     pub(super) fn waits(&self) -> Duration {
         let ServerCaseKind::Script { script, .. } = self.kind else { return Duration::ZERO };
-        let wait = |step: &Step| match step {
-            Step::Wait(step) => step.wait,
-            Step::ExpectNothing(step) => step.expect_nothing,
-            Step::ExpectNoConnection(step) => step.expect_no_connection,
-            _ => 0,
-        };
-        Duration::from_millis(script.steps.iter().map(wait).map(u64::from).sum())
+        Duration::from_millis(script.steps.iter().map(silence_ms).map(u64::from).sum())
     }
 
     /// The group for the counts.

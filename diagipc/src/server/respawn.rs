@@ -11,8 +11,7 @@ use dotnet_diagnostics_ipc::vectors::script::Target;
 use super::address::{PortName, TargetNetwork};
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;
-use super::spawn::RunsIn;
-use super::spawn::{Spawned, with_canceller};
+use super::spawn::{RunsIn, Spawned, with_canceller};
 use super::{Death, SpawnCommand};
 use crate::pace::Limit;
 

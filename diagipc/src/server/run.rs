@@ -146,7 +146,7 @@ pub fn run(
     dumps_last(cases, &mut to_play);
     let first = CasePlayer::new(subject, &survey, options);
     let turns = turns(cases, &to_play);
-    work(cases, &turns, (first, &survey), address, &mut take);
+    work(cases, turns, (first, &survey), address, &mut take);
 
     let not_run =
         to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
@@ -260,13 +260,12 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
 /// Plays the cases of `turns`: `first` has a target, and more are started if allowed.
 fn work(
     cases: &[ServerCase<'_>],
-    turns: &[Vec<usize>],
+    mut turns: Vec<Vec<usize>>,
     (first, survey): (CasePlayer<'_>, &Survey),
     address: &Address,
     take: &mut dyn FnMut(News),
 ) {
     let options = first.options;
-    let mut turns = turns.to_vec();
     if options.jobs.get() > 1 {
         // The longest first.
         let waits = |nth: &usize| cases.get(*nth).map(ServerCase::waits);
@@ -274,12 +273,13 @@ fn work(
     }
     let queue = Queue {
         cases,
-        turns: &turns,
+        turns,
         next: AtomicUsize::new(0),
         over: AtomicBool::new(false),
         began: Instant::now(),
     };
-    let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
+    let jobs =
+        if first.subject.can_spawn() { options.jobs.get().min(queue.turns.len()) } else { 1 };
     let (sender, news) = mpsc::channel();
     let mut late = BTreeMap::new();
     let player = thread::scope(|scope| {
@@ -346,7 +346,7 @@ fn kind_of(case: &Case) -> String {
 /// The cases to play, by several workers.
 struct Queue<'q> {
     cases: &'q [ServerCase<'q>],
-    turns: &'q [Vec<usize>],
+    turns: Vec<Vec<usize>>,
     next: AtomicUsize,
     /// No more cases are started.
     over: AtomicBool,
@@ -395,7 +395,7 @@ impl Queue<'_> {
     ) -> Result<(), String> {
         let mut again = Again::default();
         player.begins_again();
-        for turn in self.turns {
+        for turn in &self.turns {
             let is_due =
                 |nth: &usize| late.get(nth).is_some_and(|case| again.is_worth(&kind_of(case)));
             let Some(last) = turn.iter().rposition(is_due) else { continue };
