@@ -104,7 +104,7 @@ pub fn run(
                 // That may have changed its behaviour.
                 return;
             }
-            if !verdict.may_be_late() {
+            if !verdict.is_to_repeat() {
                 done(&scenario.name, verdict.grade());
             }
             verdicts.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, verdict));
@@ -118,7 +118,7 @@ pub fn run(
     let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
     verdicts.sort_by_key(|(nth, _)| *nth);
     let (mut again, mut notes) = (Again::default(), Vec::new());
-    for (nth, verdict) in verdicts.iter_mut().filter(|(_, verdict)| verdict.may_be_late()) {
+    for (nth, verdict) in verdicts.iter_mut().filter(|(_, verdict)| verdict.is_to_repeat()) {
         let Some(scenario) = scenarios.get(*nth) else { continue };
         let kind = verdict.kind();
         if again.is_worth(&kind) && !options.is_cancelled() {
@@ -253,9 +253,9 @@ fn converse(
     let ended = client.finish(&limits, options.canceller.as_ref());
 
     let took = began.elapsed();
-    let is_slow = took >= SLOW.min(line.gives_up());
+    let is_of_machine = took >= SLOW.min(line.gives_up());
     let mut verdict =
-        Verdict { lacks: None, findings, about: Vec::new(), transcript, is_slow, took };
+        Verdict { lacks: None, findings, about: Vec::new(), transcript, is_of_machine, took };
     target.judge_decoys(&mut verdict.findings);
     match outcome {
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),

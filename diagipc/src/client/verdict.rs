@@ -23,8 +23,9 @@ pub(super) struct Verdict {
     /// How it was started and how it ended, one line each.
     pub(super) about: Vec<String>,
     pub(super) transcript: Transcript,
-    /// Whether it took so long that a limit of the client or of the suite may have decided.
-    pub(super) is_slow: bool,
+    /// Whether this machine may have decided: it took so long that a limit of the client or of the
+    /// suite was reached, or a program could not be started.
+    pub(super) is_of_machine: bool,
     pub(super) took: Duration,
 }
 
@@ -36,7 +37,7 @@ impl Verdict {
             findings: Findings::default(),
             about: Vec::new(),
             transcript: Transcript::default(),
-            is_slow: false,
+            is_of_machine: false,
             took: Duration::ZERO,
         }
     }
@@ -50,14 +51,14 @@ impl Verdict {
             findings,
             about: Vec::new(),
             transcript: Transcript::default(),
-            is_slow: false,
+            is_of_machine: true,
             took: Duration::ZERO,
         }
     }
 
-    /// Whether the time may be the cause of its failure.
-    pub(super) fn may_be_late(&self) -> bool {
-        self.is_slow && self.grade() == Grade::Fail
+    /// Whether it failed, and may pass if nothing runs beside it.
+    pub(super) fn is_to_repeat(&self) -> bool {
+        self.is_of_machine && self.grade() == Grade::Fail
     }
 
     /// What failed, by name if it has one.

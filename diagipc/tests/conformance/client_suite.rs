@@ -281,6 +281,44 @@ fn client_late_once_is_played_again_by_itself() {
     assert!(report.notes.iter().any(|text| text.starts_with(note)), "{:?}", report.notes);
 }
 
+#[test]
+fn client_that_cannot_be_started_once_is_tried_again() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("late")).unwrap();
+    let file = directory.path().join("three.toml");
+    let client = fixture("client.py");
+    let operation = |name: &str, cwd: &str, before: &str| {
+        format!(
+            "[operations.{name}]\ncwd = '{0}/{cwd}'\ncommand = ['sh', '-c', '''{before}; \
+             python3 -IS \"{1}\" --pid {{pid}} {name}''']\n",
+            directory.path().display(),
+            client.display()
+        )
+    };
+    // While the second would be started, its directory is missing.
+    let text = [
+        operation("process-info", ".", "rmdir late"),
+        operation("environment", "late", "true"),
+        operation("resume", ".", "mkdir late"),
+    ];
+    fs::write(&file, text.concat()).unwrap();
+    let output = diagipc(&[
+        "--json",
+        "--operations",
+        file.to_str().unwrap(),
+        "--jobs",
+        "1",
+        "--only",
+        "request/plain/*",
+    ]);
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let found = report.notes.iter().find(|note| note.contains("at the second try"));
+    let note = "request/plain/environment: passed only at the second try; the first: sh … cannot be \
+                started: ";
+    assert!(found.is_some_and(|text| text.starts_with(note)), "{:?}", report.notes);
+    assert_eq!(self::found(&report, "request/plain/environment"), (Grade::Pass, vec![]));
+}
+
 /// As `diagipc ps` and others do that look for processes.
 #[test]
 fn client_beside_probe_of_its_socket_is_judged_alike() {
