@@ -10,6 +10,7 @@ use crate::{STOP, run, text};
 /// Everything at once: the vectors, the server suite against the reference runtime, the client
 /// suite against the built-in client.
 #[test]
+#[ignore = "long: in the gate"]
 fn check_built_in_suites_pass_and_are_counted() {
     let report: Value = serde_json::from_slice(&run(&["check", "--json"], b"", 0).stdout).unwrap();
     let section = |suite: &str| -> u64 {
@@ -54,7 +55,7 @@ fn check_plays_only_what_is_chosen() {
         "--only",
         "server/scripts/framing/*",
         "--only",
-        "client/size/*",
+        "client/size/*/resume",
         "--only",
         "vectors/header/*",
     ];
@@ -71,7 +72,7 @@ fn check_plays_only_what_is_chosen() {
     sections.sort_unstable();
     assert_eq!(sections, ["client/size", "server/scripts/framing", "vectors/header"]);
     let xml = fs::read_to_string(file).unwrap();
-    assert!(xml.matches("time=\"0.").count() > 50, "{xml:.2000}");
+    assert!(xml.matches("time=\"0.").count() > 20, "{xml:.2000}");
     let played = xml.lines().filter(|line| line.contains("<testcase name=\"server/"));
     let zero = played.filter(|line| line.contains("time=\"0.000\"")).count();
     assert!(zero < 20, "{zero} of the server's cases took no time");

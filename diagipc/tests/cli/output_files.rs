@@ -101,6 +101,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn reports_have_no_argument_of_a_command() {
     const TOOL: &str = env!("CARGO_BIN_EXE_diagipc");
     let directory = tempfile::tempdir().unwrap();

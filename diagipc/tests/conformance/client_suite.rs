@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
 use tempfile::TempDir;
 
-use crate::tool;
+use crate::{thorough, tool};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
@@ -62,25 +62,34 @@ fn names(report: &Report) -> BTreeSet<&str> {
     report.failures().flat_map(|case| case.faults.iter().map(|fault| fault.name.as_str())).collect()
 }
 
+/// The names of those scenarios; one in ten, unless thorough.
+fn scenarios_of(is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
+    let names = client::scenarios().unwrap().into_iter().map(|scenario| scenario.name);
+    let part = names.filter(|name| is_chosen(name)).enumerate();
+    part.filter(|(nth, _)| thorough::is_chosen(*nth)).map(|(_, name)| name).collect()
+}
+
+/// The report of these scenarios.
+#[track_caller]
+fn report_of(operations: &str, names: &[String]) -> Report {
+    report(operations, &names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 #[test]
 fn client_without_fault_passes_all() {
     let directory = tempfile::tempdir().unwrap();
-    let report = report(&python(&directory, None), &[]);
-    all_pass(&report);
     // Only root can give a socket to another user.
     let is_root = rustix::process::geteuid().is_root();
-    let can_be = |name: &str| is_root || !name.starts_with("discovery/other-owner/");
-    let scenarios = client::scenarios().unwrap();
-    assert_eq!(
-        report.cases.len(),
-        scenarios.iter().filter(|scenario| can_be(&scenario.name)).count()
-    );
+    let names = scenarios_of(|name| is_root || !name.starts_with("discovery/other-owner/"));
+    let report = report_of(&python(&directory, None), &names);
+    all_pass(&report);
+    assert_eq!(report.cases.len(), names.len());
 }
 
 #[test]
 fn client_built_in_passes_all() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
-    all_pass(&report(file, &[]));
+    all_pass(&report_of(file, &scenarios_of(|_| true)));
 }
 
 /// Other scenarios, which do not show the fault, must not name another one.
@@ -98,11 +107,13 @@ fn named_alone_among(fault: ClientFault, only: &[&str]) {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
     named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
@@ -195,6 +206,7 @@ fn client_missing_operation_is_unimplemented_or_required() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_idle_or_endless_fails_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.toml");
@@ -406,6 +418,7 @@ fn client_usage_error_starts_nothing() {
 
 /// An accepted fault does not fail the run, and stays in the report; a new one fails it.
 #[test]
+#[ignore = "long: in the gate"]
 fn client_known_faults_are_accepted_and_kept() {
     let directory = tempfile::tempdir().unwrap();
     let operations = python(&directory, Some(ClientFault::AttachTimeoutInSeconds));

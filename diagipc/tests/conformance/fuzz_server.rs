@@ -160,6 +160,7 @@ fn campaign_same_seed_same_cases() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn campaign_death_is_found_and_minimised() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
@@ -262,6 +263,7 @@ fn campaign_open_connection_is_found() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn campaign_hang_is_found_and_target_restarted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
@@ -300,6 +302,7 @@ fn campaign_foreign_target_dies_once() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn campaign_vanished_endpoint_is_not_a_hang() {
     let summary =
         of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", "400"], 1);
@@ -319,6 +322,7 @@ fn campaign_vanished_endpoint_is_not_a_hang() {
 
 /// Each fault has exactly one cause, and a server without faults has none.
 #[test]
+#[ignore = "long: in the gate"]
 fn campaign_each_wrong_reply_is_one_finding() {
     for (fault, cause, text) in [
         ("none", "", ""),

@@ -89,6 +89,7 @@ fn auto_derives_profile_from_behaviour() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn auto_without_dotnet_evidence_is_strict() {
     for (version, options, why) in [
         ("1.0.0", &[][..], "\"1.0.0\" is not that of a released .NET"),
@@ -107,8 +108,9 @@ fn auto_without_dotnet_evidence_is_strict() {
 }
 
 macro_rules! right_servers {
-    ($($test:ident: $least:literal, [$($option:literal),*];)*) => {$(
+    ($($(#[$meta:meta])* $test:ident: $least:literal, [$($option:literal),*];)*) => {$(
         #[test]
+        $(#[$meta])*
         fn $test() {
             let report = engine(&[], &[$($option),*], 0);
             assert_eq!((report.profile.as_deref(), report.counts.fail), (Some("strict"), 0), "{:?}", report.failures().next());
@@ -119,10 +121,15 @@ macro_rules! right_servers {
 
 right_servers! {
     server_correct_small_has_no_failure: 70, [];
+    #[ignore = "long: in the gate"]
     server_correct_concurrent_has_no_failure: 70, ["--concurrent"];
+    #[ignore = "long: in the gate"]
     server_correct_other_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
+    #[ignore = "long: in the gate"]
     server_correct_many_writes_has_no_failure: 70, ["--many-writes"];
+    #[ignore = "long: in the gate"]
     server_correct_open_connections_has_no_failure: 70, ["--keep-open", "--concurrent"];
+    #[ignore = "long: in the gate"]
     server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
 
@@ -137,6 +144,7 @@ fn server_broken_other_version_fails() {
 
 /// No harmful case kills it, and it has what it claims.
 #[test]
+#[ignore = "long: in the gate"]
 fn server_correct_passes_side_effect_and_harmful_cases() {
     let only = [
         "--only",
@@ -162,6 +170,7 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
 /// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel
 /// and knows 12 commands.
 #[test]
+#[ignore = "long: in the gate"]
 fn server_in_another_language_has_no_failure() {
     if let Err(error) = std::process::Command::new("node").arg("--version").output() {
         eprintln!("SKIPPED {}:{}: there is no node: {error}", file!(), line!());
@@ -186,6 +195,7 @@ fn command_refused_as_unknown_is_unimplemented() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn target_file_declares_claims() {
     let directory = tempfile::tempdir().unwrap();
     let file = |text: &str| {
@@ -265,6 +275,7 @@ fn run_with_too_few_judged_cases_fails() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn server_silent_on_unknown_commands_fails_each() {
     let only =
         ["--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];

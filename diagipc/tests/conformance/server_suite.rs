@@ -176,6 +176,7 @@ fn profile_3_1_reading_late_is_recognised() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn deviation_is_named_by_fact_and_fails_strict() {
     let only = ["--allow-harmful", "--only", "scripts/framing/unknown-id-0300"];
     let known = against(&only, &["--profile", "coreclr-10"], 0);
@@ -304,6 +305,7 @@ fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
 /// nothing that kills any recorded build, and no command that changes it. A test of the evidence
 /// holds each case to it; this one has the questions too.
 #[test]
+#[ignore = "long: in the gate"]
 fn read_only_run_sends_nothing_that_harms_any_family() {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
@@ -342,6 +344,7 @@ fn files_below(directories: &[&Path]) -> Vec<PathBuf> {
 /// Vectors name fixed files, such as /tmp/core. A target that is started for the run writes them into
 /// its own directory, with its perf maps and dumps without a name. Its death leaves no core.
 #[test]
+#[ignore = "long: in the gate"]
 fn run_against_a_started_target_leaves_no_file() {
     let [root, current, temporary] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let script = format!("{}/tests/fixtures/servers/writes_files.py", env!("CARGO_MANIFEST_DIR"));
@@ -406,6 +409,7 @@ fn family_never_recorded_is_held_to_the_document() {
 
 /// F-72: a death belongs to one case, and the next one has a new target.
 #[test]
+#[ignore = "long: in the gate"]
 fn target_death_is_reported_and_run_continues() {
     let only = ["--allow-harmful", "--only", "scripts/harmful"];
     let report = against(&only, &["--profile", "coreclr-10", "--dies"], 0);

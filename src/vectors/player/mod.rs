@@ -75,6 +75,8 @@ use crate::vectors::script::{
 
 /// How long the player waits after a piece of a size given by the script.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
+/// How long it waits at most after all of many pieces: less after each.
+const AFTER_ALL_PIECES: Duration = Duration::from_millis(500);
 /// How long it waits for messages of a peer that no longer listens.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
@@ -536,6 +538,10 @@ impl<'n> Player<'n> {
                 bytes.len()
             )));
         }
+        // `None` if the script gives no pieces.
+        let part_of_all = u32::try_from(step.chunks.len())
+            .ok()
+            .and_then(|count| AFTER_ALL_PIECES.checked_div(count));
         let mut fd = step.with_fd;
         let mut rest = bytes.as_slice();
         for size in chunks {
@@ -553,8 +559,8 @@ impl<'n> Player<'n> {
                     return Err(Difference::PeerGone { why, before }.into());
                 }
             }
-            if !step.chunks.is_empty() {
-                let until = self.in_a(AFTER_A_PIECE);
+            if let Some(share) = part_of_all {
+                let until = self.in_a(AFTER_A_PIECE.min(share));
                 self.network.wait(until)?;
             }
         }

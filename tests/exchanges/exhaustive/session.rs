@@ -234,6 +234,7 @@ impl Product for Traced {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn session_every_state_with_its_stop_has_an_end() {
     for (name, start, ends) in [
         (

@@ -78,6 +78,7 @@ fn adapter_that_leaves_processes_is_reported() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_that_leaves_processes_is_reported() {
     let report = report(&["client", "--json", "--only", "request/*", "--jobs", "4"], "exit 1");
     names_what_was_ended(&report);
