@@ -2,14 +2,16 @@
 //! and a stream of 64 MiB.
 //!
 //! ```text
-//! python3 diagipc/tests/live/launch.py net10.0.9 -- cargo bench --features io-adapters --bench io
+//! python3 diagipc/tests/live/launch.py net10.0.12 -- cargo bench --features tokio --bench io
 //! ```
 //!
 //! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of
 //! time and of processor time; then what each system call adds that is not among those by hand, the
-//! allocations of a call, requests a second from several threads, and divan's tables.
+//! allocations of a call, requests a second from several threads, and divan's tables. `ROW=TEXT`
+//! measures only the pairs with that text in their name.
 //!
-//! `--calls` makes one call that `strace` can count, between two of `getppid`. `--operation NAME N`
+//! `--calls` makes calls that `strace` can count, between two of `getppid` each: of a client that is
+//! told the process, of one that trusts anybody, and of tokio's. `--operation NAME N`
 //! prints the microseconds that one of N operations takes; `clients.py` asks that, in turns with
 //! other clients.
 
@@ -33,6 +35,8 @@ mod unix {
     use std::time::{Duration, Instant};
 
     use divan::{Bencher, black_box};
+    #[cfg(feature = "tokio")]
+    use dotnet_diagnostics_ipc::io::AsyncClient;
     use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
     use dotnet_diagnostics_ipc::io::{Client, Connection, Endpoint, UnixTransport};
     use dotnet_diagnostics_ipc::message::Request as _;
@@ -97,10 +101,15 @@ mod unix {
                 || by_hand(connect(&RUNTIME)),
                 || by_client(&process),
             );
+            #[cfg(feature = "tokio")]
+            by_tokio();
             for (what, calls) in ADDITIONS {
                 ratio(what, 200, || by_hand(connect(&RUNTIME)), || by_hand_with(calls));
             }
             ratio("64 MiB of stream", 2, plain_loop, by_trace);
+            if std::env::var_os("ROW").is_some() {
+                return;
+            }
             for (who, client) in [("the socket", &client), ("the process", &process)] {
                 let count = allocation_counter::measure(|| {
                     black_box(by_client(client));
@@ -133,13 +142,42 @@ mod unix {
         }
     }
 
-    /// One call, once everything is warm.
+    #[cfg(feature = "tokio")]
+    fn by_tokio() {
+        let (tokio, client) = tokio();
+        let by_client = || tokio.block_on(by_async_client(&client));
+        ratio("ProcessInfo3, a client of tokio's", 200, || by_hand(connect(&RUNTIME)), by_client);
+        ratio(
+            "ProcessInfo3, tokio by hand",
+            200,
+            || by_hand(connect(&RUNTIME)),
+            || tokio.block_on(by_hand_async()),
+        );
+        // It is warm only after a call.
+        by_client();
+        let count = allocation_counter::measure(|| {
+            black_box(by_client());
+        });
+        println!("allocations of a call by a client of tokio's: {}", count.count_total);
+    }
+
+    /// One call of each client, once everything is warm.
     fn calls() {
+        let counted = |call: &dyn Fn() -> usize| {
+            call();
+            let _ = rustix::process::getppid();
+            call();
+            let _ = rustix::process::getppid();
+        };
         let client = Client::new(Endpoint::process(process_id()));
-        by_client(&client);
-        let _ = rustix::process::getppid();
-        by_client(&client);
-        let _ = rustix::process::getppid();
+        counted(&|| by_client(&client));
+        let trusting = Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
+        counted(&|| by_client(&trusting));
+        #[cfg(feature = "tokio")]
+        {
+            let (tokio, client) = tokio();
+            counted(&|| tokio.block_on(by_async_client(&client)));
+        }
     }
 
     /// Prints the microseconds that one of `times` operations takes.
@@ -213,6 +251,9 @@ mod unix {
         mut plain: impl FnMut() -> usize,
         mut adapter: impl FnMut() -> usize,
     ) {
+        if std::env::var("ROW").is_ok_and(|row| !what.contains(&*row)) {
+            return;
+        }
         let (mut took, mut worked) = ([Duration::MAX; 2], [Duration::MAX; 2]);
         for round in 0..ROUNDS {
             for which in in_turns(round) {
@@ -244,15 +285,17 @@ mod unix {
 
     fn reply(mut stream: UnixStream) -> usize {
         let (mut reply, mut have) = ([0; 4096], 0);
-        loop {
-            have += match stream.read(&mut reply[have..]).unwrap() {
+        while !is_whole(&reply, have) {
+            match stream.read(&mut reply[have..]).unwrap() {
                 0 => panic!("it closes"),
-                n => n,
-            };
-            if have >= 16 && have >= usize::from(u16::from_le_bytes([reply[14], reply[15]])) {
-                return have;
+                n => have += n,
             }
         }
+        have
+    }
+
+    fn is_whole(reply: &[u8], have: usize) -> bool {
+        have >= 16 && have >= usize::from(u16::from_le_bytes([reply[14], reply[15]]))
     }
 
     /// System calls of ours that are not among those by hand.
@@ -273,6 +316,7 @@ mod unix {
         ("By hand with SO_PEERCRED", &[Call::Credentials]),
         ("By hand with ppoll", &[Call::Poll]),
         ("By hand with SO_RCVTIMEO in place of ppoll", &[Call::Limit]),
+        ("By hand with SO_PEERCRED and ppoll", &[Call::Credentials, Call::Poll]),
         ("By hand with statx, SO_PEERCRED and ppoll", &[Call::Stat, Call::Credentials, Call::Poll]),
     ];
 
@@ -306,6 +350,34 @@ mod unix {
 
     fn by_client(client: &Client) -> usize {
         client.process_info3().unwrap().message().len()
+    }
+
+    /// A runtime of one thread, and a client that looks at whom it asks.
+    #[cfg(feature = "tokio")]
+    fn tokio() -> (tokio::runtime::Runtime, AsyncClient) {
+        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        (tokio, AsyncClient::new(Endpoint::process(process_id())))
+    }
+
+    #[cfg(feature = "tokio")]
+    async fn by_async_client(client: &AsyncClient) -> usize {
+        client.process_info3().await.unwrap().message().len()
+    }
+
+    #[cfg(feature = "tokio")]
+    async fn by_hand_async() -> usize {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let mut stream = tokio::net::UnixStream::connect(&*RUNTIME).await.unwrap();
+        stream.write_all(PROCESS_INFO3).await.unwrap();
+        let (mut reply, mut have) = ([0; 4096], 0);
+        while !is_whole(&reply, have) {
+            match stream.read(&mut reply[have..]).await.unwrap() {
+                0 => panic!("it closes"),
+                n => have += n,
+            }
+        }
+        have
     }
 
     /// A peer that answers every request with a session and 64 MiB of stream. It lasts as long as

@@ -41,7 +41,7 @@
 //! An [`Endpoint`](super::Endpoint) caches its result. While its path leads to the same socket, by
 //! device, inode and change time, the path is not checked again; the listener is, on each
 //! connection. A socket that was moved, replaced, linked, recreated or given away has another
-//! change time.
+//! change time. [`TrustPolicy::UNCHECKED`] trusts any socket, and does not look.
 //!
 //! # Paths into other mount namespaces
 //! `/proc/PID/root/…` is checked from that root on, and symbolic links are followed within it. When

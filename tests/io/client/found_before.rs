@@ -117,6 +117,30 @@ fn endpoint_path_leading_elsewhere_is_checked_again() {
     assert!(matches!(distrust(&endpoint), Distrust::SharedDirectory { .. }));
 }
 
+/// Without checks any socket at the path will do, but one must be there.
+#[test]
+fn endpoint_unchecked_socket_replaced_is_connected_to() {
+    let (directory, path) = place();
+    let listener = UnixListener::bind(&path).unwrap();
+    let endpoint = Endpoint::socket(&path).trusting(TrustPolicy::UNCHECKED);
+    connect(&endpoint).unwrap();
+    listener.accept().unwrap();
+    mode(directory.path(), 0o777);
+    fs::remove_file(&path).unwrap();
+    let error = connect(&endpoint).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
+        "{error:?}"
+    );
+    let other = UnixListener::bind(&path).unwrap();
+    connect(&endpoint).unwrap();
+    other.accept().unwrap();
+    assert!(matches!(
+        distrust(&endpoint.trusting(TrustPolicy::CHECKED)),
+        Distrust::SharedDirectory { .. }
+    ));
+}
+
 #[test]
 fn endpoint_with_other_policy_is_checked_again() {
     let (directory, path) = place();
