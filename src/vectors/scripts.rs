@@ -46,17 +46,17 @@ impl ScriptFile {
     }
 }
 
-/// Its scripts are read one by one, so that an error can name the script.
+/// The file, with scripts of a type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Head {
+struct Whole<S> {
     schema: Option<String>,
     format: u32,
     title: String,
     #[serde(rename = "within_ms")]
     within_ms: u32,
     number_of_scripts: usize,
-    scripts: Vec<Value>,
+    scripts: Vec<S>,
 }
 
 /// The files of exchange scripts embedded in the crate.
@@ -96,28 +96,33 @@ pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError
 /// ```
 pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     let fail = |message| LoadError::new(name, message);
-    let head: Head = serde_json::from_str(text).map_err(|error| fail(error.to_string()))?;
-    let read = |(nth, script): (usize, Value)| {
+    let head: Whole<Script> = serde_json::from_str(text)
+        .map_err(|error| fail(at_script(text).unwrap_or_else(|| error.to_string())))?;
+    if head.format != 1 {
+        return Err(fail(format!("format is {}, expected 1", head.format)));
+    }
+    if head.number_of_scripts != head.scripts.len() {
+        return Err(fail(format!(
+            "numberOfScripts is {}, but the file has {}",
+            head.number_of_scripts,
+            head.scripts.len()
+        )));
+    }
+    let Whole { schema, format, title, within_ms, number_of_scripts, scripts } = head;
+    Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })
+}
+
+/// What is wrong with the first script that cannot be read, with its number and name.
+fn at_script(text: &str) -> Option<String> {
+    let whole: Whole<Value> = serde_json::from_str(text).ok()?;
+    whole.scripts.into_iter().enumerate().find_map(|(nth, script)| {
         let place = match (script.get("scId"), script.get("name").and_then(Value::as_str)) {
             (Some(id), Some(name)) => format!("scId {id} ({name})"),
             _ => format!("script {nth}"),
         };
-        serde_json::from_value(script).map_err(|error| fail(format!("{place}: {error}")))
-    };
-    let scripts: Vec<Script> =
-        head.scripts.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
-    if head.format != 1 {
-        return Err(fail(format!("format is {}, expected 1", head.format)));
-    }
-    if head.number_of_scripts != scripts.len() {
-        return Err(fail(format!(
-            "numberOfScripts is {}, but the file has {}",
-            head.number_of_scripts,
-            scripts.len()
-        )));
-    }
-    let Head { schema, format, title, within_ms, number_of_scripts, .. } = head;
-    Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })
+        let error = serde_json::from_value::<Script>(script).err()?;
+        Some(format!("{place}: {error}"))
+    })
 }
 
 macro_rules! embedded {
