@@ -17,7 +17,20 @@ pub fn cases() -> Vec<Case> {
         ("CJK", "診断用のポートと環境変数の一覧を読み取る。"),
         ("emoji", "😀🎉🚀🌍👩🔧💾📈"),
     ];
-    scripts.into_iter().flat_map(|(script, text)| of(script, text)).collect()
+    let mut cases: Vec<Case> =
+        scripts.into_iter().flat_map(|(script, text)| of(script, text)).collect();
+    cases.push(display(scripts[0].1));
+    cases
+}
+
+/// `to_string`, as most callers have the text: through `Display`.
+fn display(text: &str) -> Case {
+    let units = UNITS / text.len() * text.len();
+    let wire = wire(text.repeat(units / text.len()).leak());
+    Case::new("ASCII to_string", units).by("ours", move || {
+        let string = IpcString::decode(&mut Reader::new(black_box(wire))).unwrap();
+        black_box(string.to_string());
+    })
 }
 
 /// The text as it is on the wire, after the count.
