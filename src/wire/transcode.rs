@@ -190,6 +190,30 @@ impl AnyUnit for u16 {
     }
 }
 
+/// A byte of a text, for what is ASCII.
+impl AnyUnit for u8 {
+    #[inline]
+    fn value(self) -> u16 {
+        self.into()
+    }
+}
+
+/// The place of the first `wanted` behind the first unit.
+#[inline(never)]
+pub(super) fn find_inside<U: AnyUnit>(units: &[U], wanted: u8) -> Option<usize> {
+    let is_it = |unit: &U| unit.value() == u16::from(wanted);
+    let mut rest = units.get(1..)?;
+    // Many at a time, and then one by one.
+    while let Some((wide, behind)) = rest.split_first_chunk::<8>() {
+        if wide.iter().fold(false, |any, unit| any | is_it(unit)) {
+            break;
+        }
+        rest = behind;
+    }
+    let nth = rest.iter().position(is_it)?;
+    units.len().checked_sub(rest.len())?.checked_add(nth)
+}
+
 /// The text of the units, if they are valid Unicode.
 #[cfg(feature = "alloc")]
 pub(super) fn to_utf8<U: AnyUnit>(units: &[U]) -> Option<alloc::string::String> {
