@@ -86,8 +86,7 @@ macro_rules! requests {
                     $(Self::$Request(request) => request.check_values(),)*
                     Self::Unknown { .. } => Ok(()),
                 };
-                // The command is another match, which only an error needs.
-                if checked.is_ok() { Ok(()) } else { in_request(self.command(), checked) }
+                in_request(self.command(), checked)
             }
         }
 
