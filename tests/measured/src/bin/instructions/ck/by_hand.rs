@@ -55,7 +55,8 @@ impl<'a> Bytes<'a, true> {
         let all = self.0;
         for _ in 0..count {
             self.chunk::<12>()?;
-            (self.string()?, self.string()?);
+            self.string()?;
+            self.string()?;
             if is_filtered {
                 self.chunk::<1>()?;
                 self.array::<4>()?;
