@@ -66,13 +66,15 @@ impl<'a> Entry<'a> {
     }
 
     /// The part before the first `=` that is not the first unit; the whole text if there is none.
+    #[inline]
     pub fn name(self) -> IpcString<'a> {
-        self.text.split_inside(b'=').map_or(self.text, |(name, _)| name)
+        self.text.before(b'=')
     }
 
     /// The part after the first `=` that is not the first unit.
+    #[inline]
     pub fn value(self) -> Option<IpcString<'a>> {
-        self.text.split_inside(b'=').map(|(_, value)| value)
+        self.text.after(b'=')
     }
 
     /// Whether the last unit on the wire is NUL, as in every entry sent by a runtime.
@@ -151,6 +153,12 @@ mod tests {
         splits("=C:=C:\\dir", "=C:", Some("C:\\dir"));
         splits("=ExitCode=00000000", "=ExitCode", Some("00000000"));
         splits("\u{1f600}=\u{e9}", "\u{1f600}", Some("\u{e9}"));
+        // At every place of the units that are compared together.
+        for before in 1..40 {
+            let name = "\u{e9}".repeat(before);
+            splits(&name, &name, None);
+            splits(&std::format!("{name}=1="), &name, Some("1="));
+        }
         // U+3D00 has the byte of `=` in its upper half.
         splits("\u{3d00}\u{3d3d}=x", "\u{3d00}\u{3d3d}", Some("x"));
     }

@@ -86,10 +86,10 @@ pub struct EnvironmentDecoder<'b> {
 enum State {
     /// A count is next.
     Count,
-    /// The next `len` bytes of an entry go to the buffer.
+    /// The buffer has `have` bytes of an entry of `len`.
     Units {
+        have: u32,
         len: u32,
-        left: u32,
     },
     /// The next bytes belong to an entry that is too large.
     Skip {
@@ -145,16 +145,16 @@ impl<'b> EnvironmentDecoder<'b> {
         input: &mut &[u8],
     ) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
         // Two functions, because an entry borrows the buffer and the state loop must not.
-        Ok(match self.advance(input)? {
-            None => None,
-            Some(Found::Count(count)) => Some(EnvironmentEvent::Count(count)),
+        Ok(Some(match self.advance(input) {
+            None => return self.failed.map_or(Ok(None), Err),
+            Some(Found::Count(count)) => EnvironmentEvent::Count(count),
             Some(Found::Entry(len)) => {
                 let units = self.buffer.get(..len as usize).unwrap_or_default();
-                Some(EnvironmentEvent::Entry(Entry::from_wire(units)))
+                EnvironmentEvent::Entry(Entry::from_wire(units))
             }
-            Some(Found::TooLarge(units)) => Some(EnvironmentEvent::EntryTooLarge { units }),
-            Some(Found::Done) => Some(EnvironmentEvent::Done),
-        })
+            Some(Found::TooLarge(units)) => EnvironmentEvent::EntryTooLarge { units },
+            Some(Found::Done) => EnvironmentEvent::Done,
+        }))
     }
 
     /// Reports that the connection has ended.
@@ -196,112 +196,140 @@ impl<'b> EnvironmentDecoder<'b> {
         self.size.saturating_sub(self.taken)
     }
 
-    fn advance(&mut self, input: &mut &[u8]) -> Result<Option<Found>, EnvironmentError> {
+    /// An entry that is all in the input, as most are; nothing is taken otherwise.
+    #[inline]
+    fn whole_entry(&mut self, input: &mut &[u8]) -> Option<Found> {
+        let (State::Count, Some(_), true) = (self.state, self.entries, self.held.is_empty()) else {
+            return None;
+        };
+        let (count, rest) = input.split_first_chunk()?;
+        let len = u32::from_le_bytes(*count).checked_mul(2)?;
+        let (units, rest) = rest.split_at_checked(len as usize)?;
+        let taken = self.taken.checked_add(4)?.checked_add(len)?;
+        if taken > self.size {
+            return None;
+        }
+        self.buffer.get_mut(..units.len())?.copy_from_slice(units);
+        (*input, self.taken) = (rest, taken);
+        self.end_entry();
+        Some(Found::Entry(len))
+    }
+
+    /// The next item; nothing if more input is needed, at the end, and after an error.
+    fn advance(&mut self, input: &mut &[u8]) -> Option<Found> {
+        if let Some(found) = self.whole_entry(input) {
+            return Some(found);
+        }
         loop {
-            let found = match self.state {
-                State::Failed => return self.failed.map_or(Ok(None), Err),
-                State::Done => return Ok(None),
+            let step = match self.state {
+                State::Failed | State::Done => return None,
                 State::Complete => {
                     self.state = State::Done;
-                    return Ok(Some(Found::Done));
+                    return Some(Found::Done);
                 }
                 State::Count => self.count(input),
-                State::Units { len, left } => Ok(self.units(input, len, left)),
-                State::Skip { left } => Ok(self.skip(input, left)),
+                State::Units { have, len } => self.units(input, have, len),
+                State::Skip { left } => self.skip(input, left),
                 State::Message => self.message(input),
             };
-            match found {
-                Ok(Step::Wait) => return Ok(None),
-                Ok(Step::Next) => {}
-                Ok(Step::Found(found)) => return Ok(Some(found)),
-                Err(error) => return Err(self.fail(error)),
+            match step {
+                Step::Wait => return None,
+                Step::Next => {}
+                Step::Found(found) => return Some(found),
             }
         }
     }
 
-    fn count(&mut self, input: &mut &[u8]) -> Result<Step, EnvironmentError> {
-        if self.held.is_empty() {
-            self.check_room()?;
+    fn count(&mut self, input: &mut &[u8]) -> Step {
+        if self.held.is_empty() && (self.size > self.limits.max_bytes || self.remaining() < 4) {
+            return self.no_room();
         }
         let missing = 4u32.saturating_sub(clamp(self.held.len()));
         let bytes = self.take(input, missing);
-        // This cannot fail: the buffer holds an error message.
+        // This cannot fail: there is room for an error message.
         let _ = self.held.extend_from_slice(bytes);
         if self.held.len() < 4 {
-            return Ok(Step::Wait);
+            return Step::Wait;
         }
         let count = self.held_count();
         let item = if self.entries.is_none() { 4 } else { 2 };
         if u64::from(count).saturating_mul(item) > self.remaining().into() {
-            if !MAGIC.starts_with(&self.held) {
-                return Err(self.impossible_count());
-            }
-            self.state = State::Message;
-            return Ok(Step::Next);
+            return self.too_large();
         }
         self.held.clear();
         if self.entries.is_some() {
-            // Cannot overflow: it is at most what remains.
-            return Ok(self.begin_entry(count, count.saturating_mul(2)));
+            return self.begin_entry(count);
         }
         let limit = self.limits.max_entries;
         if count > limit {
-            return Err(self.error(EnvironmentErrorKind::LimitExceeded { limit, found: count }, 0));
+            return self.fail(EnvironmentErrorKind::LimitExceeded { limit, found: count }, 0);
         }
         self.entries = Some(count);
         self.end_if_last();
-        Ok(Step::Found(Found::Count(count)))
+        Step::Found(Found::Count(count))
     }
 
-    /// Whether a count fits in the block, and the block in the limits.
-    fn check_room(&self) -> Result<(), EnvironmentError> {
+    /// Fails: a count does not fit in the block, or the block not in the limits.
+    #[cold]
+    #[inline(never)]
+    fn no_room(&mut self) -> Step {
         let (limit, remaining) = (self.limits.max_bytes, self.remaining());
         if self.size > limit {
-            return Err(
-                self.error(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0)
-            );
+            return self.fail(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0);
         }
-        if remaining < 4 {
-            return Err(
-                self.error(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
-            );
-        }
-        Ok(())
+        self.fail(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
     }
 
-    fn begin_entry(&mut self, units: u32, len: u32) -> Step {
-        if len == 0 {
-            return self.end_entry(Step::Found(Found::Entry(0)));
+    /// A count is larger than the rest of the block: an error message may begin there.
+    #[cold]
+    #[inline(never)]
+    fn too_large(&mut self) -> Step {
+        if !MAGIC.starts_with(&self.held) {
+            return self.fail_with(self.impossible_count());
         }
+        self.state = State::Message;
+        Step::Next
+    }
+
+    fn begin_entry(&mut self, units: u32) -> Step {
+        // Cannot overflow: it is at most what remains.
+        let len = units.saturating_mul(2);
         if len as usize > self.buffer.len() {
             self.state = State::Skip { left: len };
             return Step::Found(Found::TooLarge(units));
         }
-        self.state = State::Units { len, left: len };
+        self.state = State::Units { have: 0, len };
         Step::Next
     }
 
-    fn units(&mut self, input: &mut &[u8], len: u32, left: u32) -> Step {
-        let bytes = self.take(input, left);
-        let at = len.saturating_sub(left) as usize;
+    fn units(&mut self, input: &mut &[u8], have: u32, len: u32) -> Step {
+        let bytes = self.take(input, len.saturating_sub(have));
+        let at = have as usize;
         if let Some(place) = self.buffer.get_mut(at..at.saturating_add(bytes.len())) {
             place.copy_from_slice(bytes);
         }
-        let left = left.saturating_sub(clamp(bytes.len()));
-        self.state = State::Units { len, left };
-        if left == 0 { self.end_entry(Step::Found(Found::Entry(len))) } else { Step::Wait }
+        let have = have.saturating_add(clamp(bytes.len()));
+        if have < len {
+            self.state = State::Units { have, len };
+            return Step::Wait;
+        }
+        self.end_entry();
+        Step::Found(Found::Entry(len))
     }
 
     fn skip(&mut self, input: &mut &[u8], left: u32) -> Step {
         let left = left.saturating_sub(clamp(self.take(input, left).len()));
         self.state = State::Skip { left };
-        if left == 0 { self.end_entry(Step::Next) } else { Step::Wait }
+        if left > 0 {
+            return Step::Wait;
+        }
+        self.end_entry();
+        Step::Next
     }
 
-    fn end_entry(&mut self, step: Step) -> Step {
+    fn end_entry(&mut self) {
         self.index = self.index.saturating_add(1);
         self.end_if_last();
-        step
     }
 
     /// Chooses the state after the count or an entry. Leftover bytes are an error, reported after
@@ -311,39 +339,44 @@ impl<'b> EnvironmentDecoder<'b> {
             _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
             0 => State::Complete,
             extra => {
-                let kind = DecodeErrorKind::BytesAfterMessage { extra };
-                self.fail(
-                    EnvironmentError::new(kind.into(), self.taken as usize)
-                        .in_root(Root::ENVIRONMENT),
-                );
+                // Of the block, not of an entry.
+                let kind = DecodeErrorKind::BytesAfterMessage { extra }.into();
+                let error = EnvironmentError::new(kind, self.taken as usize);
+                self.fail_with(error.in_root(Root::ENVIRONMENT));
                 State::Failed
             }
         };
     }
 
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> Step {
+        self.fail_with(self.error(kind, offset))
+    }
+
     /// Fails with this error, now and on every later call.
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, error: EnvironmentError) -> EnvironmentError {
+    fn fail_with(&mut self, error: EnvironmentError) -> Step {
         (self.state, self.failed) = (State::Failed, Some(error));
-        error
+        Step::Next
     }
 
     /// Takes the bytes after `DOTN` while they match an error message.
-    fn message(&mut self, input: &mut &[u8]) -> Result<Step, EnvironmentError> {
+    fn message(&mut self, input: &mut &[u8]) -> Step {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
             self.taken = self.taken.saturating_add(1);
             let _ = self.held.push(*byte);
             if !may_be_error(&self.held) {
-                return Err(self.impossible_count());
+                return self.fail_with(self.impossible_count());
             }
             if let Some(hresult) = error_message(&self.held) {
-                let kind = EnvironmentErrorKind::ErrorMessage { hresult };
-                return Err(self.error(kind, self.held_offset()));
+                let offset = self.held_offset();
+                return self.fail(EnvironmentErrorKind::ErrorMessage { hresult }, offset);
             }
         }
-        Ok(Step::Wait)
+        Step::Wait
     }
 
     /// Takes up to `most` bytes of the input.

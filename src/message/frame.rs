@@ -50,8 +50,20 @@ impl<'a> Message<'a> {
     fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let header = Header::read(bytes)?;
         let (message, rest) = bytes.split_at_checked(usize::from(header.size))?;
-        let payload = message.get(HEADER_LEN..)?;
-        Some((Self { command: header.command, reserved: header.reserved, payload }, rest))
+        Some((Self::of(header, message)?, rest))
+    }
+
+    /// The message that is all of `bytes`.
+    #[inline]
+    fn whole(bytes: &'a [u8]) -> Option<Self> {
+        let header = Header::read(bytes)?;
+        if usize::from(header.size) == bytes.len() { Self::of(header, bytes) } else { None }
+    }
+
+    #[inline]
+    fn of(header: Header, bytes: &'a [u8]) -> Option<Self> {
+        let payload = bytes.get(HEADER_LEN..)?;
+        Some(Self { command: header.command, reserved: header.reserved, payload })
     }
 
     /// Reads a message that is all of `bytes`.
@@ -62,9 +74,9 @@ impl<'a> Message<'a> {
     /// than `size`.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        match Self::split(bytes) {
-            Some((message, [])) => Ok(message),
-            _ => Err(not_one(bytes).value),
+        match Self::whole(bytes) {
+            Some(message) => Ok(message),
+            None => Err(not_one(bytes).value),
         }
     }
 
@@ -121,20 +133,9 @@ impl<'a> Message<'a> {
         read: impl FnOnce(&mut Reader<'a>) -> Option<T>,
     ) -> Result<T, DecodeError> {
         let mut reader = self.reader();
-        let value = read(&mut reader);
-        Self::judged(command, value, &mut reader)
-    }
-
-    /// The result, or the error.
-    #[inline]
-    pub(super) fn judged<T>(
-        command: Command,
-        value: Option<T>,
-        reader: &mut Reader<'a>,
-    ) -> Result<T, DecodeError> {
-        match value {
+        match read(&mut reader) {
             Some(value) => Ok(value),
-            None => Err(fault_in(command, reader).value),
+            None => Err(fault_in(command, &mut reader).value),
         }
     }
 }
@@ -166,13 +167,31 @@ fn not_one(bytes: &[u8]) -> Separate<DecodeError> {
 /// The error of a request that should be of `expected`: in its command or its payload.
 #[cold]
 #[inline(never)]
-fn fault_of(have: Command, expected: Command, reader: &mut Reader<'_>) -> Separate<DecodeError> {
+pub(super) fn fault_of(
+    have: Command,
+    expected: Command,
+    reader: &mut Reader<'_>,
+) -> Separate<DecodeError> {
     if have == expected {
         return fault_in(have, reader);
     }
     let kind = DecodeErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
     wrong_code(reader, kind, have.set == expected.set);
     reader.fault()
+}
+
+/// The error of a reply to `request`: in its code or its payload.
+#[cold]
+#[inline(never)]
+pub(super) fn fault_of_reply(
+    have: Command,
+    request: Command,
+    reader: &mut Reader<'_>,
+) -> Separate<DecodeError> {
+    if have != Command::OK && have != Command::ERROR {
+        not_a_reply(reader, have);
+    }
+    fault_in(request, reader)
 }
 
 /// The header has a command where a reply is expected.

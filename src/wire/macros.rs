@@ -51,6 +51,7 @@ macro_rules! wire_struct {
 
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
+            const IS_PLAIN: bool = true $(&& <$Type as $crate::wire::Decode<'a>>::IS_PLAIN)*;
             const IS_EXACT: bool = true $(&& <$Type as $crate::wire::Decode<'a>>::IS_EXACT)*;
 
             $crate::wire::decode_by_read! {}

@@ -1,6 +1,7 @@
 //! `string`: UTF-16LE code units, with a length in units that includes the NUL, or absent.
 
 use core::fmt::{self, Write as _};
+use core::ops::Range;
 
 use super::EncodeError;
 use super::reader::{Decode, Reader, decode_by_read};
@@ -54,27 +55,43 @@ impl<'a> IpcString<'a> {
         Self(Repr::Units(units))
     }
 
-    /// The parts before and after the first `separator` (ASCII) that is not the first unit.
-    pub(crate) fn split_inside(self, separator: u8) -> Option<(Self, Self)> {
+    /// The part before the first `separator` (ASCII) that is not the first unit; all if there is
+    /// none.
+    #[inline]
+    pub(crate) fn before(self, separator: u8) -> Self {
+        self.part(separator, |nth, _| 0..nth).unwrap_or(self)
+    }
+
+    /// The part after that separator.
+    #[inline]
+    pub(crate) fn after(self, separator: u8) -> Option<Self> {
+        self.part(separator, |nth, len| nth.saturating_add(1)..len)
+    }
+
+    /// A part beside the separator, of its place and the length.
+    #[inline]
+    fn part(self, separator: u8, part: impl Fn(usize, usize) -> Range<usize>) -> Option<Self> {
+        let nth = self.find_inside(separator)?;
+        Some(Self(match self.0 {
+            Repr::Absent => return None,
+            Repr::Wire(bytes) => {
+                let Range { start, end } = part(nth, bytes.len() / 2);
+                Repr::Wire(bytes.get(start.saturating_mul(2)..end.saturating_mul(2))?)
+            }
+            Repr::Text(text) => Repr::Text(text.get(part(nth, text.len()))?),
+            Repr::Units(units) => Repr::Units(units.get(part(nth, units.len()))?),
+        }))
+    }
+
+    /// The place of the first `separator` (ASCII) that is not the first unit; in a text its byte.
+    #[inline]
+    fn find_inside(self, separator: u8) -> Option<usize> {
         match self.0 {
             Repr::Absent => None,
-            Repr::Wire(bytes) => {
-                let nth = bytes.chunks_exact(2).skip(1).position(|unit| unit == [separator, 0])?;
-                let (head, tail) =
-                    bytes.split_at_checked(nth.saturating_add(1).saturating_mul(2))?;
-                Some((Self::from_wire_units(head), Self::from_wire_units(tail.get(2..)?)))
-            }
-            Repr::Text(text) => {
-                // In UTF-8, an ASCII byte is always a whole character.
-                let nth = text.bytes().skip(1).position(|byte| byte == separator)?;
-                let (head, tail) = text.split_at_checked(nth.saturating_add(1))?;
-                Some((Self::new(head), Self::new(tail.get(1..)?)))
-            }
-            Repr::Units(units) => {
-                let nth = units.iter().skip(1).position(|unit| *unit == u16::from(separator))?;
-                let (head, tail) = units.split_at_checked(nth.saturating_add(1))?;
-                Some((Self::from_units(head), Self::from_units(tail.get(1..)?)))
-            }
+            Repr::Wire(bytes) => transcode::find_inside(transcode::units(bytes), separator),
+            // An ASCII byte is always a whole character.
+            Repr::Text(text) => transcode::find_inside(text.as_bytes(), separator),
+            Repr::Units(units) => transcode::find_inside(units, separator),
         }
     }
 

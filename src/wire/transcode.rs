@@ -190,6 +190,30 @@ impl AnyUnit for u16 {
     }
 }
 
+/// A byte of a text, for what is ASCII.
+impl AnyUnit for u8 {
+    #[inline]
+    fn value(self) -> u16 {
+        self.into()
+    }
+}
+
+/// The place of the first `wanted` behind the first unit.
+#[inline(never)]
+pub(super) fn find_inside<U: AnyUnit>(units: &[U], wanted: u8) -> Option<usize> {
+    let is_it = |unit: &U| unit.value() == u16::from(wanted);
+    let mut rest = units.get(1..)?;
+    // Many at a time, and then one by one.
+    while let Some((wide, behind)) = rest.split_first_chunk::<8>() {
+        if wide.iter().fold(false, |any, unit| any | is_it(unit)) {
+            break;
+        }
+        rest = behind;
+    }
+    let nth = rest.iter().position(is_it)?;
+    units.len().checked_sub(rest.len())?.checked_add(nth)
+}
+
 /// The text of the units, if they are valid Unicode.
 #[cfg(feature = "alloc")]
 pub(super) fn to_utf8<U: AnyUnit>(units: &[U]) -> Option<alloc::string::String> {
@@ -231,8 +255,16 @@ enum Piece<'p> {
     Lone,
 }
 
-/// The most units in one piece of text.
+/// Makes a byte of each unit. A separate function, as `widen`.
+#[inline(never)]
+fn narrow<U: AnyUnit>(wide: &[U; WIDE], ascii: &mut [u8; WIDE]) {
+    // In place: an array of units would be copied.
+    ascii.iter_mut().zip(wide).for_each(|(byte, unit)| [*byte, _] = unit.value().to_le_bytes());
+}
+
+/// How many units are looked at together, and the most bytes in one piece of text.
 const WIDE: usize = 32;
+const PIECE: usize = 8 * WIDE;
 
 /// The text of the units piece by piece.
 #[inline]
@@ -240,83 +272,80 @@ fn pieces<U: AnyUnit, E>(
     units: &[U],
     mut put: impl FnMut(Piece<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut rest = units;
+    let (mut rest, mut piece) = (units, [0; PIECE]);
     while !rest.is_empty() {
-        // ASCII, many at a time.
-        while let Some((wide, behind)) = rest.split_first_chunk::<WIDE>() {
-            if wide.iter().fold(0, |all, unit| all | unit.value()) >= 0x80 {
-                break;
-            }
-            let ascii = wide.map(|unit| {
-                let [byte, _] = unit.value().to_le_bytes();
-                byte
-            });
-            put(Piece::Text(core::str::from_utf8(&ascii).unwrap_or_default()))?;
-            rest = behind;
-        }
-        // Then one by one, and again.
-        let mut text = Utf8 { bytes: [0; 3 * WIDE], len: 0 };
-        let (count, is_lone) = text.fill(rest);
-        put(Piece::Text(
-            core::str::from_utf8(text.bytes.get(..text.len).unwrap_or_default())
-                .unwrap_or_default(),
-        ))?;
+        let (len, is_lone) = fill(&mut piece, &mut rest);
+        let text = core::str::from_utf8(piece.get(..len).unwrap_or_default());
+        put(Piece::Text(text.unwrap_or_default()))?;
         if is_lone {
             put(Piece::Lone)?;
         }
-        rest = rest.get(count..).unwrap_or_default();
     }
     Ok(())
 }
 
-/// UTF-8 being written.
-struct Utf8 {
-    bytes: [u8; 3 * WIDE],
-    len: usize,
+/// Writes the characters at the front of `units` while there is certainly room for another. How many
+/// bytes those are, and whether the last unit taken is not part of a character, and was not written.
+#[inline]
+fn fill<U: AnyUnit>(piece: &mut [u8; PIECE], units: &mut &[U]) -> (usize, bool) {
+    let (mut room, mut rest) = (Room(piece), *units);
+    // ASCII, many at a time.
+    while let (Some((wide, behind)), true) =
+        (rest.split_first_chunk::<WIDE>(), room.0.len() >= WIDE)
+    {
+        if wide.iter().fold(0, |all, unit| all | unit.value()) >= 0x80 {
+            break;
+        }
+        room.put(|ascii| narrow(wide, ascii));
+        rest = behind;
+    }
+    // Then one by one.
+    let mut is_lone = false;
+    while let (Some((unit, behind)), false, true) = (rest.split_first(), is_lone, room.0.len() >= 4)
+    {
+        rest = behind;
+        let unit = u32::from(unit.value());
+        match unit {
+            0..0x80 => room.bytes([unit]),
+            0x80..0x800 => room.bytes([0xc0 | unit >> 6, 0x80 | unit & 0x3f]),
+            0xd800..0xe000 => {
+                match rest.split_first().map(|(low, behind)| (u32::from(low.value()), behind)) {
+                    Some((low @ 0xdc00..0xe000, behind)) if unit < 0xdc00 => {
+                        rest = behind;
+                        let code = ((unit & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000);
+                        room.bytes([
+                            0xf0 | code >> 18,
+                            0x80 | code >> 12 & 0x3f,
+                            0x80 | code >> 6 & 0x3f,
+                            0x80 | code & 0x3f,
+                        ]);
+                    }
+                    _ => is_lone = true,
+                }
+            }
+            _ => room.bytes([0xe0 | unit >> 12, 0x80 | unit >> 6 & 0x3f, 0x80 | unit & 0x3f]),
+        }
+    }
+    *units = rest;
+    (PIECE.saturating_sub(room.0.len()), is_lone)
 }
 
-impl Utf8 {
-    /// Writes the characters at the front of `units` while there is certainly room for another. How
-    /// many units those were, and whether the last is not part of a character, and was not
-    /// written.
-    #[inline]
-    fn fill<U: AnyUnit>(&mut self, units: &[U]) -> (usize, bool) {
-        let mut rest = units;
-        while let (Some((unit, behind)), true) = (rest.split_first(), self.len <= 3 * WIDE - 4) {
-            rest = behind;
-            let unit = u32::from(unit.value());
-            match unit {
-                0..0x80 => self.put([unit]),
-                0x80..0x800 => self.put([0xc0 | unit >> 6, 0x80 | unit & 0x3f]),
-                0xd800..0xe000 => {
-                    match rest.split_first().map(|(low, behind)| (u32::from(low.value()), behind)) {
-                        Some((low @ 0xdc00..0xe000, behind)) if unit < 0xdc00 => {
-                            rest = behind;
-                            let code = ((unit & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000);
-                            self.put([
-                                0xf0 | code >> 18,
-                                0x80 | code >> 12 & 0x3f,
-                                0x80 | code >> 6 & 0x3f,
-                                0x80 | code & 0x3f,
-                            ]);
-                        }
-                        _ => return (units.len().saturating_sub(rest.len()), true),
-                    }
-                }
-                _ => self.put([0xe0 | unit >> 12, 0x80 | unit >> 6 & 0x3f, 0x80 | unit & 0x3f]),
-            }
-        }
-        (units.len().saturating_sub(rest.len()), false)
-    }
+/// Where UTF-8 is written.
+struct Room<'p>(&'p mut [u8]);
 
+impl Room<'_> {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "each is a byte")]
-    fn put<const N: usize>(&mut self, bytes: [u32; N]) {
-        if let Some(place) =
-            self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<N>())
-        {
-            *place = bytes.map(|byte| byte as u8);
-            self.len = self.len.saturating_add(N);
+    fn bytes<const N: usize>(&mut self, bytes: [u32; N]) {
+        self.put(|place| *place = bytes.map(|byte| byte as u8));
+    }
+
+    /// Writes the next bytes; the caller knows that there is room.
+    #[inline]
+    fn put<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N])) {
+        if let Some((place, room)) = core::mem::take(&mut self.0).split_first_chunk_mut() {
+            write(place);
+            self.0 = room;
         }
     }
 }
@@ -331,14 +360,14 @@ mod tests {
     fn texts() -> Vec<String> {
         let mut texts = Vec::new();
         for character in ["a", "\u{e9}", "\u{8a3a}", "\u{1f600}"] {
-            for before in 0..70 {
+            for before in (0..70).chain(220..270) {
                 texts.push(format!(
                     "{}{character}{}",
                     "x".repeat(before),
                     "y\u{e9}\u{8a3a}\u{1f600}".repeat(before % 17)
                 ));
             }
-            texts.push(character.repeat(100));
+            texts.push(character.repeat(300));
         }
         texts
     }

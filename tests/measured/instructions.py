@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""instructions.py [--renew | --results | PART OF A NAME...]
+"""instructions.py [--results | PART OF A NAME...]
 
 Counts the instructions (callgrind) of each case in src/cases/.
 
 without arguments   the gate's check: no case takes over 3 % more than in baseline.json, none grows faster than its input,
-                    and ../NOTES.md names each case that misses its target in ../RESULTS.md
---renew             writes baseline.json
---results           also builds the peers, times everything, and writes ../RESULTS.md
+                    benches/RESULTS.md is what baseline.json makes it, and benches/NOTES.md names each case that misses its
+                    target or is behind a peer, with no figure of another run
+--results           also builds the peers, times everything, and writes baseline.json and from it benches/RESULTS.md
 PART...             prints the cases whose names have one of these parts
 
 Exits with 1 if something is too slow, and with 77 if it cannot be measured: without valgrind, not on x86-64, or with another compiler
@@ -83,24 +83,18 @@ def check(found):
     with open(BASELINE) as file:
         baseline = json.load(file)
     if baseline["compiler"] != compiler():
-        print(f"the baseline is of {baseline['compiler']}: {os.path.relpath(__file__)} --renew")
+        print(f"the baseline is of {baseline['compiler']}: {os.path.relpath(__file__)} --results")
         return 77
-    before, now = baseline["instructions"], {name: case["ours"] for name, case in found.items()}
+    before, now = ({name: case["ours"] for name, case in cases.items()} for cases in (baseline["instructions"], found))
     wrong = [f"{name}: {now[name]} instructions, {before.get(name, 'none')} before" for name in now if now[name] > before.get(name, 0) * GROWTH + SLACK]
     wrong += [f"{name} is no longer measured" for name in before if name not in now]
     wrong += bends(found)
-    wrong += [f"{name} misses its target in RESULTS.md, and NOTES.md does not say why" for name in results.unexplained()]
+    wrong += results.stale(baseline)
     better = sum(now[name] * GROWTH + SLACK < before.get(name, 0) for name in now)
     for line in wrong:
         print(line)
     print(json.dumps({"cases": len(now), "worse": len(wrong), "over 3 % better": better}))
     return 1 if wrong else 0
-
-
-def renew(found):
-    with open(BASELINE, "w") as file:
-        json.dump({"compiler": compiler(), "instructions": {name: case["ours"] for name, case in found.items()}}, file, indent=1)
-        file.write("\n")
 
 
 def show(found):
@@ -118,10 +112,8 @@ def main():
     if arguments == ["--results"]:
         import results
 
-        return results.write(program("peers"))
-    found = count(program(), *[part for part in arguments if not part.startswith("--")])
-    if arguments == ["--renew"]:
-        return renew(found)
+        return results.write()
+    found = count(program(), *arguments)
     if arguments:
         return show(found)
     return check(found)

@@ -159,23 +159,23 @@ impl<S: Slots> DiagnosticPort<S> {
         let full = HoldErrorKind::Full { most: self.len() };
         let hash = self.hash(advertise.runtime_cookie);
         let found = self.find_first(advertise.runtime_cookie, hash);
-        let queued = self.queued(found);
         let kind = match self.same_cookie {
-            SameCookie::Queue { most } if queued >= most.get() => {
+            SameCookie::Queue { most } if self.queued(found) >= most.get() => {
                 Some(HoldErrorKind::CookieFull { most: most.get() })
             }
-            SameCookie::Replace if queued > 0 => None,
+            SameCookie::Replace if found.is_some() => None,
             _ => (self.held >= self.most).then_some(full),
         };
         if let Some(kind) = kind {
             return Err(HoldError { token, kind });
         }
-        // Taking a connection out here frees its slot, so nothing is refused below and lost.
-        let replaced = match self.same_cookie {
-            SameCookie::Replace => found.and_then(|found| self.unlink(found.first, found)),
-            SameCookie::Queue { .. } => None,
+        // Taking a connection out here frees its slot, so nothing is refused below and lost. It was
+        // the only one of its cookie.
+        let (replaced, first) = match self.same_cookie {
+            SameCookie::Replace => (found.and_then(|found| self.unlink(found.first, found)), None),
+            SameCookie::Queue { .. } => (None, found.map(|found| found.first)),
         };
-        match self.insert(advertise, hash, token) {
+        match self.insert(advertise, hash, first, token) {
             Ok(key) => Ok(HoldOutcome { key, replaced }),
             Err(token) => Err(HoldError { token, kind: full }),
         }
@@ -344,11 +344,13 @@ impl<S: Slots> DiagnosticPort<S> {
         self.point(link, index);
     }
 
-    /// Puts a connection into a free slot: after those of the same cookie, as the newest of all.
+    /// Puts a connection into a free slot: after those of the same cookie, of which `first` is the
+    /// first, as the newest of all.
     fn insert(
         &mut self,
         advertise: Advertise,
         hash: u64,
+        first: Option<u32>,
         token: S::Token,
     ) -> Result<ConnectionKey, S::Token> {
         if self.free == NONE {
@@ -367,10 +369,9 @@ impl<S: Slots> DiagnosticPort<S> {
         if self.oldest == NONE {
             self.oldest = index;
         }
-        // It is not in a chain yet, so this finds another.
-        match self.find_first(advertise.runtime_cookie, hash) {
+        match first {
             None => self.link_first(index, hash),
-            Some(Found { first, .. }) => {
+            Some(first) => {
                 let last = self.slot(first).map_or(first, |slot| slot.ahead);
                 self.edit(index, |slot| (slot.ahead, slot.queued) = (last, 0));
                 self.edit(last, |slot| slot.behind = index);

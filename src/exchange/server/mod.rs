@@ -201,7 +201,8 @@ impl Server {
                 return Ok(ParsedRequest::Malformed(error));
             }
         };
-        let user_events = request.continuation() == Some(Continuation::UserEvents);
+        let continuation = request.continuation().unwrap_or(Continuation::Close);
+        let user_events = continuation == Continuation::UserEvents;
         if let Err(error) = request.check_limits() {
             let reason =
                 RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
@@ -218,7 +219,7 @@ impl Server {
             self.state = State::Refuse(RefusalReason::TooManyProviders { limit, found });
             return Ok(ParsedRequest::TooManyProviders { limit, found });
         }
-        self.continuation = request.continuation().unwrap_or(Continuation::Close);
+        self.continuation = continuation;
         self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
         Ok(ParsedRequest::Request(request))
     }

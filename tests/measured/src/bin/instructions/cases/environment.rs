@@ -63,6 +63,7 @@ pub fn cases() -> Vec<Case> {
         decode,
         in_pieces(bytes, usize::MAX),
         in_pieces(bytes, 1000),
+        split(bytes),
         to_utf8("environment to UTF-8", bytes),
         encode,
         pieces,
@@ -120,6 +121,28 @@ pub fn in_pieces(bytes: &'static [u8], piece: usize) -> Case {
                 Some(entries)
             };
             std::hint::black_box(count().unwrap());
+        })
+}
+
+/// The name and the value of every entry.
+fn split(bytes: &'static [u8]) -> Case {
+    Case::new("split environment", bytes.len())
+        .by("ours", move || {
+            for entry in Environment::decode(std::hint::black_box(bytes)).unwrap() {
+                std::hint::black_box((entry.name(), entry.value()));
+            }
+        })
+        .by("ck", move || {
+            let mut rest = ck::Bytes::<true>(std::hint::black_box(bytes));
+            for _ in 0..rest.u32().unwrap() {
+                let units = rest.string().unwrap().unwrap();
+                // A first `=` belongs to the name.
+                let at = units.chunks_exact(2).skip(1).position(|unit| unit == b"=\0");
+                std::hint::black_box(match at {
+                    Some(at) => (&units[..2 * at + 2], Some(&units[2 * at + 4..])),
+                    None => (units, None),
+                });
+            }
         })
 }
 

@@ -2,11 +2,13 @@
 
 use std::hint::black_box;
 
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, ParsedRequest, Server, ServerAction};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
-use dotnet_diagnostics_ipc::message::{AnyRequest, server::ResultReply};
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo3Reply, Tail};
+use dotnet_diagnostics_ipc::message::{encode, server::ResultReply};
+use dotnet_diagnostics_ipc::wire::{Encode, Guid};
 
 use crate::case::Case;
 use crate::plain;
@@ -15,7 +17,8 @@ use crate::plain;
 const STEPS: usize = 10_000;
 
 pub fn cases() -> Vec<Case> {
-    vec![client_steps(), server_steps(), client_exchange(), server_exchange()]
+    let [small, large] = server_exchanges();
+    vec![client_steps(), server_steps(), client_exchange(), small, large]
 }
 
 /// The payload of a reply, a byte at a time: `action` and `received`.
@@ -82,36 +85,63 @@ fn client_exchange() -> Case {
     })
 }
 
-/// The server's side of a whole small request: `EnablePerfMap` and its reply.
-fn server_exchange() -> Case {
-    const REQUEST: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0";
-    let mut buffer = vec![0; 256];
-    Case::new("Server, a whole EnablePerfMap", 1).by("ours", move || {
-        let mut server = Server::new();
-        loop {
-            match server.action() {
-                ServerAction::Receive(range) => {
-                    let n = range.len();
-                    buffer[range.clone()].copy_from_slice(&REQUEST[range]);
-                    server.received(&buffer, n).unwrap();
-                }
-                ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
-                    ParsedRequest::Request(AnyRequest::EnablePerfMap(request)) => {
-                        let _ = black_box(request);
+/// The server's side of whole requests. What the reply's encoding takes is a contender.
+fn server_exchanges() -> [Case; 2] {
+    let info = ProcessInfo3Reply {
+        version: 1,
+        process_id: 12345,
+        runtime_cookie: Guid::from_bytes([5; 16]),
+        command_line: "/usr/share/dotnet/dotnet /srv/app/Example.Service.dll".into(),
+        os: "Linux".into(),
+        arch: "x64".into(),
+        managed_entrypoint_assembly_name: "Example.Service".into(),
+        clr_product_version: "10.0.9".into(),
+        runtime_identifier: "linux-x64".into(),
+        tail: Tail(&[]),
+    };
+    let result = ResultReply { hresult: HResult::OK };
+    [
+        server_exchange("EnablePerfMap", b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0", result),
+        server_exchange("ProcessInfo3", b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0", info),
+    ]
+}
+
+fn server_exchange<T: Encode + Copy + 'static>(
+    name: &str,
+    request: &'static [u8],
+    reply: T,
+) -> Case {
+    let (mut buffer, mut other) = (vec![0; 1024], vec![0; 1024]);
+    Case::new(format!("Server, a whole {name}"), 1)
+        .by("ours", move || {
+            let mut server = Server::new();
+            loop {
+                match server.action() {
+                    ServerAction::Receive(range) => {
+                        let n = range.len();
+                        buffer[range.clone()].copy_from_slice(&request[range]);
+                        server.received(&buffer, n).unwrap();
                     }
-                    _ => panic!("another request"),
-                },
-                ServerAction::Respond => {
-                    server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).unwrap()
+                    ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
+                        ParsedRequest::Request(request) => {
+                            black_box(&request);
+                        }
+                        _ => panic!("another request"),
+                    },
+                    ServerAction::Respond => {
+                        server.respond(black_box(&reply), &mut buffer).unwrap();
+                    }
+                    ServerAction::Send(range) => server.sent(black_box(range).len()).unwrap(),
+                    ServerAction::Close => server.closed().unwrap(),
+                    ServerAction::Finished(outcome) => {
+                        black_box(outcome);
+                        break;
+                    }
+                    _ => panic!("not asked for"),
                 }
-                ServerAction::Send(range) => server.sent(black_box(range).len()).unwrap(),
-                ServerAction::Close => server.closed().unwrap(),
-                ServerAction::Finished(outcome) => {
-                    black_box(outcome);
-                    break;
-                }
-                _ => panic!("not asked for"),
             }
-        }
-    })
+        })
+        .by("encode", move || {
+            black_box(encode(Command::OK, black_box(&reply), black_box(&mut other)).unwrap());
+        })
 }

@@ -51,7 +51,7 @@ macro_rules! fixed {
                 ck::payload::<true>(bytes, $command)?.chunk::<$len>().copied()
             })
             .reads("Vec", BYTES, |bytes| {
-                plain::payload(bytes, $command)?.take($len).map(<[u8]>::to_vec)
+                <[u8; $len]>::try_from(plain::payload(bytes, $command)?.take($len)?).ok()
             });
         let encode = Case::new(concat!("encode ", $name), BYTES.len())
             .writes("ours", value, BYTES, |$v, $b| $encode.ok())

@@ -7,6 +7,7 @@ mod exchange;
 mod fixed;
 mod limits;
 mod linear;
+mod mix;
 mod port;
 mod providers;
 mod strings;
@@ -16,11 +17,12 @@ mod user_events;
 use crate::case::Case;
 
 pub fn all() -> impl Iterator<Item = Case> {
-    let groups: [fn() -> Vec<Case>; 11] = [
+    let groups: [fn() -> Vec<Case>; 12] = [
         fixed::cases,
         strings::cases,
         providers::cases,
         arrays::cases,
+        mix::cases,
         environment::cases,
         user_events::cases,
         limits::cases,

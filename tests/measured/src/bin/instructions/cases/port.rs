@@ -39,12 +39,14 @@ fn chosen(held: u32) -> Vec<Advertise> {
 fn take_and_hold(held: u32) -> Case {
     let mut port =
         DiagnosticPort::with_seed(Vec::<Slot<u32>>::new(), SameCookie::Replace, SEED).unwrap();
-    // The hash of the standard library, with a key that is always the same.
-    let mut map =
-        HashMap::<[u8; 16], (Advertise, u32), BuildHasherDefault<DefaultHasher>>::default();
+    // The hash of the standard library, with a key that is always the same. The cookie as a number:
+    // an array would be hashed as a slice, with its length.
+    let cookie_of =
+        |advertise: &Advertise| u128::from_le_bytes(advertise.runtime_cookie.to_bytes());
+    let mut map = HashMap::<u128, (Advertise, u32), BuildHasherDefault<DefaultHasher>>::default();
     for number in 0..held {
         assert!(port.hold(advertise(number), number).is_ok());
-        map.insert(advertise(number).runtime_cookie.to_bytes(), (advertise(number), number));
+        map.insert(cookie_of(&advertise(number)), (advertise(number), number));
     }
     let (ours, theirs) = (chosen(held), chosen(held));
     Case::new(format!("DiagnosticPort, take and hold with {held}"), TIMES as usize)
@@ -56,7 +58,7 @@ fn take_and_hold(held: u32) -> Case {
         })
         .by("HashMap", move || {
             for advertise in black_box(&theirs) {
-                let cookie = black_box(advertise.runtime_cookie.to_bytes());
+                let cookie = black_box(cookie_of(advertise));
                 let (_, token) = map.remove(&cookie).unwrap();
                 assert!(black_box(map.insert(cookie, (*advertise, token))).is_none());
             }

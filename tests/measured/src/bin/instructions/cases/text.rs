@@ -1,5 +1,6 @@
 //! Text, to UTF-16 and from it, by script.
 
+use std::fmt::Write as _;
 use std::hint::black_box;
 
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader, SliceSink};
@@ -17,7 +18,24 @@ pub fn cases() -> Vec<Case> {
         ("CJK", "診断用のポートと環境変数の一覧を読み取る。"),
         ("emoji", "😀🎉🚀🌍👩🔧💾📈"),
     ];
-    scripts.into_iter().flat_map(|(script, text)| of(script, text)).collect()
+    let mut cases: Vec<Case> =
+        scripts.into_iter().flat_map(|(script, text)| of(script, text)).collect();
+    cases.push(display(scripts[0].1));
+    cases
+}
+
+/// As most callers have the text: through `Display`, of which `to_string` is one use. Into a string
+/// that is large enough: what growth takes depends on what the other cases left on the heap.
+fn display(text: &str) -> Case {
+    let units = UNITS / text.len() * text.len();
+    let wire = wire(text.repeat(units / text.len()).leak());
+    let mut shown = String::with_capacity(units);
+    Case::new("ASCII through Display", units).by("ours", move || {
+        let string = IpcString::decode(&mut Reader::new(black_box(wire))).unwrap();
+        shown.clear();
+        write!(shown, "{string}").unwrap();
+        black_box(&shown);
+    })
 }
 
 /// The text as it is on the wire, after the count.

@@ -2,6 +2,8 @@
 //! only this message would do. With `CHECKED = false` the same without a check, for bytes that are
 //! known to be right.
 
+pub mod by_hand;
+
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
 
 /// Bytes from which pieces are taken at the front.
