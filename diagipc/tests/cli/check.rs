@@ -55,7 +55,7 @@ fn check_plays_only_what_is_chosen() {
         "--only",
         "server/scripts/framing/*",
         "--only",
-        "client/size/*/resume",
+        "client/size/largest/*",
         "--only",
         "vectors/header/*",
     ];
