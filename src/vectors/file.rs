@@ -184,7 +184,9 @@ mod hexadecimal {
         deserializer: D,
     ) -> Result<Option<Vec<u8>>, D::Error> {
         let digits = Option::<String>::deserialize(deserializer)?;
-        digits.map(|digits| hex::decode(digits).map_err(D::Error::custom)).transpose()
+        digits
+            .map(|digits| crate::vectors::hexadecimal::bytes(&digits).map_err(D::Error::custom))
+            .transpose()
     }
 }
 

@@ -27,6 +27,7 @@ mod fault;
 mod file;
 mod from_json;
 pub mod grammar;
+mod hexadecimal;
 mod legacy;
 pub mod player;
 mod ports;

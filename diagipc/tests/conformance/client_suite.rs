@@ -284,6 +284,7 @@ fn client_jobs_are_a_bound_of_silent_scenarios_too() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_late_once_is_played_again_by_itself() {
     let directory = tempfile::tempdir().unwrap();
     let file = beside(&directory, 60_000, "true", "mkdir once && sleep 1000");

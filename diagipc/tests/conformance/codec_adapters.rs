@@ -420,6 +420,7 @@ fn cases_with_fault(
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_lost_answer_fails_its_case_alone() {
     for (fault, words) in [
         ("dies", "ended instead of answering: exit status: 1; on standard error: out of luck"),
@@ -478,6 +479,7 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_silent_is_timed_out_and_ended() {
     given_up("hangs", "no answer within TIMEOUT ms", ENOUGH);
 }
@@ -633,6 +635,7 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
 
 /// Every question would end the same: one is enough.
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
@@ -742,6 +745,7 @@ fn adapter_dying_on_one_type_is_restarted() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_not_reading_is_lost() {
     let begun = Instant::now();
     let report = report(&["--timeout", "100", "--", "sleep", "1000"], 3);

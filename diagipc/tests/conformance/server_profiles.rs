@@ -135,6 +135,7 @@ right_servers! {
 
 /// The engine that once passed both correct and broken.
 #[test]
+#[ignore = "long: in the gate"]
 fn server_broken_other_version_fails() {
     let report =
         engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);

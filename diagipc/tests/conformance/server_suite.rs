@@ -478,6 +478,7 @@ server_faults! {
 
 /// Slow is not wrong.
 #[test]
+#[ignore = "long: in the gate"]
 fn server_slow_passes() {
     let report = against(
         &["--profile", "strict", "--only", "scripts/process"],

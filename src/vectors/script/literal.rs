@@ -89,7 +89,10 @@ impl<'de> Deserialize<'de> for Literal {
 pub(super) fn literal(value: &Value) -> Result<Literal, String> {
     let wanted = || format!("expected bytes in hexadecimal, or a part, not {value}");
     let bytes = |value: &Value| {
-        value.as_str().and_then(|digits| hex::decode(digits).ok()).ok_or_else(wanted)
+        value
+            .as_str()
+            .and_then(|digits| crate::vectors::hexadecimal::bytes(digits).ok())
+            .ok_or_else(wanted)
     };
     if value.is_string() {
         return bytes(value).map(Literal::Bytes);
@@ -125,7 +128,8 @@ pub(super) mod hexadecimal {
     pub(in crate::vectors) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
-        hex::decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+        crate::vectors::hexadecimal::bytes(&String::deserialize(deserializer)?)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -147,7 +151,7 @@ pub(super) mod hexadecimals {
     ) -> Result<Vec<Vec<u8>>, D::Error> {
         Vec::<String>::deserialize(deserializer)?
             .iter()
-            .map(|text| hex::decode(text).map_err(D::Error::custom))
+            .map(|text| crate::vectors::hexadecimal::bytes(text).map_err(D::Error::custom))
             .collect()
     }
 }
