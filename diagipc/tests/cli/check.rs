@@ -48,6 +48,7 @@ fn check_built_in_suites_pass_and_are_counted() {
 /// What is not chosen is not played, and what was played has a time.
 #[cfg(unix)]
 #[test]
+#[ignore = "long: in the gate"]
 fn check_plays_only_what_is_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("junit.xml");

@@ -215,6 +215,7 @@ fn input_over_limit_is_error() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn input_large_or_binary_is_refused_with_reason() {
     // A fixed sequence without structure.
     let mut state = 1u32;

@@ -150,6 +150,7 @@ impl Random {
 /// Three independent implementations of one text: they agree on every value, and on the layer of
 /// every refusal.
 #[test]
+#[ignore = "long: in the gate"]
 fn codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let start = |program: &str, arguments: &[String]| {
@@ -717,6 +718,7 @@ fn adapter_without_limits_passes_leniently() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_without_answers_is_lost() {
     let all = listed(&[]).len();
     for fault in ["hangs", "dies", "garbage", "another id"] {

@@ -120,6 +120,7 @@ macro_rules! right_servers {
 }
 
 right_servers! {
+    #[ignore = "long: in the gate"]
     server_correct_small_has_no_failure: 70, [];
     #[ignore = "long: in the gate"]
     server_correct_concurrent_has_no_failure: 70, ["--concurrent"];
@@ -129,7 +130,6 @@ right_servers! {
     server_correct_many_writes_has_no_failure: 70, ["--many-writes"];
     #[ignore = "long: in the gate"]
     server_correct_open_connections_has_no_failure: 70, ["--keep-open", "--concurrent"];
-    #[ignore = "long: in the gate"]
     server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
 

@@ -111,8 +111,9 @@ fn reference_runtime_passes(profile: &str) {
 }
 
 macro_rules! profiles {
-    ($($test:ident: $profile:literal),* $(,)?) => {$(
+    ($($(#[$meta:meta])* $test:ident: $profile:literal),* $(,)?) => {$(
         #[test]
+        $(#[$meta])*
         fn $test() {
             reference_runtime_passes($profile);
         }
@@ -120,13 +121,19 @@ macro_rules! profiles {
 }
 
 profiles! {
+    #[ignore = "long: in the gate"]
     reference_runtime_coreclr_3_1_passes: "coreclr-3.1",
+    #[ignore = "long: in the gate"]
     reference_runtime_coreclr_8_passes: "coreclr-8",
+    #[ignore = "long: in the gate"]
     reference_runtime_coreclr_9_passes: "coreclr-9",
     reference_runtime_coreclr_10_passes: "coreclr-10",
+    #[ignore = "long: in the gate"]
     reference_runtime_coreclr_11_passes: "coreclr-11",
+    #[ignore = "long: in the gate"]
     reference_runtime_nativeaot_8_passes: "nativeaot-8",
     reference_runtime_nativeaot_9_passes: "nativeaot-9",
+    #[ignore = "long: in the gate"]
     reference_runtime_mono_passes: "mono",
     reference_runtime_strict_passes: "strict",
 }

@@ -59,6 +59,7 @@ fn names_what_was_ended(report: &Value) {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn server_that_leaves_processes_is_reported() {
     let options = ["server", "--spawn", "--json", "--profile", "strict"];
     let only = ["--only", "scripts/process/*", "--only", "requests/process/*", "--jobs", "2"];

@@ -50,6 +50,7 @@ fn version(build: &str) -> Vec<u16> {
 /// `diagipc runtime --agreement evidence/*.json` prints the rows; `tests/live/evidence.py
 /// --agreement` puts them into the file.
 #[test]
+#[ignore = "long: in the gate"]
 fn reference_runtime_agrees_with_each_recording() {
     let agreements = agreements();
     assert!(agreements.len() >= 10);
