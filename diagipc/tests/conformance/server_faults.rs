@@ -10,7 +10,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -65,10 +65,10 @@ fn listed() -> &'static [Planted] {
 
 /// The cases of the suite, parsed once.
 fn cases() -> Vec<ServerCase<'static>> {
-    static PARSED: OnceLock<(Vec<(&str, ScriptFile)>, Vec<NamedFile>)> = OnceLock::new();
-    let (scripts, vectors) =
-        PARSED.get_or_init(|| (named_script_files().unwrap(), codec::embedded().unwrap()));
-    server::cases(scripts, vectors)
+    static SCRIPTS: LazyLock<Vec<(&str, ScriptFile)>> =
+        LazyLock::new(|| named_script_files().unwrap());
+    static VECTORS: LazyLock<Vec<NamedFile>> = LazyLock::new(|| codec::embedded().unwrap());
+    server::cases(&SCRIPTS, &VECTORS)
 }
 
 /// The command that starts that server.
@@ -78,7 +78,7 @@ fn command(planted: &Planted) -> [String; 3] {
 
 /// The report of the server with that fault or taste.
 fn report(planted: &Planted) -> Report {
-    let chosen: Vec<Glob> = planted.cases.iter().map(|case| Glob::new(case)).collect();
+    let chosen: Vec<Glob> = planted.cases.iter().map(Glob::new).collect();
     let mut cases = cases();
     cases.retain(|case| chosen.iter().any(|glob| case.is_chosen(glob)));
     let address = Address::Spawn(SpawnCommand {
