@@ -13,13 +13,13 @@ use dotnet_diagnostics_ipc::vectors::script::Ending;
 use crate::commands::Outcome;
 use crate::commands::output_file::create_new;
 
-/// Records the messages between a client and a runtime, as exchange scripts and as a capture for
+/// Records the messages between a client and a runtime, as an exchange script and as a capture for
 /// Wireshark.
 ///
 /// Runs the client with a new directory as TMPDIR, which contains the socket of a process that
 /// plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced by theirs.
-/// With `--out` it writes NAME.json, a file of two exchange scripts, one for each side, and
-/// NAME.txt, the conversation in words.
+/// With `--out` it writes NAME.json, an exchange script that plays the client, and NAME.txt, the
+/// conversation in words.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."

@@ -119,7 +119,7 @@ impl RecordedConnection {
     }
 
     /// The runtime's bytes after the first reply.
-    pub(super) fn behind_the_reply(&self) -> &[u8] {
+    fn behind_the_reply(&self) -> &[u8] {
         let reply = self.segments.iter().find(|segment| segment.kind == Kind::Reply);
         reply.and_then(|reply| self.runtime.get(reply.range.end..)).unwrap_or_default()
     }
@@ -179,7 +179,7 @@ impl RecordedConnection {
 }
 
 /// The result of a client that sends `request`, and receives `reply` and then `end`.
-pub(super) fn outcome(request: &[u8], reply: &[u8], end: End) -> Option<Outcome> {
+fn outcome(request: &[u8], reply: &[u8], end: End) -> Option<Outcome> {
     let mut buffer = vec![0; usize::from(u16::MAX)];
     buffer.get_mut(..request.len())?.copy_from_slice(request);
     if request.len() < HEADER_LEN {

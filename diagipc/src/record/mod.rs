@@ -1,12 +1,12 @@
-//! Record live conversations as exchange scripts.
+//! Record live conversations, and make exchange scripts of them that play the client.
 //!
 //! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`].
-//! [`script_file`] makes two scripts of a [`Recording`]: one that plays the client, for a runtime, and one that plays the runtime, for a client. A `RecordedClient` is a
-//! client that is run for a recording.
+//! [`script_file`] makes a script of a [`Recording`] that plays the client, for another runtime. A
+//! `RecordedClient` is a client that is run for a recording.
 
 //! # Example
 //!
-//! Make scripts of a conversation:
+//! Make a script of a conversation:
 //!
 //! ```
 //! use diagipc::record::{Log, Side, script_file};
@@ -16,7 +16,7 @@
 //! log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
 //! log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
 //! let file = script_file(&log.recording(), "Resume").expect("a conversation");
-//! assert_eq!(file.scripts.len(), 2); // one plays the client, one the runtime
+//! assert_eq!(file.scripts[0].name, "resume-client");
 //! ```
 
 #[cfg(unix)]
@@ -25,7 +25,6 @@ mod connection;
 mod hazard;
 mod log;
 mod masks;
-mod outcome;
 mod pending;
 #[cfg(unix)]
 mod pieces;
@@ -35,7 +34,6 @@ mod proxy;
 mod relay;
 mod script;
 mod script_of_client;
-mod script_of_runtime;
 
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};

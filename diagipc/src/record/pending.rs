@@ -1,4 +1,4 @@
-//! Common parts of both scripts of a recording: names, and bytes sent at once.
+//! Names in the script of a recording, and bytes that are sent at once.
 
 use std::time::Duration;
 
@@ -29,21 +29,13 @@ pub(super) struct Pending {
     pub(super) bytes: Vec<u8>,
     /// Their range in the bytes of their side.
     pub(super) begin: usize,
-    pub(super) may_fail: bool,
     sizes: Vec<usize>,
     last: Duration,
 }
 
 impl Pending {
     pub(super) fn new(connection: usize, begin: usize, bytes: &[u8], at: Duration) -> Self {
-        Self {
-            connection,
-            bytes: bytes.to_vec(),
-            begin,
-            may_fail: false,
-            sizes: Vec::from([bytes.len()]),
-            last: at,
-        }
+        Self { connection, bytes: bytes.to_vec(), begin, sizes: Vec::from([bytes.len()]), last: at }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], at: Duration) {
@@ -56,18 +48,14 @@ impl Pending {
     }
 
     /// The step. `parts` are its bytes.
-    pub(super) fn step(self, parts: Vec<Literal>, has_pieces: bool) -> Step {
-        let chunks = if has_pieces && (2..=PIECES).contains(&self.sizes.len()) {
-            self.sizes
-        } else {
-            Vec::new()
-        };
+    pub(super) fn step(self, parts: Vec<Literal>) -> Step {
+        let chunks = if (2..=PIECES).contains(&self.sizes.len()) { self.sizes } else { Vec::new() };
         Step::Send(Send {
             on: name_of(self.connection),
             send: parts,
             chunks,
             with_fd: None,
-            may_fail: self.may_fail,
+            may_fail: false,
             within_ms: None,
         })
     }

@@ -1,21 +1,18 @@
-//! The two scripts of a recording.
+//! The script of a recording.
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
-use dotnet_diagnostics_ipc::vectors::script::{
-    ClientPart, Plays, RuntimePart, Script, Target, TargetPort,
-};
+use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{self, File, Hazard, ScriptFile};
 
 use super::connection::{Kind, RecordedConnection};
-use super::log::{Recording, Side};
+use super::log::Recording;
 use super::pending::{PORT, name_of};
-use super::{hazard, outcome, script_of_client, script_of_runtime};
+use super::{hazard, script_of_client};
 
 /// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
 
-/// A file of two scripts: `NAME-client` plays the client, and `NAME-runtime` the runtime. `None` if
-/// there was no connection.
+/// A file of one script, `NAME-client`, which plays the client. `None` if there was no connection.
 ///
 /// Data that differs between runs is not compared: process id, cookie, command line, session ids,
 /// environment, streams. Only lower-case letters and digits of `name` are kept, with `-` for
@@ -29,8 +26,7 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
 /// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
 /// let file = script_file(&log.recording(), "Resume").unwrap();
-/// let names: Vec<_> = file.scripts.iter().map(|script| script.name.as_str()).collect();
-/// assert_eq!(names, ["resume-client", "resume-runtime"]);
+/// assert_eq!((file.scripts.len(), file.scripts[0].name.as_str()), (1, "resume-client"));
 /// ```
 pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let connections: Vec<RecordedConnection> =
@@ -62,9 +58,9 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let client = Script {
         sc_id: 1,
         name: format!("{name}-client"),
-        comment: about(recording, &connections, Side::Client),
-        spec: spec.clone(),
-        since: since.clone(),
+        comment: about(recording, &connections),
+        spec,
+        since,
         hazard,
         plays: Plays::Client(ClientPart {
             target,
@@ -75,25 +71,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
         steps: script_of_client::steps(recording, &connections),
     };
 
-    let (steps, streamed) = script_of_runtime::steps(recording, &connections);
-    let told = outcome::ask_and_outcome(recording, &connections, &streamed);
-    let mut comment = about(recording, &connections, Side::Runtime);
-    for note in &told.notes {
-        comment.push_str("; ");
-        comment.push_str(note);
-    }
-    let runtime = Script {
-        sc_id: 2,
-        name: format!("{name}-runtime"),
-        comment,
-        spec,
-        since,
-        hazard: None,
-        plays: Plays::Runtime(Box::new(RuntimePart { ask: told.ask, outcome: told.outcome })),
-        steps,
-    };
-
-    let scripts = Vec::from([client, runtime]);
+    let scripts = Vec::from([client]);
     let title = format!("A recorded conversation: {name}");
     Some(ScriptFile::new(title, within(recording), scripts))
 }
@@ -124,8 +102,8 @@ fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
     spec
 }
 
-/// The conversation in words, and the parts missing in a script that plays `side`.
-fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) -> String {
+/// The conversation in words, and the parts missing in its script.
+fn about(recording: &Recording, connections: &[RecordedConnection]) -> String {
     let mut words = Vec::new();
     for (nth, (connection, [client, runtime])) in
         connections.iter().zip(&recording.totals).enumerate()
@@ -140,28 +118,16 @@ fn about(recording: &Recording, connections: &[RecordedConnection], side: Side) 
         let stream = begin.map(|segment| {
             runtime.bytes.saturating_sub(u64::try_from(segment.range.start).unwrap_or(u64::MAX))
         });
-        match (stream, side) {
-            (Some(stream), Side::Client) => {
+        if let Some(stream) = stream {
+            words.push(format!("whose stream had {stream} bytes, which are read and not compared"));
+            continue;
+        }
+        for (whose, total) in [("client", client), ("runtime", runtime)] {
+            if total.bytes > u64::try_from(total.kept).unwrap_or(u64::MAX) {
                 words.push(format!(
-                    "whose stream had {stream} bytes, which are read and not compared"
+                    "{} of the {whose}'s {} bytes were kept",
+                    total.kept, total.bytes
                 ));
-            }
-            (Some(stream), Side::Runtime) if stream > script_of_runtime::STREAM as u64 => {
-                words.push(format!(
-                    "whose stream had {stream} bytes and is cut after {}",
-                    script_of_runtime::STREAM
-                ));
-            }
-            (Some(_), Side::Runtime) => {}
-            (None, _) => {
-                for (whose, total) in [("client", client), ("runtime", runtime)] {
-                    if total.bytes > u64::try_from(total.kept).unwrap_or(u64::MAX) {
-                        words.push(format!(
-                            "{} of the {whose}'s {} bytes were kept",
-                            total.kept, total.bytes
-                        ));
-                    }
-                }
             }
         }
     }

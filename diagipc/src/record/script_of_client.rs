@@ -80,7 +80,7 @@ impl Writer<'_> {
             }
             _ => Vec::from([Literal::Bytes(pending.bytes.clone())]),
         };
-        self.steps.push(pending.step(parts, true));
+        self.steps.push(pending.step(parts));
     }
 
     fn event(&mut self, event: &Event) {

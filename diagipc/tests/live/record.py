@@ -2,7 +2,7 @@
 """record.py
 
 Records examples/info and examples/trace with net10.0.9, by `diagipc record`, and replays the recordings: to another process of net10.0.9,
-which must behave the same; to net8.0.30, which must differ where that runtime differs; and to the clients. Prints one line per check;
+which must behave the same; and to net8.0.30, which must differ where that runtime differs. Prints one line per check;
 exits with 1 if one differs, with 77 if a runtime is not available here.
 """
 import json
@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,12 +53,6 @@ def step_of(script, wanted):
     return next(nth for nth, step in enumerate(script["steps"]) if wanted(step))
 
 
-def listens(path):
-    """Whether a process listens there: a socket has its path a moment earlier."""
-    with open("/proc/net/unix") as sockets:
-        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
-
-
 def main():
     launch.fetch_or_skip(RECORDED, OTHER)
     home = programs()
@@ -94,23 +87,6 @@ def main():
                 status, said = run(diagipc, "replay", path, "--to", pid)
                 check(f"{name} to {OTHER}", status == 1 and f"step {where[name]}, " in said, said)
         with_runtime(OTHER, replay_other)
-
-        # To the clients: there is only the script.
-        commands = {"info": [info, "@"], "trace": [trace, "@", "0", os.path.join(out, "trace")]}
-        for name, path in files.items():
-            socket = os.path.join(out, name + ".socket")
-            player = subprocess.Popen([diagipc, "replay", path, "--listen", socket], stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True)
-            deadline = time.monotonic() + 10
-            while not listens(socket) and time.monotonic() < deadline:
-                time.sleep(0.02)
-            status, client = run(*[socket if word == "@" else word for word in commands[name]])
-            try:
-                said, _ = player.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                player.kill()
-                said, _ = player.communicate()
-            check(f"{name} from a script that plays the runtime", status == 0 and player.returncode == 0, client + said)
     sys.exit(1 if checks.wrong else 0)
 
 

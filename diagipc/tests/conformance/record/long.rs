@@ -2,7 +2,7 @@
 
 use diagipc::record::{Log, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::ScriptFile;
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Plays, ScriptOutcome, Step};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -13,7 +13,7 @@ const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x65\0\0\0\0\0\0\0";
 #[test]
 fn record_long_answers_are_kept_in_part() {
     let log = Log::new(false);
-    // Of a stream, as much is sent again as a script may have.
+    // A stream is read and not compared.
     let stream = log.opened();
     log.piece(stream, Side::Client, COLLECT, Vec::new());
     log.piece(stream, Side::Runtime, SESSION, Vec::new());
@@ -28,22 +28,17 @@ fn record_long_answers_are_kept_in_part() {
     log.ended(memory, Side::Runtime, Ending::Close);
 
     let file: ScriptFile = script_file(&log.recording(), "long").unwrap();
-    let [client, runtime] = &file.scripts[..] else { panic!("{file:?}") };
+    let [client] = &file.scripts[..] else { panic!("{file:?}") };
     for said in [
-        "whose stream had 120000 bytes and is cut after 65536",
+        "whose stream had 120000 bytes, which are read and not compared",
         "131072 of the runtime's 140000 bytes were kept",
     ] {
-        assert!(runtime.comment.contains(said), "{}", runtime.comment);
+        assert!(client.comment.contains(said), "{}", client.comment);
     }
     let verbs: Vec<_> = client.steps.iter().map(Step::verb).collect();
     let (of_the_stream, of_memory) = verbs.split_at(5);
     assert_eq!(of_the_stream, ["open", "send", "expect", "drain", "end"]);
     assert_eq!(of_memory, ["open", "send", "expect", "drain", "expect_end"]);
-    let Plays::Runtime(part) = &runtime.plays else { panic!("{:?}", runtime.plays) };
-    let ScriptOutcome::Ok(ok) = &part.outcome else { panic!("{:?}", part.outcome) };
-    assert_eq!(ok.stream.as_ref().unwrap().bytes, 65_536);
-    // The client stops reading before the end.
-    assert!(runtime.steps.iter().any(|step| matches!(step, Step::Send(send) if send.may_fail)));
 }
 
 #[test]
