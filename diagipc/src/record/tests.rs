@@ -28,11 +28,11 @@ fn string(text: &str) -> Vec<u8> {
 }
 
 /// One connection, closed by the runtime: the client's bytes, and the runtime's.
-fn recording_of_one(request: Vec<u8>, answer: Vec<u8>) -> Recording {
+fn recording_of_one(request: &[u8], answer: &[u8]) -> Recording {
     let log = Log::new(false);
     let connection = log.opened();
-    log.piece(connection, Side::Client, &request, Vec::new());
-    log.piece(connection, Side::Runtime, &answer, Vec::new());
+    log.piece(connection, Side::Client, request, Vec::new());
+    log.piece(connection, Side::Runtime, answer, Vec::new());
     log.ended(connection, Side::Runtime, Ending::Close);
     log.take()
 }
@@ -82,9 +82,9 @@ fn user_events_and_unknown_command_are_classified_by_what_follows() {
         "{steps:?}"
     );
 
-    let nobody_knows = recording_of_one(message(4, 0x77, &[]), ok(&[]));
+    let nobody_knows = recording_of_one(&message(4, 0x77, &[]), &ok(&[]));
     assert_eq!(RecordedConnection::of(&nobody_knows, 0).then(), Some(AfterReply::Unknown));
-    let refused = recording_of_one(message(4, 1, &[]), error(FAIL));
+    let refused = recording_of_one(&message(4, 1, &[]), &error(FAIL));
     assert_eq!(RecordedConnection::of(&refused, 0).then(), None);
 }
 
@@ -98,8 +98,8 @@ fn long_environment_is_compared_by_length() {
         [(140_000, json!([{ "any": { "of": "block_a" } }])), (150_000, cut)]
     {
         let steps = client_steps(&recording_of_one(
-            message(4, 2, &[]),
-            [reply(announced), vec![0; 140_000]].concat(),
+            &message(4, 2, &[]),
+            &[reply(announced), vec![0; 140_000]].concat(),
         ));
         assert_eq!(serde_json::to_value(&steps[3]).unwrap()["expect"], expected, "{announced}");
     }
