@@ -221,7 +221,7 @@ const LONG: [&str; 17] = [
     "--duration",
 ];
 
-/// A written recording can be read: two scripts.
+/// A written recording can be read: a script.
 fn recording(left: &Left<'_>) -> bool {
     let files: Vec<PathBuf> =
         fs::read_dir(left.out).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -230,7 +230,7 @@ fn recording(left: &Left<'_>) -> bool {
     assert_eq!(json.is_some(), text.is_some(), "{files:?}");
     let Some(json) = json else { return false };
     let file = parse_scripts("recording", &fs::read_to_string(json).unwrap()).unwrap();
-    assert_eq!(file.scripts.len(), 2);
+    assert_eq!(file.scripts.len(), 1);
     true
 }
 
