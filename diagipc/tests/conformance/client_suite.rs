@@ -302,15 +302,16 @@ fn client_that_cannot_be_started_once_is_tried_again() {
     let client = fixture("client.py");
     let operation = |name: &str, cwd: &str, before: &str| {
         format!(
-            "[operations.{name}]\ncwd = '{0}/{cwd}'\ncommand = ['sh', '-c', '''{before}; \
-             python3 -IS \"{1}\" --pid {{pid}} {name}''']\n",
+            "[operations.{2}]\ncwd = '{0}/{cwd}'\ncommand = ['sh', '-c', '''{before}; \
+             python3 -IS \"{1}\" --patience 60000 --pid {{pid}} {name}''']\n",
             directory.path().display(),
-            client.display()
+            client.display(),
+            name.split(' ').next().unwrap()
         )
     };
-    // While the second would be started, its directory is missing.
+    // While the second would be started, its directory is missing, once.
     let text = [
-        operation("process-info", ".", "rmdir late"),
+        operation("process-info {command}", ".", "mkdir once && rmdir late"),
         operation("environment", "late", "true"),
         operation("resume", ".", "mkdir late"),
     ];
