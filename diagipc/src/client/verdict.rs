@@ -16,6 +16,7 @@ use super::{Argument, ClientFault};
 use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
 
 /// The result of one scenario.
+#[derive(Default)]
 pub(super) struct Verdict {
     /// The client does not support the scenario.
     pub(super) lacks: Option<String>,
@@ -32,28 +33,14 @@ pub(super) struct Verdict {
 impl Verdict {
     /// The client cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
-        Self {
-            lacks: Some(what),
-            findings: Findings::default(),
-            about: Vec::new(),
-            transcript: Transcript::default(),
-            is_of_machine: false,
-            took: Duration::ZERO,
-        }
+        Self { lacks: Some(what), ..Self::default() }
     }
 
     /// It could not be tried.
     pub(super) fn trouble(what: String) -> Self {
         let mut findings = Findings::default();
         findings.must(None, what);
-        Self {
-            lacks: None,
-            findings,
-            about: Vec::new(),
-            transcript: Transcript::default(),
-            is_of_machine: true,
-            took: Duration::ZERO,
-        }
+        Self { findings, is_of_machine: true, ..Self::default() }
     }
 
     /// Whether it failed, and may pass if nothing runs beside it.
