@@ -1,4 +1,4 @@
-//! `measure.py` runs this under callgrind: each case, once for each contender. Without valgrind it
+//! `instructions.py` runs this under callgrind: each case, once for each contender. Without valgrind it
 //! times them.
 //!
 //! `instructions [--list] [PART OF A NAME]...`
@@ -9,6 +9,7 @@ mod callgrind;
 mod case;
 mod cases;
 mod ck;
+mod heap;
 mod model;
 mod plain;
 
@@ -37,9 +38,11 @@ fn main() {
             // What is done once is done now.
             run();
             if callgrind::is_there() {
-                callgrind::count(&format!("{}\t{}\t{contender}", case.name, case.size), run);
+                let name = format!("{}\t{}\t{contender}", case.name, case.size);
+                heap::measured(|| callgrind::count(&name, run));
             } else {
-                println!("{}\t{}\t{contender}\t{}", case.name, case.size, nanoseconds(run));
+                let took = heap::measured(|| nanoseconds(run));
+                println!("{}\t{}\t{contender}\t{took}", case.name, case.size);
             }
         }
     }

@@ -25,7 +25,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// As most callers have the text: through `Display`, of which `to_string` is one use. Into a string
-/// that is large enough: what growth takes depends on what the other cases left on the heap.
+/// that is large enough: growth is not ours.
 fn display(text: &str) -> Case {
     let units = UNITS / text.len() * text.len();
     let wire = wire(text.repeat(units / text.len()).leak());
