@@ -44,11 +44,10 @@ mod captured;
 pub mod client;
 pub mod codec;
 pub mod corpus;
-mod fault;
+pub mod faults;
 pub mod fuzz_server;
 mod glob;
 pub mod known;
-mod named_fault;
 pub mod networks;
 mod pace;
 pub mod print;
@@ -62,7 +61,6 @@ pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
-pub use named_fault::NamedFault;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
     Report, Section, TooFewJudged, Turn,

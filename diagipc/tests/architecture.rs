@@ -8,14 +8,13 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["byte_count", "captured", "glob", "pace", "shown_command"],
-        &["annotated", "corpus", "fault", "networks", "print", "report", "started"],
+        &["byte_count", "captured", "faults", "glob", "pace", "shown_command"],
+        &["annotated", "corpus", "networks", "print", "report", "started"],
         &["adapter"],
         &["codec", "known", "vectors"],
         &["server"],
         &["runtime"],
         &["client", "fuzz_server", "record"],
-        &["named_fault"],
         &["commands"],
         &["main"],
     ],

@@ -1,10 +1,11 @@
 //! Conclusions from several cases: which fault it is, and which findings are one fault.
 
+use super::Operation;
 use super::finding::Weight;
 use super::scenario::Scenario;
 use super::verdict::Verdict;
-use super::{ClientFault, Operation};
 use crate::Grade;
+use crate::faults::Fault;
 
 /// The section whose scenarios cover each value of a request.
 const OF_REQUESTS: &str = "request";
@@ -22,7 +23,7 @@ pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
 fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
     let takes_any = |played: &[(&Scenario, Verdict)], operation| {
         let shows = |(scenario, verdict): &(&Scenario, Verdict)| {
-            scenario.operation == operation && verdict.findings.has(ClientFault::ErrorTakenForOk)
+            scenario.operation == operation && verdict.findings.has(Fault::ErrorTakenForOk)
         };
         played.iter().any(shows)
     };
@@ -35,9 +36,9 @@ fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
         for finding in verdict
             .findings
             .iter_mut()
-            .filter(|finding| finding.fault == Some(ClientFault::ErrorCode0TakenForOk))
+            .filter(|finding| finding.fault == Some(Fault::ErrorCode0TakenForOk))
         {
-            finding.fault = Some(ClientFault::ErrorTakenForOk);
+            finding.fault = Some(Fault::ErrorTakenForOk);
         }
     }
 }
@@ -58,9 +59,9 @@ fn by_sizes(played: &mut [(&Scenario, Verdict)]) {
             continue;
         }
         let fault = match (of_20, of_28) {
-            (Some(Grade::Fail), Some(Grade::Fail)) => ClientFault::ReplyOf24InsistedOn,
-            _ if size == 20 => ClientFault::ReplyOf20Refused,
-            _ => ClientFault::ReplySurplusRefused,
+            (Some(Grade::Fail), Some(Grade::Fail)) => Fault::ReplyOf24InsistedOn,
+            _ if size == 20 => Fault::ReplyOf20Refused,
+            _ => Fault::ReplySurplusRefused,
         };
         if let Some((_, verdict)) = played.get_mut(nth) {
             name(verdict, fault);
@@ -76,15 +77,15 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
         // Most clients read replies with one piece of code, but write requests with one for each
         // operation.
         let is_certain =
-            |fault: &ClientFault| played.iter().any(|(_, verdict)| verdict.findings.has(*fault));
+            |fault: &Fault| played.iter().any(|(_, verdict)| verdict.findings.has(*fault));
         let takes_no_ok = played.iter().any(|(scenario, verdict)| {
-            scenario.operation == operation && verdict.findings.has(ClientFault::OkTakenForError)
+            scenario.operation == operation && verdict.findings.has(Fault::OkTakenForError)
         });
         let fault = suspects
             .iter()
             .copied()
             .find(is_certain)
-            .or(takes_no_ok.then_some(ClientFault::OkTakenForError));
+            .or(takes_no_ok.then_some(Fault::OkTakenForError));
         if let (Some(fault), Some((_, verdict))) = (fault, played.get_mut(nth)) {
             name(verdict, fault);
         }
@@ -92,7 +93,7 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
 }
 
 /// Gives findings without a name this one.
-fn name(verdict: &mut Verdict, fault: ClientFault) {
+fn name(verdict: &mut Verdict, fault: Fault) {
     for finding in verdict
         .findings
         .iter_mut()
@@ -106,7 +107,7 @@ fn name(verdict: &mut Verdict, fault: ClientFault) {
 /// note it: they are about something else.
 fn noted_once(played: &mut [(&Scenario, Verdict)]) {
     let is_about_requests = |scenario: &Scenario| scenario.section == OF_REQUESTS;
-    let known: Vec<(Operation, ClientFault)> = played
+    let known: Vec<(Operation, Fault)> = played
         .iter()
         .filter(|(scenario, _)| is_about_requests(scenario))
         .flat_map(|(scenario, verdict)| {

@@ -11,7 +11,6 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Transcript};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
-use super::faults::ClientFault;
 use super::finding::Findings;
 use super::operations::CommandLine;
 use super::process::Running;
@@ -19,6 +18,7 @@ use super::request::Seen;
 use super::scenario::{Decoy, Move, Request, Scenario, Unread};
 use super::target::{Target, is_there};
 use super::{Argument, Operation, moves};
+use crate::faults::Fault;
 use crate::pace::Limit;
 
 /// How long a client may take to connect, or to complete a message.
@@ -38,15 +38,15 @@ pub(super) enum Stop {
     /// The client does not support this.
     Lacks(String),
     /// It is wrong, and a runtime would not continue.
-    Differs(Option<ClientFault>, String),
+    Differs(Option<Fault>, String),
     /// The document allows that nothing more follows.
-    LeftOpen(ClientFault, String),
+    LeftOpen(Fault, String),
     /// The error is already known, and a runtime would not continue.
     Over,
 }
 
 impl Stop {
-    pub(super) fn fault(fault: impl Into<Option<ClientFault>>, text: impl Into<String>) -> Self {
+    pub(super) fn fault(fault: impl Into<Option<Fault>>, text: impl Into<String>) -> Self {
         Self::Differs(fault.into(), text.into())
     }
 }
@@ -196,7 +196,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 }
                 let waits = self.has_stopped && self.scenario.operation.streams();
                 self.player.step(step).map_err(|trouble| {
-                    let fault = waits.then_some(ClientFault::StopWithoutReading);
+                    let fault = waits.then_some(Fault::StopWithoutReading);
                     Stop::Differs(
                         fault,
                         format!("it does not accept what the runtime sends: {trouble}"),
@@ -248,7 +248,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                         let text = format!(
                             "it never stops the session: no StopTracing of session {session} came within {ms} ms"
                         );
-                        Stop::fault(ClientFault::SessionNeverStopped, text)
+                        Stop::fault(Fault::SessionNeverStopped, text)
                     }
                     _ if self.requests == 0 => {
                         self.runs_on(format!("it does not connect within {ms} ms"))
@@ -271,12 +271,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
         Stop::fault(None, text)
     }
 
-    fn not_found(&self) -> ClientFault {
-        if self.scenario.decoys.is_empty() {
-            ClientFault::NeverConnects
-        } else {
-            ClientFault::ProcessNotFound
-        }
+    fn not_found(&self) -> Fault {
+        if self.scenario.decoys.is_empty() { Fault::NeverConnects } else { Fault::ProcessNotFound }
     }
 
     /// The client has ended instead of connecting.
@@ -291,7 +287,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 let text = format!("it ends without StopTracing of session {session}");
                 // A client that failed did so for another reason.
                 let fault = if self.client.is_success() {
-                    Some(ClientFault::SessionNeverStopped)
+                    Some(Fault::SessionNeverStopped)
                 } else {
                     self.scenario.reveals
                 };
@@ -303,14 +299,13 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 && !self.client.is_success() =>
             {
                 Stop::LeftOpen(
-                    ClientFault::ProcessNotFound,
+                    Fault::ProcessNotFound,
                     "it does not look in the TMPDIR of the process, and says so".to_owned(),
                 )
             }
             _ if self.requests == 0 => {
                 let is_large = self.scenario.name.starts_with("size/largest/");
-                let fault =
-                    if is_large { ClientFault::LargestMessageRefused } else { self.not_found() };
+                let fault = if is_large { Fault::LargestMessageRefused } else { self.not_found() };
                 Stop::fault(fault, "it ends without connecting")
             }
             _ => Stop::fault(None, "it ends without connecting again"),
@@ -322,7 +317,7 @@ impl<'s, 'n> Conversation<'s, 'n> {
         while !is_there(&self.target.port) {
             let text = "it does not listen at its port";
             if self.client.has_ended() {
-                return Err(Stop::fault(ClientFault::NeverConnects, text));
+                return Err(Stop::fault(Fault::NeverConnects, text));
             }
             if limit.is_over() {
                 return Err(self.runs_on(text.to_owned()));
@@ -371,10 +366,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
     fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
-            self.findings.must(
-                ClientFault::AnotherCommandSent,
-                format!("it sends {seen}, expected {wanted}"),
-            );
+            self.findings
+                .must(Fault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
         }
         // The script may have it later.
         let later = self

@@ -8,10 +8,10 @@ use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received}
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
 use super::conversation::{Conversation, FOR_A_DESCRIPTOR, REST, SLICE, Stop};
-use super::faults::ClientFault;
 use super::request::Seen;
 use super::scenario::{Arguments, Exit, Unread};
 use super::{Operation, moves};
+use crate::faults::Fault;
 
 impl Conversation<'_, '_> {
     /// `StopTracing` of a session, or what comes instead.
@@ -20,7 +20,7 @@ impl Conversation<'_, '_> {
         self.has_stopped = true;
         if bytes.is_empty() {
             return Err(Stop::fault(
-                ClientFault::NothingSent,
+                Fault::NothingSent,
                 format!("expected StopTracing of session {session}, received nothing"),
             ));
         }
@@ -38,9 +38,9 @@ impl Conversation<'_, '_> {
         match (code, id) {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
                 let fault = if id.swap_bytes() == session {
-                    ClientFault::NumbersBigEndian
+                    Fault::NumbersBigEndian
                 } else {
-                    ClientFault::AnotherSessionStopped
+                    Fault::AnotherSessionStopped
                 };
                 // A runtime answers OK anyway (F-31).
                 self.findings.must(fault, text);
@@ -58,7 +58,7 @@ impl Conversation<'_, '_> {
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {
-                    self.findings.must(ClientFault::AnotherCommandSent, text);
+                    self.findings.must(Fault::AnotherCommandSent, text);
                 }
                 Err(Stop::Over)
             }
@@ -81,11 +81,9 @@ impl Conversation<'_, '_> {
                 _ => false,
             };
             let fault = match trouble {
-                _ if waits => ClientFault::DescriptorAfterTheReply,
-                PlayerError::Differs(Difference::Descriptors(0)) => {
-                    ClientFault::BytesBehindTheRequest
-                }
-                _ => ClientFault::DescriptorMissing,
+                _ if waits => Fault::DescriptorAfterTheReply,
+                PlayerError::Differs(Difference::Descriptors(0)) => Fault::BytesAfterTheMessage,
+                _ => Fault::DescriptorMissing,
             };
             Stop::fault(fault, format!("the descriptor, on a separate byte: {trouble}"))
         })
@@ -99,7 +97,7 @@ impl Conversation<'_, '_> {
         };
         let text = format!("it sends {} on the connection of the stream", moves::named(&bytes));
         if bytes.starts_with(moves::MAGIC) {
-            return Err(Stop::fault(ClientFault::StopOnTheStream, text));
+            return Err(Stop::fault(Fault::StopOnTheStream, text));
         }
         // No server reads it, and no client waits for an answer to something that is not a message.
         self.findings.note(text);
@@ -120,7 +118,7 @@ impl Conversation<'_, '_> {
                     .scenario
                     .reveals
                     .filter(|_| self.requests == 0)
-                    .unwrap_or(ClientFault::ConnectionReused);
+                    .unwrap_or(Fault::ConnectionReused);
                 self.findings
                     .must(fault, format!("it sends {} on that connection", moves::named(&bytes)));
                 Ok(())
@@ -131,13 +129,13 @@ impl Conversation<'_, '_> {
                     self.gives_up.as_millis()
                 );
                 let fault = match () {
-                    () if self.scenario.is_silent => ClientFault::NoReadTimeout,
-                    () if is_whole => ClientFault::ReadsUntilClose,
+                    () if self.scenario.is_silent => Fault::NoReadTimeout,
+                    () if is_whole => Fault::ReadsUntilClose,
                     // It waits for the rest of its size field.
-                    () if self.scenario.reveals == Some(ClientFault::ReplyMagicUnchecked) => {
-                        ClientFault::ReplyMagicUnchecked
+                    () if self.scenario.reveals == Some(Fault::MagicUnchecked) => {
+                        Fault::MagicUnchecked
                     }
-                    () => ClientFault::NoReadTimeout,
+                    () => Fault::NoReadTimeout,
                 };
                 if self.scenario.exit == Exit::NonZero && self.scenario.is_open {
                     self.findings.may(fault, text);
@@ -159,7 +157,7 @@ impl Conversation<'_, '_> {
             Received::Nothing => self.manner.waits_for_more = true,
             Received::Bytes(bytes, _) => {
                 self.findings.must(
-                    ClientFault::ConnectionReused,
+                    Fault::ConnectionReused,
                     format!("it sends more: {}", moves::named(&bytes)),
                 );
             }

@@ -1,7 +1,7 @@
 //! What is found in a scenario, and its severity.
 
-use super::ClientFault;
 use crate::Grade;
+use crate::faults::Fault;
 
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(super) enum Weight {
 pub(super) struct Finding {
     pub(super) weight: Weight,
     pub(super) text: String,
-    pub(super) fault: Option<ClientFault>,
+    pub(super) fault: Option<Fault>,
     /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in
     /// every scenario with that request.
     pub(super) is_of_request: bool,
@@ -30,7 +30,7 @@ pub(super) struct Finding {
 pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn add(&mut self, weight: Weight, fault: Option<ClientFault>, text: impl Into<String>) {
+    fn add(&mut self, weight: Weight, fault: Option<Fault>, text: impl Into<String>) {
         let finding = Finding { weight, text: text.into(), fault, is_of_request: false };
         if !self.0.contains(&finding) {
             self.0.push(finding);
@@ -38,12 +38,12 @@ impl Findings {
     }
 
     /// An error.
-    pub(super) fn must(&mut self, fault: impl Into<Option<ClientFault>>, text: impl Into<String>) {
+    pub(super) fn must(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
         self.add(Weight::Must, fault.into(), text);
     }
 
     /// Something that the document leaves open.
-    pub(super) fn may(&mut self, fault: impl Into<Option<ClientFault>>, text: impl Into<String>) {
+    pub(super) fn may(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
         self.add(Weight::May, fault.into(), text);
     }
 
@@ -76,12 +76,12 @@ impl Findings {
         self.0.iter().any(|finding| finding.weight == Weight::Must)
     }
 
-    pub(super) fn has(&self, fault: ClientFault) -> bool {
+    pub(super) fn has(&self, fault: Fault) -> bool {
         self.0.iter().any(|finding| finding.fault == Some(fault))
     }
 
     /// The faults that have a name, each once.
-    pub(super) fn faults(&self) -> Vec<ClientFault> {
+    pub(super) fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for fault in self
             .0
@@ -120,12 +120,12 @@ mod tests {
         assert_eq!(findings.grade(), Grade::Pass);
         findings.note("ResumeRuntime is also sent");
         assert_eq!((findings.grade(), findings.faults().len()), (Grade::Pass, 0));
-        findings.may(ClientFault::NoReadTimeout, "it waits");
+        findings.may(Fault::NoReadTimeout, "it waits");
         assert_eq!((findings.grade(), findings.is_bad()), (Grade::Informational, false));
-        findings.must(ClientFault::NoReadTimeout, "it waits again");
+        findings.must(Fault::NoReadTimeout, "it waits again");
         assert_eq!(
             (findings.grade(), findings.faults()),
-            (Grade::Fail, [ClientFault::NoReadTimeout].to_vec())
+            (Grade::Fail, [Fault::NoReadTimeout].to_vec())
         );
     }
 }

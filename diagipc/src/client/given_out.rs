@@ -1,19 +1,19 @@
 //! Judges the client's output: a stream, an environment, a process.
 
-use super::ClientFault;
 use super::finding::Findings;
 use super::request::excerpt;
 use super::scenario::{Entry, Output};
+use crate::faults::Fault;
 
 impl Output {
     /// The fault of a client without any of the output.
-    pub(super) const fn lost(&self) -> ClientFault {
+    pub(super) const fn lost(&self) -> Fault {
         match self {
             Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => {
-                ClientFault::StreamNotAsSent
+                Fault::StreamNotAsSent
             }
-            Self::Environment(_) => ClientFault::EnvironmentLost,
-            Self::ProcessInfo(_) => ClientFault::ProcessInfoLost,
+            Self::Environment(_) => Fault::EnvironmentLost,
+            Self::ProcessInfo(_) => Fault::ProcessInfoLost,
             Self::Texts(_, fault) => *fault,
         }
     }
@@ -27,9 +27,7 @@ impl Output {
             }
             Self::StreamBehind { surplus, stream } => findings_in_stream(stream, bytes, surplus),
             Self::Environment(entries) => findings_in_environment(entries, bytes),
-            Self::ProcessInfo(texts) => {
-                findings_in_process(texts, bytes, ClientFault::ProcessInfoLost)
-            }
+            Self::ProcessInfo(texts) => findings_in_process(texts, bytes, Fault::ProcessInfoLost),
             Self::Texts(texts, fault) => findings_in_process(texts, bytes, *fault),
         }
     }
@@ -52,10 +50,7 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     );
     let ignored = !surplus.is_empty() && bytes == [surplus, stream].concat();
     let mut findings = Findings::default();
-    findings.must(
-        if ignored { ClientFault::ReplySizeIgnored } else { ClientFault::StreamNotAsSent },
-        found,
-    );
+    findings.must(if ignored { Fault::ReplySizeIgnored } else { Fault::StreamNotAsSent }, found);
     findings
 }
 
@@ -92,11 +87,8 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let is_one_of_several =
         |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
-    let fault = if by_equals {
-        ClientFault::EnvironmentEntryWithoutEquals
-    } else {
-        ClientFault::EnvironmentLost
-    };
+    let fault =
+        if by_equals { Fault::EnvironmentEntryWithoutEquals } else { Fault::EnvironmentLost };
     let mut findings = Findings::default();
     for entry in lost {
         let (Entry::Text(text) | Entry::Begins(text)) = entry;
@@ -113,7 +105,7 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     findings
 }
 
-fn findings_in_process(texts: &[String], bytes: &[u8], fault: ClientFault) -> Findings {
+fn findings_in_process(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();
@@ -142,15 +134,15 @@ mod tests {
         let lost = wanted.judge(b"A=1\nB=\n");
         assert_eq!(
             (lost.texts().len(), lost.faults()),
-            (1, vec![ClientFault::EnvironmentEntryWithoutEquals])
+            (1, vec![Fault::EnvironmentEntryWithoutEquals])
         );
         let invented = wanted.judge(b"A=1\nNOEQUALS=\nB=\n");
         assert_eq!(
             (invented.texts().len(), invented.faults()),
-            (2, vec![ClientFault::EnvironmentEntryWithoutEquals])
+            (2, vec![Fault::EnvironmentEntryWithoutEquals])
         );
         assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").faults(), []);
-        assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").faults(), [ClientFault::EnvironmentLost]);
+        assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").faults(), [Fault::EnvironmentLost]);
     }
 
     #[test]
@@ -159,15 +151,15 @@ mod tests {
         let wanted = Output::Environment(vec![text("A=1"), text("A=2"), text("B=1")]);
         assert_eq!(wanted.judge(b"A=2\nB=1\n").faults(), []);
         assert_eq!(wanted.judge(b"A=1\nB=1\n").faults(), []);
-        assert_eq!(wanted.judge(b"A=1\nA=2\n").faults(), [ClientFault::EnvironmentLost]);
+        assert_eq!(wanted.judge(b"A=1\nA=2\n").faults(), [Fault::EnvironmentLost]);
     }
 
     #[test]
     fn stream_beginning_with_surplus_is_reported() {
         let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
         assert_eq!(wanted.judge(b"Nettrace"), Findings::default());
-        assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [ClientFault::ReplySizeIgnored]);
-        assert_eq!(wanted.judge(b"Nettr").faults(), [ClientFault::StreamNotAsSent]);
+        assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [Fault::ReplySizeIgnored]);
+        assert_eq!(wanted.judge(b"Nettr").faults(), [Fault::StreamNotAsSent]);
         let found = |bytes: &[u8]| wanted.judge(bytes).texts().concat();
         let cut = "the output has 5 bytes, expected 8; from byte 5 on: ";
         assert!(found(b"Nettr").starts_with(cut), "{:?}", found(b"Nettr"));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::ClientFault;
+use crate::faults::{Fault, Suite};
 use crate::{Case, Glob, Grade, Report};
 
 /// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each
@@ -40,6 +40,9 @@ pub struct KnownFaults {
     /// Accepted in these cases: names, or patterns of names.
     #[serde(default)]
     cases: BTreeMap<String, BTreeSet<String>>,
+    /// Former names in the file.
+    #[serde(skip)]
+    former: BTreeMap<String, Fault>,
 }
 
 impl KnownFaults {
@@ -48,7 +51,27 @@ impl KnownFaults {
     /// # Errors
     /// If it is not such a file.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
+        let mut known: Self =
+            toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))?;
+        known.use_names_of_today();
+        Ok(known)
+    }
+
+    fn use_names_of_today(&mut self) {
+        let names: Vec<String> = self.faults.iter().chain(self.cases.keys()).cloned().collect();
+        for name in names {
+            let Some(fault) = Fault::named(Suite::Client, &name).filter(|one| one.name() != name)
+            else {
+                continue;
+            };
+            if self.faults.remove(&name) {
+                self.faults.insert(fault.name().to_owned());
+            }
+            if let Some(mut cases) = self.cases.remove(&name) {
+                self.cases.entry(fault.name().to_owned()).or_default().append(&mut cases);
+            }
+            self.former.insert(name, fault);
+        }
     }
 
     /// The faults that fail cases of a report, each with its cases.
@@ -59,7 +82,7 @@ impl KnownFaults {
                 cases.entry(fault.name.clone()).or_default().insert(case.name.clone());
             }
         }
-        Self { faults: BTreeSet::new(), cases }
+        Self { cases, ..Self::default() }
     }
 
     /// The text of the file.
@@ -119,7 +142,11 @@ impl KnownFaults {
 
     /// The kit does not have this fault or scenario.
     fn unknown(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self
+            .former
+            .iter()
+            .map(|(name, fault)| format!("{name} is called {fault} now"))
+            .collect();
         for name in self.faults.iter().chain(self.cases.keys()).filter(|name| !is_fault(name)) {
             notes.push(format!("{name} is accepted, but is not a known fault"));
         }
@@ -179,7 +206,7 @@ impl KnownFaults {
 }
 
 fn is_fault(name: &str) -> bool {
-    ClientFault::ALL.iter().any(|fault| fault.name() == name)
+    Fault::of(Suite::Client).any(|fault| fault.name() == name)
 }
 
 #[cfg(test)]

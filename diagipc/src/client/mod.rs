@@ -5,7 +5,7 @@
 //! and how and when it ends. [`run`] plays them. `diagipc/clients/README.md` defines the file and
 //! the grading.
 //!
-//! The known faults of clients are reported by name: see [`ClientFault`].
+//! The known faults of clients are reported by name: see [`Fault`](crate::faults::Fault).
 
 //! # Example
 //!
@@ -33,7 +33,6 @@ mod across_cases;
 mod conversation;
 mod discovery;
 mod endings;
-mod faults;
 mod finding;
 mod given_out;
 mod known_faults;
@@ -57,7 +56,6 @@ mod unexpected_requests;
 mod verdict;
 mod wanted;
 
-pub use faults::ClientFault;
 pub use known_faults::KnownFaults;
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};

@@ -11,7 +11,8 @@ use super::moves::{
 use super::payloads::{ENTRIES, payload, process_info};
 use super::requests::answered;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
-use super::{Argument, ClientFault, Operation};
+use super::{Argument, Operation};
+use crate::faults::Fault;
 
 /// The operations that only succeed or fail.
 pub(super) const RESULTS: &[Operation] = &[
@@ -102,8 +103,8 @@ fn refusals(operation: Operation) -> Vec<Scenario> {
         operation,
     );
     let sent = |hresult| [asked(operation), vec![send("a", &error(hresult))]].concat();
-    closed.reveals = Some(ClientFault::ErrorTakenForOk);
-    open.reveals = Some(ClientFault::ErrorTakenForOk);
+    closed.reveals = Some(Fault::ErrorTakenForOk);
+    open.reveals = Some(Fault::ErrorTakenForOk);
     vec![
         closed.plays([sent(HResult::FAIL), vec![close("a")]].concat(), Exit::NonZero),
         open.plays([sent(HResult::BAD_ENCODING), vec![lets_go("a")]].concat(), Exit::NonZero),
@@ -114,7 +115,7 @@ fn refusals(operation: Operation) -> Vec<Scenario> {
 fn error_of_code_0(operation: Operation) -> Scenario {
     let name = format!("reply/error-of-code-0/{operation}");
     let mut scenario = Scenario::new(&name, "An error whose code is 0", &["R-ERR-005"], operation);
-    scenario.reveals = Some(ClientFault::ErrorCode0TakenForOk);
+    scenario.reveals = Some(Fault::ErrorCode0TakenForOk);
     scenario.plays(
         [asked(operation), vec![send("a", &error(HResult(0))), close("a")]].concat(),
         Exit::NonZero,
@@ -140,7 +141,7 @@ fn failing_hresult(operation: Operation) -> Scenario {
         &[requirement, "R-ERR-007"],
         operation,
     );
-    scenario.reveals = Some(ClientFault::FailingHresultIgnored);
+    scenario.reveals = Some(Fault::FailingHresultIgnored);
     scenario.is_open = requirement == "F-41";
     let reply = ok(&HResult::FAIL.0.to_le_bytes());
     scenario.plays([asked(operation), vec![send("a", &reply), close("a")]].concat(), Exit::NonZero)
@@ -156,7 +157,7 @@ fn reserved(operation: Operation) -> Scenario {
         operation,
     );
     let mut scenario = answered(scenario);
-    scenario.reveals = Some(ClientFault::ReplyReservedInsistedOn);
+    scenario.reveals = Some(Fault::ReplyReservedInsistedOn);
     let first = scenario.moves.iter_mut().find_map(|one| match one {
         Move::Step(Step::Send(send)) => Some(&mut send.send),
         _ => None,
@@ -187,10 +188,10 @@ fn strings() -> Vec<Scenario> {
     );
     let mut scenario = scenario
         .plays(vec![accept("a"), request("a"), send("a", &ok(&absent)), close("a")], Exit::Zero);
-    scenario.reveals = Some(ClientFault::StringOfLength0Misread);
+    scenario.reveals = Some(Fault::StringOfLength0Misread);
     scenario.output = Some(Output::Texts(
         ["app --serve", "10.0.9"].map(ToOwned::to_owned).to_vec(),
-        ClientFault::StringOfLength0Misread,
+        Fault::StringOfLength0Misread,
     ));
     all.push(scenario);
 
@@ -211,7 +212,7 @@ fn strings() -> Vec<Scenario> {
     let mut scenario = scenario
         .plays(vec![accept("a"), request("a"), send("a", &ok(&without)), close("a")], Exit::Any);
     scenario.output =
-        Some(Output::Texts(vec!["app --serve".to_owned()], ClientFault::StringWithoutNulCut));
+        Some(Output::Texts(vec!["app --serve".to_owned()], Fault::StringWithoutNulCut));
     all.push(scenario);
 
     let block = [&2u32.to_le_bytes()[..], &bare("A=12"), &string("B=2")].concat();
@@ -225,8 +226,7 @@ fn strings() -> Vec<Scenario> {
         close("a"),
     ];
     let mut scenario = scenario.plays(moves, Exit::Any);
-    scenario.output =
-        Some(Output::Texts(vec!["A=12".to_owned()], ClientFault::StringWithoutNulCut));
+    scenario.output = Some(Output::Texts(vec!["A=12".to_owned()], Fault::StringWithoutNulCut));
     all.push(scenario);
     all
 }
@@ -235,12 +235,12 @@ fn strings() -> Vec<Scenario> {
 fn no_replies(operation: Operation) -> Vec<Scenario> {
     let mut all = Vec::new();
     for (what, magic, code, fault, spec) in [
-        ("wrong-magic", b"DOTNET_IPC_V2\0", [0xff, 0], ClientFault::ReplyMagicUnchecked, "F-71"),
+        ("wrong-magic", b"DOTNET_IPC_V2\0", [0xff, 0], Fault::MagicUnchecked, "F-71"),
         (
             "wrong-command-set",
             b"DOTNET_IPC_V1\0",
             [0x04, 0],
-            ClientFault::ReplyCommandSetUnchecked,
+            Fault::ReplyCommandSetUnchecked,
             "R-HDR-002",
         ),
     ] {
@@ -277,7 +277,7 @@ fn half_an_id() -> Scenario {
         &["R-ERR-003", "R-HDR-002"],
         Operation::Trace,
     );
-    scenario.reveals = Some(ClientFault::ReplyTooShortAccepted);
+    scenario.reveals = Some(Fault::ReplyTooShortAccepted);
     let reply = ok(&[42, 0, 0, 0]);
     let refuses = Move::Refuses { on: "a".to_owned() };
     scenario.plays(
@@ -295,9 +295,9 @@ fn ends(operation: Operation) -> Vec<Scenario> {
         let reply = ok(&payload(&scenario));
         let bytes = reply.get(..keep(reply.len())).unwrap_or_default();
         scenario.reveals = Some(if bytes.is_empty() {
-            ClientFault::NoReplyTakenForOk
+            Fault::NoReplyTakenForOk
         } else {
-            ClientFault::ReplyCutUnnoticed
+            Fault::ReplyCutUnnoticed
         });
         let moves = [
             asked(operation),
@@ -333,11 +333,8 @@ fn silence(operation: Operation) -> Vec<Scenario> {
         moves.push(gives_up("a"));
         scenario.is_silent = true;
         scenario.is_open = is_open;
-        scenario.reveals = Some(if keep == 0 {
-            ClientFault::NoReplyTakenForOk
-        } else {
-            ClientFault::ReplyCutUnnoticed
-        });
+        scenario.reveals =
+            Some(if keep == 0 { Fault::NoReplyTakenForOk } else { Fault::ReplyCutUnnoticed });
         scenario.plays(moves, Exit::NonZero)
     };
     vec![silent("at-once", 0), silent("in-the-reply", 21)]
@@ -351,7 +348,7 @@ fn in_bytes(operation: Operation) -> Scenario {
         operation,
     );
     let mut scenario = answered(scenario);
-    scenario.reveals = Some(ClientFault::ReplyInPiecesMisread);
+    scenario.reveals = Some(Fault::ReplyInPiecesMisread);
     let reply = ok(&payload(&scenario));
     if let Some(sent) = scenario.moves.iter_mut().find(|one| **one == send("a", &reply)) {
         *sent = trickle("a", &reply);
@@ -412,7 +409,7 @@ fn sizes() -> Vec<Scenario> {
 fn environments() -> Vec<Scenario> {
     let text = |entry: &&str| Entry::Text((*entry).to_owned());
     let mut all = Vec::new();
-    let without_equals = Some(ClientFault::EnvironmentEntryWithoutEquals);
+    let without_equals = Some(Fault::EnvironmentEntryWithoutEquals);
     for (what, title, reveals, entries) in [
         ("without-equals", "An entry without `=`", without_equals, &["A=1", "NOEQUALS", "B=2"][..]),
         ("leading-equals", "An entry that begins with `=`", None, &["=C:=C:\\", "A=1"]),

@@ -6,7 +6,6 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Decoded, ReadAs, Type};
 use serde_json::Value;
 
-use super::faults::ClientFault;
 use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
@@ -14,6 +13,7 @@ use super::spelling::{empty_before_zeroes, misspelled};
 use super::wanted::{Field, Wanted, seen, shortened, wanted};
 use super::{Argument, Operation, moves};
 use crate::byte_count::ByteCount;
+use crate::faults::Fault;
 
 /// A request as received.
 pub(super) struct Seen<'a> {
@@ -45,7 +45,7 @@ impl Seen<'_> {
         let mut findings = Findings::default();
         if self.fds > 0 {
             findings.must(
-                ClientFault::DescriptorWithTheRequest,
+                Fault::DescriptorWithTheRequest,
                 format!("{} descriptors are sent with the request's bytes", self.fds),
             );
         }
@@ -57,16 +57,13 @@ impl Seen<'_> {
             findings.extend(payload);
             refusal = refused;
         }
-        if !self.behind.is_empty()
-            && !findings.has(ClientFault::RequestSizeWrong)
-            && refusal.is_none()
-        {
+        if !self.behind.is_empty() && !findings.has(Fault::SizeWrong) && refusal.is_none() {
             let text = format!(
                 "{} after the request: {}",
                 ByteCount(self.behind.len()),
                 excerpt(self.behind)
             );
-            findings.must(ClientFault::BytesBehindTheRequest, text);
+            findings.must(Fault::BytesAfterTheMessage, text);
         }
         let waits_for_ever = self.fds > 0 && operation == Operation::UserEvents;
         (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
@@ -104,7 +101,7 @@ impl Seen<'_> {
         let mut header = [0; 20];
         if self.bytes.len() < self.least() {
             findings.must(
-                ClientFault::RequestMalformed,
+                Fault::PayloadMalformed,
                 format!("only {} of a header received", ByteCount(self.bytes.len())),
             );
             return findings;
@@ -112,39 +109,29 @@ impl Seen<'_> {
         header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
         if !header.starts_with(moves::MAGIC) {
             let magic = hex::encode(header.get(..14).unwrap_or_default());
-            findings.must(ClientFault::RequestMagicWrong, format!("the magic is {magic}"));
+            findings.must(Fault::MagicWrong, format!("the magic is {magic}"));
         }
         let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
         let size = u16::from_le_bytes([size_low, size_high]);
         if self.is_whole && usize::from(size) != self.bytes.len() {
             let text = format!("size is {size}, but {} bytes were received", self.bytes.len());
             let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
-            findings.must(
-                if is_swapped {
-                    ClientFault::NumbersBigEndian
-                } else {
-                    ClientFault::RequestSizeWrong
-                },
-                text,
-            );
+            findings
+                .must(if is_swapped { Fault::NumbersBigEndian } else { Fault::SizeWrong }, text);
         }
         let command = Command::from_code(u16::from_be_bytes([set, id]));
         if operation.commands().contains(&command) {
             if (reserved_low, reserved_high) != (0, 0) {
                 let text =
                     format!("reserved is {reserved_low:02x}{reserved_high:02x}, expected 0000");
-                findings.must(ClientFault::RequestReservedNotZero, text);
+                findings.must(Fault::ReservedNotZero, text);
             }
         } else if header.starts_with(moves::MAGIC) {
             let is_off = operation
                 .commands()
                 .iter()
                 .any(|command| is_off_by_one(*command, [set, id, reserved_low, reserved_high]));
-            let fault = if is_off {
-                ClientFault::CommandSetOffByOne
-            } else {
-                ClientFault::AnotherCommandSent
-            };
+            let fault = if is_off { Fault::CommandSetOffByOne } else { Fault::AnotherCommandSent };
             findings.must(
                 fault,
                 format!("the command is {command}, which does not do what was requested"),
@@ -172,7 +159,7 @@ impl Seen<'_> {
             Err(refusal) => {
                 let fault = spelling
                     .or_else(|| self.fault_in_size(operation, &all))
-                    .unwrap_or(ClientFault::RequestMalformed);
+                    .unwrap_or(Fault::PayloadMalformed);
                 let text = format!(
                     "the payload is malformed: {} (byte {})",
                     refusal.message, refusal.fault.offset
@@ -184,9 +171,9 @@ impl Seen<'_> {
         if !decoded.canonical {
             let zeroes = self.bytes.iter().rev().take_while(|byte| **byte == 0).count();
             let fault = spelling.unwrap_or(if zeroes > 4 {
-                ClientFault::SizeOf4ByteUnits
+                Fault::SizeOf4ByteUnits
             } else {
-                ClientFault::RequestNotCanonical
+                Fault::NotCanonical
             });
             findings.must(
                 fault,
@@ -195,7 +182,7 @@ impl Seen<'_> {
         }
         if let Some(limit) = &decoded.limit {
             findings.must(
-                spelling.unwrap_or(ClientFault::OutsideTheLimits),
+                spelling.unwrap_or(Fault::OutsideTheLimits),
                 format!("a server refuses it: {limit}"),
             );
         }
@@ -228,7 +215,7 @@ impl Seen<'_> {
     }
 
     /// Whether everything would be right with another number in the size field.
-    fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<ClientFault> {
+    fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<Fault> {
         let is_right = |all: &[u8]| {
             let mut whole = all.to_vec();
             let (Ok(size), Some(field)) = (u16::try_from(all.len()), whole.get_mut(14..16)) else {
@@ -240,7 +227,7 @@ impl Seen<'_> {
         // For user_events the last byte is that of the descriptor.
         let without_last = all.split_last().map_or(all, |(_, rest)| rest);
         let request = if operation == Operation::UserEvents { without_last } else { all };
-        is_right(request).then_some(ClientFault::RequestSizeWrong)
+        is_right(request).then_some(Fault::SizeWrong)
     }
 }
 
@@ -260,7 +247,7 @@ fn misspelling(
     line: &CommandLine,
     arguments: &Arguments,
     bytes: &[u8],
-) -> Option<ClientFault> {
+) -> Option<Fault> {
     // An array: no text before it shows where it begins.
     let mut before = None;
     for argument in
@@ -286,7 +273,7 @@ fn misspelling(
 }
 
 /// The fault that explains a wrong value.
-fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> ClientFault {
+fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault {
     let number = |text: &str| text.parse::<u64>().ok();
     let seen_number =
         seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));
@@ -295,25 +282,25 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Clien
         wanted != seen && (wanted.swap_bytes() == seen || halves == Some(seen))
     };
     match (argument, wanted, seen_number) {
-        (Argument::Value, Wanted::Absent, _) => ClientFault::UnsetByEmptyValue,
+        (Argument::Value, Wanted::Absent, _) => Fault::UnsetByEmptyValue,
         (Argument::TimeoutMs, Wanted::Plain(ms), Some(seen))
             if number(ms).is_some_and(|ms| ms > 0 && ms / 1000 == seen) =>
         {
-            ClientFault::AttachTimeoutInSeconds
+            Fault::AttachTimeoutInSeconds
         }
         (Argument::Clsid, Wanted::Plain(text), _)
             if seen
                 .iter()
                 .any(|seen| seen.as_str().is_some_and(|seen| is_guid_swapped(text, seen))) =>
         {
-            ClientFault::GuidBigEndian
+            Fault::GuidBigEndian
         }
         (_, Wanted::Plain(text), Some(seen))
             if number(text).is_some_and(|wanted| is_swapped(wanted, seen)) =>
         {
-            ClientFault::NumbersBigEndian
+            Fault::NumbersBigEndian
         }
-        _ => ClientFault::ValueNotAsked,
+        _ => Fault::ValueNotAsked,
     }
 }
 
@@ -371,7 +358,7 @@ mod tests {
 
     #[test]
     fn request_each_fault_is_reported() {
-        let is = |bytes: &[u8], fault: ClientFault, text: &str, answer: Option<HResult>| {
+        let is = |bytes: &[u8], fault: Fault, text: &str, answer: Option<HResult>| {
             let (findings, refusal) = judged(bytes, &[], true);
             assert_eq!(
                 (findings.texts(), findings.faults(), refusal),
@@ -379,36 +366,21 @@ mod tests {
             );
         };
         let refused = Some(HResult::BAD_ENCODING);
-        is(
-            &SET[..19],
-            ClientFault::RequestMalformed,
-            "only 19 bytes of a header received",
-            refused,
-        );
+        is(&SET[..19], Fault::PayloadMalformed, "only 19 bytes of a header received", refused);
         is(
             &with(12, b'2'),
-            ClientFault::RequestMagicWrong,
+            Fault::MagicWrong,
             "the magic is 444f544e45545f4950435f563200",
             Some(HResult::UNKNOWN_MAGIC),
         );
-        is(
-            &SET[..49],
-            ClientFault::RequestSizeWrong,
-            "size is 50, but 49 bytes were received",
-            refused,
-        );
+        is(&SET[..49], Fault::SizeWrong, "size is 50, but 49 bytes were received", refused);
         let command = "the command is Process/ProcessInfo2, which does not do what was requested";
-        is(&with(17, 4), ClientFault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
+        is(&with(17, 4), Fault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
         // A runtime accepts these, and the play continues.
-        is(
-            &with(19, 1),
-            ClientFault::RequestReservedNotZero,
-            "reserved is 0001, expected 0000",
-            None,
-        );
+        is(&with(19, 1), Fault::ReservedNotZero, "reserved is 0001, expected 0000", None);
         is(
             &with(24, b'X'),
-            ClientFault::ValueNotAsked,
+            Fault::ValueNotAsked,
             "name is \"XAME\", expected \"NAME\" (argument name)",
             None,
         );
@@ -420,10 +392,7 @@ mod tests {
         assert_eq!(refusal, refused);
         let (surplus, refusal) = judged(SET, &[0xab; 70], true);
         assert_eq!(surplus.texts(), [format!("70 bytes after the request: {}…", "ab".repeat(64))]);
-        assert_eq!(
-            (surplus.faults(), refusal),
-            ([ClientFault::BytesBehindTheRequest].to_vec(), None)
-        );
+        assert_eq!((surplus.faults(), refusal), ([Fault::BytesAfterTheMessage].to_vec(), None));
     }
 
     #[test]
@@ -431,11 +400,7 @@ mod tests {
         let mut bytes = with(19, 1);
         bytes[24] = b'X';
         let (findings, refusal) = judged(&bytes, b"!", true);
-        let all = [
-            ClientFault::RequestReservedNotZero,
-            ClientFault::ValueNotAsked,
-            ClientFault::BytesBehindTheRequest,
-        ];
+        let all = [Fault::ReservedNotZero, Fault::ValueNotAsked, Fault::BytesAfterTheMessage];
         assert_eq!((findings.faults(), refusal), (all.to_vec(), None));
     }
 
@@ -449,10 +414,7 @@ mod tests {
         let bytes = with(24, b'X');
         let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true };
         let (findings, _) = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
-        assert_eq!(
-            findings.faults(),
-            [ClientFault::DescriptorWithTheRequest, ClientFault::ValueNotAsked]
-        );
+        assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::moves::{accept, block, close, descriptor, environment_reply, ok, requ
 use super::payloads::payload;
 use super::scenario::{Exit, Move, Scenario};
 use super::spelling::size_with;
-use super::{Argument, ClientFault, Operation};
+use super::{Argument, Operation};
+use crate::faults::Fault;
 
 /// The largest value of the size field.
 const LARGEST: usize = 65_535;
@@ -189,7 +190,7 @@ fn sizes() -> Vec<Scenario> {
                 operation,
             );
             let mut scenario = told(scenario, units);
-            scenario.reveals = Some(ClientFault::BeyondTheLargestMessage);
+            scenario.reveals = Some(Fault::BeyondTheLargestMessage);
             scenario.moves = vec![accept("a"), Move::NothingWhole { on: "a".to_owned() }];
             scenario.exit = Exit::NonZero;
             all.push(scenario);

@@ -7,7 +7,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::Step;
 
-use super::{Argument, ClientFault, Operation};
+use super::{Argument, Operation};
+use crate::faults::Fault;
 use crate::pace::silence_ms;
 
 /// Arguments of an operation.
@@ -35,9 +36,9 @@ pub struct Scenario {
     pub(super) exit: Exit,
     pub(super) output: Option<Output>,
     /// The fault of a client that reports success where it must not, or failure where it must not.
-    pub(super) reveals: Option<ClientFault>,
+    pub(super) reveals: Option<Fault>,
     /// Another possible cause of a failure, if another scenario shows it for certain.
-    pub(super) suspects: Vec<ClientFault>,
+    pub(super) suspects: Vec<Fault>,
     /// The size of the OK that answers it: the sizes that a client accepts show its fault.
     pub(super) ok_size: Option<usize>,
     /// Whether the runtime is silent at some point, so that the client must give up by itself.
@@ -189,7 +190,7 @@ pub(super) enum Output {
     /// It contains these texts.
     ProcessInfo(Vec<String>),
     /// The same; the fault if they are missing.
-    Texts(Vec<String>, ClientFault),
+    Texts(Vec<String>, Fault),
 }
 
 /// A line of the environment.

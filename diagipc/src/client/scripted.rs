@@ -13,7 +13,8 @@ use super::moves::{close, gives_up, lets_go};
 use super::replies::RESULTS;
 use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
 use super::scripted_outcome::{exit, output, reveals, suspects};
-use super::{Argument, ClientFault, Operation};
+use super::{Argument, Operation};
+use crate::faults::Fault;
 
 /// No runtime answers before the request: a client may close such a connection.
 const NO_RUNTIME_DOES: &[&str] = &["tool-port-reply-with-the-advertise"];
@@ -92,7 +93,7 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     scenario.output = output(script, outcome, operation);
     scenario.reveals = reveals(outcome);
     if script.name == "stream-is-read-while-the-stop-waits" {
-        scenario.reveals = Some(ClientFault::StopWithoutReading);
+        scenario.reveals = Some(Fault::StopWithoutReading);
     }
     scenario.suspects = suspects(&scenario, outcome);
     if let ScriptOutcome::Error { hresult, message, .. } = outcome {

@@ -6,8 +6,9 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 use serde_json::Value;
 
+use super::Operation;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
-use super::{ClientFault, Operation};
+use crate::faults::Fault;
 
 /// What a process reports about itself; later versions append unknown fields.
 const SAID: &[&str] = &[
@@ -51,18 +52,18 @@ pub(super) fn exit(outcome: &ScriptOutcome, operation: Operation) -> Exit {
 }
 
 /// The fault of a client that reports success wrongly.
-pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
+pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<Fault> {
     match outcome {
         ScriptOutcome::Malformed { error } => match error.layer.as_str() {
-            "header" => Some(ClientFault::ReplyMagicUnchecked),
-            "reply" => Some(ClientFault::ReplyCommandSetUnchecked),
-            "payload" => Some(ClientFault::ReplyTooShortAccepted),
+            "header" => Some(Fault::MagicUnchecked),
+            "reply" => Some(Fault::ReplyCommandSetUnchecked),
+            "payload" => Some(Fault::ReplyTooShortAccepted),
             _ => None,
         },
         ScriptOutcome::Ok(ok) => {
             let environment = ok.environment.as_ref()?;
             if environment.cut.is_some() {
-                return Some(ClientFault::ReplyCutUnnoticed);
+                return Some(Fault::ReplyCutUnnoticed);
             }
             let error = environment.error.as_ref()?;
             // All other numbers of the block are right, or would truncate an entry.
@@ -73,34 +74,34 @@ pub(super) fn reveals(outcome: &ScriptOutcome) -> Option<ClientFault> {
                 _ => false,
             };
             Some(match error.layer.as_str() {
-                "reply" => ClientFault::ErrorTakenForOk,
-                _ if by_count => ClientFault::EnvironmentCountIgnored,
-                _ => ClientFault::ReplyCutUnnoticed,
+                "reply" => Fault::ErrorTakenForOk,
+                _ if by_count => Fault::EnvironmentCountIgnored,
+                _ => Fault::ReplyCutUnnoticed,
             })
         }
         ScriptOutcome::Error { hresult, .. } if hresult == "0x00000000" => {
-            Some(ClientFault::ErrorCode0TakenForOk)
+            Some(Fault::ErrorCode0TakenForOk)
         }
-        ScriptOutcome::Error { .. } => Some(ClientFault::ErrorTakenForOk),
+        ScriptOutcome::Error { .. } => Some(Fault::ErrorTakenForOk),
         ScriptOutcome::NoReply { .. } | ScriptOutcome::Cut { received: 0, .. } => {
-            Some(ClientFault::NoReplyTakenForOk)
+            Some(Fault::NoReplyTakenForOk)
         }
-        ScriptOutcome::Cut { .. } => Some(ClientFault::ReplyCutUnnoticed),
-        ScriptOutcome::BadAdvertise { .. } => Some(ClientFault::AdvertiseMagicUnchecked),
-        ScriptOutcome::CutAdvertise { .. } => Some(ClientFault::AdvertiseCutUnnoticed),
+        ScriptOutcome::Cut { .. } => Some(Fault::ReplyCutUnnoticed),
+        ScriptOutcome::BadAdvertise { .. } => Some(Fault::AdvertiseMagicUnchecked),
+        ScriptOutcome::CutAdvertise { .. } => Some(Fault::AdvertiseCutUnnoticed),
         ScriptOutcome::BufferTooSmall { .. } => None,
     }
 }
 
 /// Other possible causes if the client reports failure although all is well.
-pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<ClientFault> {
+pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<Fault> {
     let ScriptOutcome::Ok(ok) = outcome else { return Vec::new() };
     let entries = ok.environment.iter().flat_map(|environment| &environment.entries);
     let without_equals = entries
         .filter_map(entry)
         .any(|entry| matches!(entry, Entry::Text(text) if !text.contains('=')));
     let mut suspects = Vec::new();
-    suspects.extend(without_equals.then_some(ClientFault::EnvironmentEntryWithoutEquals));
+    suspects.extend(without_equals.then_some(Fault::EnvironmentEntryWithoutEquals));
     let mut sends = scenario.moves.iter().filter_map(|one| match one {
         Move::Step(Step::Send(send)) => Some(send),
         _ => None,
@@ -111,20 +112,20 @@ pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<Clie
     let bytes: Vec<u8> =
         first.send.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect();
     if sends.any(|send| send.chunks.len() > 1) {
-        suspects.push(ClientFault::ReplyInPiecesMisread);
+        suspects.push(Fault::ReplyInPiecesMisread);
     }
     if bytes.get(18..20).is_some_and(|reserved| reserved != [0, 0]) {
-        suspects.push(ClientFault::ReplyReservedInsistedOn);
+        suspects.push(Fault::ReplyReservedInsistedOn);
     }
     match bytes.get(14..16) {
         Some([20, 0]) => {
             suspects.extend([
-                ClientFault::ReplyOf24InsistedOn,
-                ClientFault::ReplyOf20Refused,
-                ClientFault::ReplySizeIgnored,
+                Fault::ReplyOf24InsistedOn,
+                Fault::ReplyOf20Refused,
+                Fault::ReplySizeIgnored,
             ]);
         }
-        _ => suspects.extend([ClientFault::ReplyOf24InsistedOn, ClientFault::ReplySurplusRefused]),
+        _ => suspects.extend([Fault::ReplyOf24InsistedOn, Fault::ReplySurplusRefused]),
     }
     suspects
 }
@@ -199,7 +200,7 @@ mod tests {
             });
             reveals(&serde_json::from_value(outcome).unwrap())
         };
-        let ignored = Some(ClientFault::EnvironmentCountIgnored);
+        let ignored = Some(Fault::EnvironmentCountIgnored);
         assert_eq!(
             (of("bytes_after_message", 0), of("bytes_after_message", 12), of("count_too_large", 0)),
             (ignored, ignored, ignored)
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(of("unexpected_end", 16), ignored);
         // The count of an entry's units, and a block of no bytes, do not give the number of
         // entries.
-        let cut = Some(ClientFault::ReplyCutUnnoticed);
+        let cut = Some(Fault::ReplyCutUnnoticed);
         assert_eq!((of("count_too_large", 4), of("unexpected_end", 0)), (cut, cut));
     }
 

@@ -1,17 +1,17 @@
 //! Wrong encodings of strings, which tell faults apart.
 
-use super::ClientFault;
+use crate::faults::Fault;
 
 /// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the
 /// preceding string.
-pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
+pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let len = units.len() + 1;
     if text.is_empty() {
         let before: Vec<u16> = before?.encode_utf16().collect();
         let before = spelled(before.len() + 1, &before);
         let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
-        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(ClientFault::EmptyStringAsTwoBytes);
+        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes);
     }
     if holds(bytes, &spelled(len, &units)) {
         return None;
@@ -37,27 +37,25 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
             && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
     };
     match () {
-        () if utf8(text.len() + 1) || utf8(text.len()) => Some(ClientFault::StringInUtf8),
-        () if as_units(&widened(sign_extended)) => Some(ClientFault::UnitsSignExtended),
-        () if as_units(&widened(u16::from)) => Some(ClientFault::BytesAsUnits),
-        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => {
-            Some(ClientFault::NumbersBigEndian)
-        }
-        () if wide.contains(&true) => Some(ClientFault::WcharOf4Bytes),
+        () if utf8(text.len() + 1) || utf8(text.len()) => Some(Fault::StringInUtf8),
+        () if as_units(&widened(sign_extended)) => Some(Fault::UnitsSignExtended),
+        () if as_units(&widened(u16::from)) => Some(Fault::BytesAsUnits),
+        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => Some(Fault::NumbersBigEndian),
+        () if wide.contains(&true) => Some(Fault::WcharOf4Bytes),
         () if cut.len() != units.len()
             && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) =>
         {
-            Some(ClientFault::NonBmpTruncated)
+            Some(Fault::NonBmpTruncated)
         }
-        () if chars != len && with_nul(chars) => Some(ClientFault::StringLengthInChars),
+        () if chars != len && with_nul(chars) => Some(Fault::StringLengthInChars),
         () if in_bytes
             .into_iter()
             .any(|count| count != len && count != units.len() && with_nul(count)) =>
         {
-            Some(ClientFault::StringLengthInBytes)
+            Some(Fault::StringLengthInBytes)
         }
         () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => {
-            Some(ClientFault::StringLengthWithoutNul)
+            Some(Fault::StringLengthWithoutNul)
         }
         () => None,
     }
@@ -66,13 +64,13 @@ pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Opti
 /// The same for an empty text before an event filter without events and an array: whether it is
 /// absent or empty, the zeroes after `before` or after its length are a byte and a number of
 /// lengths.
-pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<ClientFault> {
+pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before: Vec<u16> = before?.encode_utf16().collect();
     let before = spelled(before.len() + 1, &before);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
     let zeroes =
         bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
-    (zeroes % 4 == 3).then_some(ClientFault::EmptyStringAsTwoBytes)
+    (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
 /// A string with the length `count`.
@@ -118,18 +116,18 @@ mod tests {
         for (text, payload, fault) in [
             ("ab", "03000000 6100 6200 0000", None),
             ("é", "02000000 e900 0000", None),
-            ("é", "03000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
-            ("é", "04000000 e900 0000", Some(ClientFault::StringLengthInBytes)),
-            ("😀", "02000000 3dd8 00de 0000", Some(ClientFault::StringLengthInChars)),
-            ("😀", "02000000 00f6 0000", Some(ClientFault::NonBmpTruncated)),
-            ("ab", "02000000 6100 6200", Some(ClientFault::StringLengthWithoutNul)),
-            ("ab", "03000000 61000000 62000000 00000000", Some(ClientFault::WcharOf4Bytes)),
-            ("ab", "03000000 61000000 6200", Some(ClientFault::WcharOf4Bytes)),
+            ("é", "03000000 e900 0000", Some(Fault::StringLengthInBytes)),
+            ("é", "04000000 e900 0000", Some(Fault::StringLengthInBytes)),
+            ("😀", "02000000 3dd8 00de 0000", Some(Fault::StringLengthInChars)),
+            ("😀", "02000000 00f6 0000", Some(Fault::NonBmpTruncated)),
+            ("ab", "02000000 6100 6200", Some(Fault::StringLengthWithoutNul)),
+            ("ab", "03000000 61000000 62000000 00000000", Some(Fault::WcharOf4Bytes)),
+            ("ab", "03000000 61000000 6200", Some(Fault::WcharOf4Bytes)),
             ("ab", "00000000", None),
-            ("é", "03000000 c3a9 00", Some(ClientFault::StringInUtf8)),
-            ("é", "03000000 c3ff a9ff 0000", Some(ClientFault::UnitsSignExtended)),
-            ("é", "03000000 c300 a900 0000", Some(ClientFault::BytesAsUnits)),
-            ("é", "00000002 e900 0000", Some(ClientFault::NumbersBigEndian)),
+            ("é", "03000000 c3a9 00", Some(Fault::StringInUtf8)),
+            ("é", "03000000 c3ff a9ff 0000", Some(Fault::UnitsSignExtended)),
+            ("é", "03000000 c300 a900 0000", Some(Fault::BytesAsUnits)),
+            ("é", "00000002 e900 0000", Some(Fault::NumbersBigEndian)),
         ] {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
             assert_eq!(
@@ -145,7 +143,7 @@ mod tests {
         };
         assert_eq!(
             empty_before_zeroes(Some("N"), &filtered(&[0; 2])),
-            Some(ClientFault::EmptyStringAsTwoBytes)
+            Some(Fault::EmptyStringAsTwoBytes)
         );
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
         assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
@@ -154,8 +152,8 @@ mod tests {
         for (end, fault) in [
             (&[1, 0, 0, 0, 0, 0][..], None),
             (&[0, 0, 0, 0], None),
-            (&[0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
-            (&[0, 0, 0, 0, 0, 0], Some(ClientFault::EmptyStringAsTwoBytes)),
+            (&[0, 0], Some(Fault::EmptyStringAsTwoBytes)),
+            (&[0, 0, 0, 0, 0, 0], Some(Fault::EmptyStringAsTwoBytes)),
         ] {
             assert_eq!(misspelled("", Some("N"), &[&name[..], end].concat()), fault);
         }

@@ -12,9 +12,9 @@ use dotnet_diagnostics_ipc::vectors::player::Received;
 use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
-use super::faults::ClientFault;
 use super::scenario::{Exit, Move, Unread};
 use super::{Operation, moves, payloads};
+use crate::faults::Fault;
 use crate::pace::Limit;
 
 /// The most that is read of what should never have been sent.
@@ -71,8 +71,7 @@ impl Conversation<'_, '_> {
     /// The client connects, and that is all.
     pub(super) fn sends_nothing(&self) -> Stop {
         let is_large = self.scenario.name.starts_with("size/largest/");
-        let fault =
-            if is_large { ClientFault::LargestMessageRefused } else { ClientFault::NothingSent };
+        let fault = if is_large { Fault::LargestMessageRefused } else { Fault::NothingSent };
         Stop::fault(fault, "it connects, and sends no request")
     }
 
@@ -204,7 +203,7 @@ impl Conversation<'_, '_> {
             Some(hresult) if self.scenario.section == "fallback" => {
                 let text =
                     format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
-                self.findings.must(ClientFault::FallsBackAfterAnyError, text);
+                self.findings.must(Fault::FallsBackAfterAnyError, text);
             }
             _ => self.findings.may(None, format!("{request} is sent again")),
         }
@@ -252,9 +251,9 @@ impl Conversation<'_, '_> {
             .saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
         let low = u16::try_from(whole & 0xffff).ok();
         let fault = match size {
-            Some(u16::MAX) => ClientFault::SizeClamped,
-            size if whole > usize::from(u16::MAX) && size == low => ClientFault::SizeTruncated,
-            _ => ClientFault::BeyondTheLargestMessage,
+            Some(u16::MAX) => Fault::SizeClamped,
+            size if whole > usize::from(u16::MAX) && size == low => Fault::SizeTruncated,
+            _ => Fault::BeyondTheLargestMessage,
         };
         Err(Stop::fault(
             fault,
@@ -266,7 +265,7 @@ impl Conversation<'_, '_> {
         let until = self.in_a(LOOK);
         if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
             let found = format!("it sends {} on the same connection", moves::named(&bytes));
-            return Err(Stop::fault(ClientFault::ConnectionReused, found));
+            return Err(Stop::fault(Fault::ConnectionReused, found));
         }
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }

@@ -6,13 +6,14 @@ use std::fs;
 
 use dotnet_diagnostics_ipc::vectors::player::Transcript;
 
+use super::Argument;
 use super::conversation::Manner;
 use super::finding::{Findings, Weight};
 use super::operations::CommandLine;
 use super::process::Ended;
 use super::scenario::{Exit, Output, Said, Scenario};
 use super::target::Target;
-use super::{Argument, ClientFault};
+use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
 
 /// The result of one scenario.
@@ -134,15 +135,15 @@ impl Verdict {
         let has_failed = match (ended.status, scenario.exit) {
             (None, _) => {
                 let fault = match () {
-                    () if scenario.is_silent => ClientFault::NoReadTimeout,
+                    () if scenario.is_silent => Fault::NoReadTimeout,
                     () if manner.waits_for_more && scenario.ok_size == Some(20) => {
-                        ClientFault::ReplySizeIgnored
+                        Fault::ReplySizeIgnored
                     }
-                    () => ClientFault::RunsOn,
+                    () => Fault::RunsOn,
                 };
                 // A client that kept its connection forever is already reported.
-                let is_known = findings.has(ClientFault::NoReadTimeout)
-                    || findings.has(ClientFault::ReadsUntilClose);
+                let is_known =
+                    findings.has(Fault::NoReadTimeout) || findings.has(Fault::ReadsUntilClose);
                 let text =
                     format!("it still ran after {} ms, and was killed", ended.after.as_millis());
                 if is_known {
@@ -153,20 +154,19 @@ impl Verdict {
                 true
             }
             (Some(_), _) if ended.signal().is_some() => {
-                findings.must(ClientFault::DiesBySignal, "a signal ends it");
+                findings.must(Fault::Crash, "a signal ends it");
                 true
             }
             (Some(_), Exit::Zero) if !ended.is_success() => {
                 let by_manner = match () {
-                    () if manner.waits_for_more => Some(ClientFault::ReplySizeIgnored),
-                    () if manner.waits_for_the_end => Some(ClientFault::ReadsUntilClose),
+                    () if manner.waits_for_more => Some(Fault::ReplySizeIgnored),
+                    () if manner.waits_for_the_end => Some(Fault::ReadsUntilClose),
                     () => None,
                 };
                 // The plain request and its plain answer: no other cause is possible.
                 let is_plain = scenario.name.starts_with("request/plain/") && !before;
-                let fault = by_manner
-                    .or(scenario.reveals)
-                    .or(is_plain.then_some(ClientFault::OkTakenForError));
+                let fault =
+                    by_manner.or(scenario.reveals).or(is_plain.then_some(Fault::OkTakenForError));
                 findings.must(fault, "it reports failure, expected success");
                 true
             }
@@ -216,7 +216,7 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
                     [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
                 if !spellings.iter().any(|one| said.contains(one.as_str())) {
                     findings.may(
-                        ClientFault::HresultNotTold,
+                        Fault::HresultNotTold,
                         format!("its output does not contain the code 0x{:08X}", code.0),
                     );
                 }
@@ -224,7 +224,7 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
             Said::Text(text) => {
                 if !said.contains(&text.to_lowercase()) {
                     findings.may(
-                        ClientFault::ErrorTextNotTold,
+                        Fault::ErrorTextNotTold,
                         format!("its output does not contain the text {text:?}"),
                     );
                 }

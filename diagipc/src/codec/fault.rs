@@ -7,8 +7,9 @@ use dotnet_diagnostics_ipc::vectors::DecodeRefusal;
 use super::Difference;
 use super::answer::LAYERS;
 use crate::AdapterError;
+use crate::faults::Fault;
 
-/// Why a case failed. Failures are counted by [`CodecFault::name`].
+/// Why a case failed, with what was seen. Failures are counted by [`CodecFault::name`].
 ///
 /// ```
 /// use diagipc::codec::CodecFault;
@@ -57,80 +58,6 @@ pub enum CodecFault {
     /// Unsupported, and required; the given reason.
     Required(Option<String>),
 }
-
-/// The meaning of each name, and its fix.
-const MEANINGS: [(&str, &str, &str); 14] = [
-    (
-        "taken-though-invalid",
-        "The bytes are invalid, and the codec accepts them.",
-        "Refuse them: `diagipc explain NUMBER` says what is wrong with the bytes of a vector, and at which byte.",
-    ),
-    (
-        "refused-though-valid",
-        "The bytes, or the value, are valid, and the codec refuses them.",
-        "Accept them: `diagipc explain NUMBER` shows what each byte means.",
-    ),
-    (
-        "wrong-value",
-        "The codec reads the bytes as another value; the key that differs follows the colon.",
-        "Check how that field is read: its width, its byte order, and where it begins.",
-    ),
-    (
-        "value-missing",
-        "The adapter answers ok to decode, and gives no value.",
-        "Add `value`, or answer `taken` if it cannot be shown.",
-    ),
-    (
-        "wrong-canonical",
-        "The key `canonical` is wrong.",
-        "Write true only if the codec writes the value as exactly these bytes, or omit the key.",
-    ),
-    (
-        "wrong-layer",
-        "The codec refuses the bytes for another reason, and a server would answer with the wrong error.",
-        "Check in the order of layers: transport, header, payload, limits; name the first that refuses.",
-    ),
-    (
-        "unknown-layer",
-        "The adapter names a layer that does not exist.",
-        "Write transport, header, payload, limits or reply, or omit it.",
-    ),
-    (
-        "wire-missing",
-        "The adapter answers ok to encode, and gives no bytes.",
-        "Add `wire`, the bytes in hexadecimal.",
-    ),
-    (
-        "wrong-bytes",
-        "The codec writes other bytes; the field that they change, or why they are malformed, follows the colon.",
-        "Check how that field is written: its width, its byte order, and what precedes it.",
-    ),
-    (
-        "written-though-invalid",
-        "The value cannot be encoded (too large, or it would be read as another value), and the codec writes bytes.",
-        "Refuse the value before anything is written.",
-    ),
-    (
-        "leniency-written",
-        "The codec writes a form that readers may accept but writers must not use.",
-        "Write a bool as 0 or 1, `reserved` as 0, and no bytes after the last field.",
-    ),
-    (
-        "no-answer",
-        "The adapter ended, or was silent.",
-        "Write one line for each question, and flush it; check the adapter's standard error.",
-    ),
-    (
-        "not-the-protocol",
-        "The line is not an answer, or answers another question.",
-        "Write one JSON object per line with the question's `id`: diagipc/adapters/README.md.",
-    ),
-    (
-        "required-and-unsupported",
-        "--require selects the case, and the adapter answers unsupported.",
-        "Support it, or do not require it.",
-    ),
-];
 
 /// How bytes differ from the expected ones.
 ///
@@ -198,64 +125,42 @@ impl fmt::Display for WrongBytes {
     }
 }
 
-/// The row of a name; the field after its colon is ignored.
-fn row(name: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
-    let name = name.split_once(':').map_or(name, |(name, _)| name);
-    MEANINGS.iter().find(|(known, _, _)| *known == name)
-}
-
 impl CodecFault {
-    /// The meaning of a name of [`CodecFault::name`]; `None` if it is unknown.
-    ///
-    /// ```
-    /// use diagipc::codec::CodecFault;
-    ///
-    /// assert!(CodecFault::meaning("wrong-value:providers[].keywords").is_some());
-    /// assert_eq!(CodecFault::meaning("string-length-in-bytes"), None);
-    /// ```
-    pub fn meaning(name: &str) -> Option<&'static str> {
-        row(name).map(|(_, meaning, _)| *meaning)
-    }
-
-    /// The fix of a fault of such a name; `None` if it is unknown.
-    ///
-    /// ```
-    /// use diagipc::codec::CodecFault;
-    ///
-    /// assert!(CodecFault::fix("wrong-value:providers[].keywords").is_some_and(|fix| fix.contains("byte order")));
-    /// ```
-    pub fn fix(name: &str) -> Option<&'static str> {
-        row(name).map(|(_, _, fix)| *fix)
-    }
-
-    /// Its name: `refused-though-valid`, `wrong-value:providers[].keywords`.
-    pub fn name(&self) -> String {
-        let of_field = |name: &str, difference: &Difference| match difference.field() {
-            "" => name.into(),
-            field => format!("{name}:{field}"),
-        };
+    /// Its row in the table.
+    pub const fn fault(&self) -> Fault {
         match self {
-            Self::TakenThoughInvalid => "taken-though-invalid".into(),
-            Self::RefusedThoughValid => "refused-though-valid".into(),
-            Self::WrongValue(difference) => of_field("wrong-value", difference),
-            Self::ValueMissing => "value-missing".into(),
-            Self::WrongCanonical { .. } => "wrong-canonical".into(),
-            Self::WrongLayer { .. } => "wrong-layer".into(),
-            Self::UnknownLayer(_) => "unknown-layer".into(),
-            Self::WireMissing => "wire-missing".into(),
-            Self::WrongBytes(WrongBytes { meaning: Meaning::Other(difference), .. }) => {
-                of_field("wrong-bytes", difference)
+            Self::TakenThoughInvalid => Fault::TakenThoughInvalid,
+            Self::RefusedThoughValid => Fault::RefusedThoughValid,
+            Self::WrongValue(_) => Fault::WrongValue,
+            Self::ValueMissing => Fault::ValueMissing,
+            Self::WrongCanonical { .. } => Fault::WrongCanonical,
+            Self::WrongLayer { .. } => Fault::WrongLayer,
+            Self::UnknownLayer(_) => Fault::UnknownLayer,
+            Self::WireMissing => Fault::WireMissing,
+            Self::WrongBytes(_) => Fault::WrongBytes,
+            Self::WrittenThoughInvalid => Fault::WrittenThoughInvalid,
+            Self::LeniencyWritten => Fault::NotCanonical,
+            Self::NoAnswer(_) => Fault::AdapterSilent,
+            Self::NotTheProtocol(_) => Fault::NotTheProtocol,
+            Self::Required(_) => Fault::RequiredAndUnsupported,
+        }
+    }
+
+    /// The fault's name, and the field if it is that of one: `refused-though-valid`,
+    /// `wrong-value:providers[].keywords`.
+    pub fn name(&self) -> String {
+        let detail = match self {
+            Self::WrongValue(difference)
+            | Self::WrongBytes(WrongBytes { meaning: Meaning::Other(difference), .. }) => {
+                difference.field()
             }
             Self::WrongBytes(WrongBytes { meaning: Meaning::None(refusal), .. }) => {
-                format!("wrong-bytes:{}", refusal.fault.kind)
+                refusal.fault.kind.as_str()
             }
-            Self::WrongBytes(_) => "wrong-bytes".into(),
-            Self::WrittenThoughInvalid => "written-though-invalid".into(),
-            Self::LeniencyWritten => "leniency-written".into(),
-            Self::NoAnswer(_) => "no-answer".into(),
-            Self::NotTheProtocol(_) => "not-the-protocol".into(),
-            Self::Required(_) => "required-and-unsupported".into(),
-        }
+            _ => "",
+        };
+        let separator = if detail.is_empty() { "" } else { ":" };
+        format!("{}{separator}{detail}", self.fault())
     }
 }
 
@@ -290,28 +195,6 @@ impl fmt::Display for CodecFault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_name_has_a_meaning() {
-        let faults = [
-            CodecFault::TakenThoughInvalid,
-            CodecFault::RefusedThoughValid,
-            CodecFault::ValueMissing,
-            CodecFault::WrongCanonical { seen: true },
-            CodecFault::WrongLayer { seen: "payload".into(), expected: "header".into() },
-            CodecFault::UnknownLayer("network".into()),
-            CodecFault::WireMissing,
-            CodecFault::WrongBytes(WrongBytes::new(&[], None, Meaning::Same)),
-            CodecFault::WrittenThoughInvalid,
-            CodecFault::LeniencyWritten,
-            CodecFault::NoAnswer(AdapterError::LineTooLong),
-            CodecFault::NotTheProtocol(String::new()),
-            CodecFault::Required(None),
-        ];
-        for fault in faults {
-            assert!(CodecFault::meaning(&fault.name()).is_some(), "{}", fault.name());
-        }
-    }
 
     #[test]
     fn wrong_bytes_report_first_difference() {

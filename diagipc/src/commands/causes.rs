@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use diagipc::annotated;
 use diagipc::annotated::items::Splitter;
 use diagipc::report::TurnDirection;
-use diagipc::{Case, Cause, Detail, NamedFault, Report, Turn};
+use diagipc::{Case, Cause, Detail, Report, Turn};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 
@@ -27,8 +27,8 @@ pub(crate) fn write(report: &Report, colours: &Colours, out: &mut dyn Write) -> 
             plain(name),
             plain(text)
         )?;
-        if let Some(fault) = NamedFault::of_cause(report, cause) {
-            writeln!(out, "  how to fix it: {}", fault.fix)?;
+        if let Some(fault) = cause.fault(&report.suite) {
+            writeln!(out, "  how to fix it: {}", fault.fix())?;
         }
         writeln!(out, "  example: {}", plain(example))?;
         if let Some(case) = report.cases.iter().find(|case| case.name == *example) {

@@ -1,14 +1,15 @@
 //! `diagipc explain`.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
-use diagipc::client::{self, ClientFault, Scenario};
+use diagipc::Citations;
+use diagipc::client::{self, Scenario};
 use diagipc::codec::{self, CodecCase};
+use diagipc::faults::{Fault, Suite};
 use diagipc::report::{Glossary, Requirement};
-use diagipc::server::ServerFault;
-use diagipc::{Citations, NamedFault};
 use dotnet_diagnostics_ipc::vectors::script::Script;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
 
@@ -155,16 +156,19 @@ impl Known {
     }
 
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        // Servers and clients have some faults in common.
-        let faults = NamedFault::SUITES.iter().filter_map(|suite| NamedFault::of(suite, name));
-        let mut is_known = false;
-        for NamedFault { suite, sentence, fix, spec, .. } in faults {
-            writeln!(out, "{name}, a {suite} fault: {sentence}")?;
-            writeln!(out, "  how to fix it: {fix}")?;
-            self.cited(spec.iter().copied(), out)?;
-            is_known = true;
+        // A former name may be that of several.
+        let faults: BTreeSet<Fault> =
+            Suite::ALL.into_iter().filter_map(|suite| Fault::named(suite, name)).collect();
+        for fault in &faults {
+            let suites: Vec<&str> = fault.suites().iter().map(|suite| suite.name()).collect();
+            let is_former = name.split(':').next() != Some(fault.name());
+            let now = if is_former { format!(", now {fault}") } else { String::new() };
+            let suites = suites.join(", ");
+            writeln!(out, "{name}{now}, found by {suites}: {}", fault.sentence())?;
+            writeln!(out, "  how to fix it: {}", fault.fix())?;
+            self.cited(fault.spec().iter().copied(), out)?;
         }
-        Ok(is_known)
+        Ok(!faults.is_empty())
     }
 
     fn script(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
@@ -259,12 +263,9 @@ impl Known {
             self.scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
         let codec = codec::cases(self.vectors()?);
         let questions = codec.iter().map(CodecCase::name);
-        let of_clients = ClientFault::ALL
-            .iter()
-            .map(|fault| fault.name().to_owned())
-            .chain(self.scenarios()?.iter().map(|scenario| scenario.name.clone()));
-        let of_servers = ServerFault::ALL.iter().map(|fault| fault.name().to_owned());
-        let all = words.chain(of_servers).chain(of_clients).chain(scripts).chain(questions);
+        let scenarios = self.scenarios()?.iter().map(|scenario| scenario.name.clone());
+        let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());
+        let all = words.chain(faults).chain(scenarios).chain(scripts).chain(questions);
         Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect())
     }
 }

@@ -4,6 +4,7 @@ use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, VectorFault};
 
 use super::case::FuzzCase;
 use super::verdict::CaseVerdict;
+use crate::faults::Fault;
 use crate::server::Death;
 
 /// Something that no server may do.
@@ -27,10 +28,8 @@ pub(super) enum Symptom {
     ReplyMagic,
     /// The size field of a reply is wrong.
     ReplySize,
-    /// The command set of a reply is not that of the server.
-    ReplySet,
-    /// The command id of a reply is neither OK nor Error.
-    ReplyId,
+    /// The command of a reply is neither OK nor Error.
+    ReplyCommand,
     /// `reserved` of a reply is not zero.
     ReplyReserved,
     /// The payload of a reply is not the command's: the kind of the decoder's error.
@@ -52,8 +51,7 @@ impl Symptom {
             Self::MagicUnchecked | Self::SizeUnchecked => CaseVerdict::Unchecked,
             Self::ReplyMagic
             | Self::ReplySize
-            | Self::ReplySet
-            | Self::ReplyId
+            | Self::ReplyCommand
             | Self::ReplyReserved
             | Self::ReplyPayload(_)
             | Self::Continuation => CaseVerdict::Malformed,
@@ -80,23 +78,23 @@ impl Symptom {
         )
     }
 
-    fn name(&self) -> &str {
+    /// Its row in the table.
+    const fn fault(&self) -> Fault {
         match self {
-            Self::Crash(_) => "crash",
-            Self::Hang => "hang",
-            Self::EndpointGone => "endpoint-gone",
-            Self::Leaked => "leaked",
-            Self::LeftOpen => "left-open",
-            Self::MagicUnchecked => "magic-unchecked",
-            Self::SizeUnchecked => "size-unchecked",
-            Self::ReplyMagic => "reply-magic-wrong",
-            Self::ReplySize => "reply-size-wrong",
-            Self::ReplySet => "reply-set-wrong",
-            Self::ReplyId => "reply-id-wrong",
-            Self::ReplyReserved => "reply-reserved-wrong",
-            Self::ReplyPayload(_) => "reply-malformed",
-            Self::Continuation => "continuation-wrong",
-            Self::MemoryGrowth => "memory-growth",
+            Self::Crash(_) => Fault::Crash,
+            Self::Hang => Fault::Hang,
+            Self::EndpointGone => Fault::EndpointGone,
+            Self::Leaked => Fault::Leaked,
+            Self::LeftOpen => Fault::ConnectionLeftOpen,
+            Self::MagicUnchecked => Fault::MagicUnchecked,
+            Self::SizeUnchecked => Fault::SizeUnchecked,
+            Self::ReplyMagic => Fault::MagicWrong,
+            Self::ReplySize => Fault::SizeWrong,
+            Self::ReplyCommand => Fault::ReplyCommandWrong,
+            Self::ReplyReserved => Fault::ReservedNotZero,
+            Self::ReplyPayload(_) => Fault::PayloadMalformed,
+            Self::Continuation => Fault::ContinuationWrong,
+            Self::MemoryGrowth => Fault::MemoryGrowth,
         }
     }
 }
@@ -152,14 +150,14 @@ impl Cause {
         Self { symptom, defect }
     }
 
-    /// `crash:unexpected-end`, `magic-unchecked`, `reply-malformed:missing-terminator`.
+    /// `crash:unexpected-end`, `magic-unchecked`, `payload-malformed:missing-terminator`.
     pub(super) fn name(&self) -> String {
         match (&self.symptom, &self.defect) {
             (Symptom::ReplyPayload(kind), _) => {
-                format!("{}:{}", self.symptom.name(), kind.replace('_', "-"))
+                format!("{}:{}", self.symptom.fault(), kind.replace('_', "-"))
             }
-            (symptom, Some(defect)) => format!("{}:{}", symptom.name(), defect.name()),
-            (symptom, None) => symptom.name().to_owned(),
+            (symptom, Some(defect)) => format!("{}:{}", symptom.fault(), defect.name()),
+            (symptom, None) => symptom.fault().to_string(),
         }
     }
 }
@@ -201,11 +199,11 @@ mod tests {
         // The reply is sufficient.
         assert_eq!(
             name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
-            "reply-reserved-wrong"
+            "reserved-not-zero"
         );
         assert_eq!(
             name(Symptom::ReplyPayload("count_too_large".into()), b""),
-            "reply-malformed:count-too-large"
+            "payload-malformed:count-too-large"
         );
     }
 }

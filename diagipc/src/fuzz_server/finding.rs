@@ -55,7 +55,7 @@ impl Finding {
         self.cause.symptom.verdict()
     }
 
-    /// Its identity: `crash:unexpected-end`, `magic-unchecked`, `reply-size-wrong`.
+    /// Its identity: `crash:unexpected-end`, `magic-unchecked`, `size-wrong`.
     pub fn cause(&self) -> String {
         self.cause.name()
     }

@@ -68,18 +68,11 @@ fn symptoms_in_message(
     let Ok(header) = Header::decode(bytes) else { return symptoms_in_bytes(bytes) };
     let mut symptoms = Vec::new();
     let mut add = |symptom, text: String| symptoms.push((symptom, text));
-    let is_of_the_server = header.command.set == Command::OK.set;
     let is_known = [Command::OK, Command::ERROR].contains(&header.command);
-    if !is_of_the_server {
-        add(
-            Symptom::ReplySet,
-            format!("the command set is 0x{:02x}, expected 0xff", header.command.set),
-        );
-    } else if !is_known {
-        add(
-            Symptom::ReplyId,
-            format!("the command id is 0x{:02x}, expected 0x00 or 0xff", header.command.id),
-        );
+    if !is_known {
+        let Command { set, id } = header.command;
+        let text = format!("the command is {set:#04x}, {id:#04x}, expected 0xff and 0x00 or 0xff");
+        add(Symptom::ReplyCommand, text);
     }
     if header.reserved != 0 {
         add(Symptom::ReplyReserved, format!("reserved is 0x{:04x}, expected 0", header.reserved));
@@ -228,11 +221,11 @@ mod tests {
         let one = |symptom, text: &str| Vec::from([(symptom, text.into())]);
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
-            one(Symptom::ReplySet, "the command set is 0x04, expected 0xff")
+            one(Symptom::ReplyCommand, "the command is 0x04, 0x01, expected 0xff and 0x00 or 0xff")
         );
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0\0\0\0\0")),
-            one(Symptom::ReplyId, "the command id is 0x01, expected 0x00 or 0xff")
+            one(Symptom::ReplyCommand, "the command is 0xff, 0x01, expected 0xff and 0x00 or 0xff")
         );
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0")),

@@ -5,14 +5,15 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::{Case, Grade};
+use crate::faults::{Fault, Suite};
 
 /// A named fault in a case.
 ///
 /// ```
 /// use diagipc::report::CaseFault;
 ///
-/// let fault = CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes");
-/// assert_eq!(fault.name, "size-field-wrong");
+/// let fault = CaseFault::new("size-wrong", "size is 28, but the message has 26 bytes");
+/// assert_eq!(fault.name, "size-wrong");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -39,11 +40,11 @@ impl CaseFault {
 /// let mut report = Report::new("server", "process 4711");
 /// for name in ["requests/process/8001", "requests/process/8002"] {
 ///     let mut case = Case::new(name, "requests/process", "info", "ProcessInfo", Grade::Fail);
-///     case.faults.push(CaseFault::new("size-field-wrong", "size is 28, but the message has 26 bytes"));
+///     case.faults.push(CaseFault::new("size-wrong", "size is 28, but the message has 26 bytes"));
 ///     report.add(case);
 /// }
 /// let [Cause { name, cases: 2, example, .. }] = &report.causes[..] else { panic!("one cause of two failures") };
-/// assert_eq!((name.as_str(), example.as_str()), ("size-field-wrong", "requests/process/8001"));
+/// assert_eq!((name.as_str(), example.as_str()), ("size-wrong", "requests/process/8001"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -60,6 +61,20 @@ pub struct Cause {
     /// when printing the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dump: Vec<String>,
+}
+
+impl Cause {
+    /// The fault, in a report of a suite. In a report of `check` the suite precedes the names of
+    /// its cases.
+    pub fn fault(&self, suite: &str) -> Option<Fault> {
+        let suites = [Some(suite), self.example.split('/').next()];
+        let named = |name: &str| Suite::ALL.into_iter().find(|suite| suite.name() == name);
+        suites
+            .into_iter()
+            .flatten()
+            .filter_map(named)
+            .find_map(|suite| Fault::named(suite, &self.name))
+    }
 }
 
 /// Whether both are from the same cases.

@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use super::{Case, CaseFault, Citations, Counts, Detail, Glossary, Grade, Made, Report, Turn};
-use crate::NamedFault;
+use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
@@ -168,7 +168,7 @@ impl<'r> Column<'r> {
                 let fault = case.faults.iter().find(|fault| fault.name == cause.name)?;
                 Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
             };
-            let fix = NamedFault::of_cause(report, cause).map(|fault| fault.fix);
+            let fix = cause.fault(&report.suite).map(Fault::fix);
             Cause {
                 name: &cause.name,
                 text: &cause.text,

@@ -7,7 +7,8 @@ use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use super::case_evidence::{CaseEvidence, Exchange};
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
+use crate::faults::Fault;
 
 pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
     let mut found = processes(evidence);
@@ -73,13 +74,13 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
         let by = said.by;
         if said.id != id {
             let text = format!("processId is {id}, but {} in another {by}", said.id);
-            found.push(FaultSeen::new(ServerFault::ProcessIdChanges, text));
+            found.push(FaultSeen::new(Fault::ProcessIdChanges, text));
         }
         if said.cookie != cookie {
             let fault = if swapped(said.cookie) == cookie {
-                ServerFault::GuidByteOrder
+                Fault::GuidBigEndian
             } else {
-                ServerFault::CookieChanges
+                Fault::CookieChanges
             };
             let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
             found.push(FaultSeen::new(
@@ -97,7 +98,7 @@ fn fault_of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<Faul
     let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
     let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
     let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
-    Some(FaultSeen::new(ServerFault::ProcessIdWrong, text))
+    Some(FaultSeen::new(Fault::ProcessIdWrong, text))
 }
 
 /// A GUID with the bytes of its first three parts reversed.
@@ -113,10 +114,7 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 /// Ids of concurrent sessions.
 fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
     history(evidence).twice.map(|id| {
-        FaultSeen::new(
-            ServerFault::SessionIdTwice,
-            format!("two running sessions have the id {id}"),
-        )
+        FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
     })
 }
 

@@ -19,7 +19,7 @@ use super::abilities::Abilities;
 use super::ask::Came;
 use super::case_evidence::CaseEvidence;
 use super::expectation::Expectation;
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::judge::{self, Judgement};
 use super::left_open;
 use super::pace::{About, Pace, WITHIN};
@@ -32,6 +32,7 @@ use super::target::{Target, process_of, with_user_events};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
 };
+use crate::faults::Fault;
 use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
 use crate::pace::Limit;
 use crate::{Case, CaseFault, Detail, Grade, Turn};
@@ -188,8 +189,7 @@ impl<'o> CasePlayer<'o> {
                                 );
                                 // A server with several requests per connection does not close it,
                                 // and answers them all.
-                                let of_open =
-                                    [ServerFault::ConnectionLeftOpen, ServerFault::SecondReply];
+                                let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
                                 faults
                                     .retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
                                 judge::judge(profile, &expectation, &answered, death)
@@ -353,7 +353,7 @@ impl<'o> CasePlayer<'o> {
             if let Ok(judgement) = &attempt.result {
                 if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
                     let text = format!("the target {death}");
-                    let faults = [FaultSeen::new(ServerFault::TargetEnds, text.clone())].into();
+                    let faults = [FaultSeen::new(Fault::Crash, text.clone())].into();
                     attempt.result = Err(Failed { text, faults, died: true });
                 }
             }
@@ -558,7 +558,7 @@ impl Attempt {
             Ok(judgement) => &judgement.faults,
             Err(failed) => &failed.faults,
         };
-        faults.iter().any(|seen| !seen.fault.may_be_lateness())
+        faults.iter().any(|seen| !seen.may_be_lateness())
     }
 
     fn fails(&self) -> bool {

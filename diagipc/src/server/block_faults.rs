@@ -3,8 +3,9 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
+use crate::faults::Fault;
 
 /// `nIncomingBytes` at the front of the reply's payload.
 pub(super) fn announced(payload: &[u8]) -> Option<usize> {
@@ -62,7 +63,7 @@ pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Optio
     if block.is_some_and(|block| length_of(block) == Some(announced)) {
         let more = rest.len().saturating_sub(announced);
         let text = format!("{more} bytes follow the environment of {announced} bytes");
-        return (more > 0).then(|| FaultSeen::new(ServerFault::BytesAfterReply, text));
+        return (more > 0).then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text));
     }
     if block.is_none() && !is_all {
         return None;
@@ -71,14 +72,14 @@ pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Optio
     if swapped == Some(rest.len()) && announced != rest.len() {
         let text =
             format!("nIncomingBytes is {announced}, but {} with its bytes reversed", rest.len());
-        return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
+        return Some(FaultSeen::new(Fault::NumbersBigEndian, text));
     }
     if length_of(rest) == Some(rest.len()) {
         return Some(bytes_wrong(announced, rest.len()));
     }
     if block.is_none() && declared_length(rest) == Some(announced) {
         let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
-        return Some(FaultSeen::new(ServerFault::ReplyCut, text));
+        return Some(FaultSeen::new(Fault::ReplyCut, text));
     }
     for block in [block, Some(rest)].into_iter().flatten() {
         let mut right = Spelled::new(block, Spelling::Right);
@@ -86,7 +87,7 @@ pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Optio
             let said = block.get(..4).map_or(0, LittleEndian::read_u32);
             let text =
                 format!("the count of the environment is {said}, but {count} entries follow");
-            return Some(FaultSeen::new(ServerFault::EnvironmentCountWrong, text));
+            return Some(FaultSeen::new(Fault::EnvironmentCountWrong, text));
         }
         let misspelled = wrong_spelling(block, entries)
             .or_else(|| wrong_spelling(block, |block| all_entries(block).map(drop)));
@@ -98,12 +99,12 @@ pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Optio
         return Some(bytes_wrong(announced, rest.len()));
     }
     let text = format!("the {announced} bytes of the environment are not an array of strings");
-    Some(FaultSeen::new(ServerFault::EnvironmentMalformed, text))
+    Some(FaultSeen::new(Fault::EnvironmentMalformed, text))
 }
 
 fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {
     FaultSeen::new(
-        ServerFault::EnvironmentBytesWrong,
+        Fault::EnvironmentBytesWrong,
         format!("nIncomingBytes is {announced}, but {came} bytes follow"),
     )
 }

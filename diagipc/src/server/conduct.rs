@@ -11,9 +11,10 @@ use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 use super::ask::{Came, error_of};
 use super::case_evidence::{CaseEvidence, Exchange};
 use super::expectation::{Expectation, Refusable};
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
+use crate::faults::Fault;
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
@@ -38,7 +39,7 @@ pub(super) fn faults_in_answer(
         return found;
     }
     if let Some(death) = death {
-        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+        return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
     }
     let Some(exchange) = evidence.on(on) else { return found };
     match &answered.came {
@@ -71,7 +72,7 @@ pub(super) fn faults_in_failure(
         return found;
     }
     if let Some(death) = death {
-        return [FaultSeen::new(ServerFault::TargetEnds, format!("the target {death}"))].into();
+        return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
     }
     let PlayerError::Differs(difference) = &failure.trouble else { return found };
     let fault = match step {
@@ -88,7 +89,7 @@ pub(super) fn faults_in_failure(
         Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
             Difference::End(End::Reset) => Some(FaultSeen::new(
-                ServerFault::ConnectionReset,
+                Fault::ConnectionReset,
                 format!("{}: the connection is reset", asked(exchange)),
             )),
             _ => None,
@@ -144,8 +145,7 @@ fn faults_in_reply(
                 return answer(exchange, error, due, Refusable::Never, evidence);
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
-            let fault =
-                if is_stop { ServerFault::StopEchoesAnother } else { ServerFault::ValueDiffers };
+            let fault = if is_stop { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
             let texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
             (!texts.is_empty()).then(|| FaultSeen::new(fault, texts.join("; ")))
         }
@@ -172,9 +172,9 @@ fn answer(
             if let Some(ended) = ended {
                 let text =
                     format!("{text}: {ended} sessions were stopped before, and none is running");
-                return Some(FaultSeen::new(ServerFault::SessionsLeaked, text));
+                return Some(FaultSeen::new(Fault::SessionsLeaked, text));
             }
-            (!refusable.takes(code)).then(|| FaultSeen::new(ServerFault::ValidRequestRefused, text))
+            (!refusable.takes(code)).then(|| FaultSeen::new(Fault::ValidRequestRefused, text))
         }
         (Due::Error(due), Some(code)) if due == code => None,
         (Due::Error(due), error) => {
@@ -182,11 +182,9 @@ fn answer(
             let fault = match (error, unchecked) {
                 (None, unchecked) => unchecked,
                 // Whatever it says: it was not checked first (F-69).
-                (_, ServerFault::SizeUnchecked | ServerFault::CutMessageTaken) => unchecked,
-                (Some(code), ServerFault::MagicUnchecked) if code != HResult::BAD_ENCODING => {
-                    unchecked
-                }
-                _ => ServerFault::WrongErrorCode,
+                (_, Fault::SizeUnchecked | Fault::CutMessageTaken) => unchecked,
+                (Some(code), Fault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
+                _ => Fault::WrongErrorCode,
             };
             let came = error.map_or_else(
                 || String::from("the reply is OK"),
@@ -198,26 +196,26 @@ fn answer(
 }
 
 /// The missing check because of which this request is served.
-fn unchecked(exchange: &Exchange) -> ServerFault {
+fn unchecked(exchange: &Exchange) -> Fault {
     let wire = exchange.sent.as_slice();
     if is_too_small(wire) {
-        return ServerFault::SizeUnchecked;
+        return Fault::SizeUnchecked;
     }
     if is_cut(wire) {
-        return ServerFault::CutMessageTaken;
+        return Fault::CutMessageTaken;
     }
     let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
     match subject.decode(message_of(wire).unwrap_or(wire)) {
-        Ok(decoded) if decoded.kind == Type::Unknown => ServerFault::UnknownCommandTaken,
-        Ok(_) => ServerFault::LimitsUnchecked,
+        Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
+        Ok(_) => Fault::LimitsUnchecked,
         Err(refusal) => match refusal.fault.kind.as_str() {
-            "bad_magic" => ServerFault::MagicUnchecked,
-            "size_too_small" => ServerFault::SizeUnchecked,
-            "end_of_input" => ServerFault::CutMessageTaken,
-            "count_too_large" => ServerFault::CountUnchecked,
-            "missing_terminator" => ServerFault::TerminatorUnchecked,
-            "unknown_session_type" => ServerFault::LimitsUnchecked,
-            _ => ServerFault::TruncatedPayloadTaken,
+            "bad_magic" => Fault::MagicUnchecked,
+            "size_too_small" => Fault::SizeUnchecked,
+            "end_of_input" => Fault::CutMessageTaken,
+            "count_too_large" => Fault::CountUnchecked,
+            "missing_terminator" => Fault::TerminatorUnchecked,
+            "unknown_session_type" => Fault::LimitsUnchecked,
+            _ => Fault::TruncatedPayloadTaken,
         },
     }
 }
@@ -226,7 +224,7 @@ fn fault_in_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
     match wrong {
         Wrong::StoppedAnother { asked, said } => {
             let text = format!("sessionId is {said}, expected {asked}");
-            Some(FaultSeen::new(ServerFault::StopEchoesAnother, text))
+            Some(FaultSeen::new(Fault::StopEchoesAnother, text))
         }
         Wrong::NotStopped { came, .. } => {
             let exchange = evidence
@@ -236,11 +234,11 @@ fn fault_in_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
             match came {
                 Came::Message(bytes) => Some(match error_of(bytes) {
                     Some(code) => FaultSeen::new(
-                        ServerFault::ValidRequestRefused,
+                        Fault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
                     ),
                     None => FaultSeen::new(
-                        ServerFault::StopEchoesAnother,
+                        Fault::StopEchoesAnother,
                         "the reply to StopTracing does not have the requested id",
                     ),
                 }),
@@ -250,11 +248,11 @@ fn fault_in_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
             }
         }
         Wrong::Stream(Some(end)) => Some(FaultSeen::new(
-            ServerFault::ConnectionReset,
+            Fault::ConnectionReset,
             format!("the stream of the stopped session: {end}"),
         )),
         Wrong::Stream(None) => Some(FaultSeen::new(
-            ServerFault::StreamDoesNotEnd,
+            Fault::StreamDoesNotEnd,
             "the session was stopped, but its stream continues or stays open",
         )),
         // The bytes show it.
@@ -282,14 +280,14 @@ fn asked(exchange: &Exchange) -> String {
 fn closed(exchange: &Exchange, end: End) -> FaultSeen {
     let text = format!("{}: {end}, and no reply was received", asked(exchange));
     let is_certain = !is_malformed(exchange) && exchange.asks_known_command();
-    FaultSeen { is_certain, ..FaultSeen::new(ServerFault::ClosesBeforeReply, text) }
+    FaultSeen { is_certain, ..FaultSeen::new(Fault::ClosesBeforeReply, text) }
 }
 
 fn silence(exchange: &Exchange) -> FaultSeen {
     let fault = match () {
-        () if is_malformed(exchange) => ServerFault::NoAnswerToMalformedRequest,
-        () if !exchange.asks_known_command() => ServerFault::NoAnswerToUnknownCommand,
-        () => ServerFault::NoAnswer,
+        () if is_malformed(exchange) => Fault::NoAnswerToMalformedRequest,
+        () if !exchange.asks_known_command() => Fault::NoAnswerToUnknownCommand,
+        () => Fault::NoAnswer,
     };
     FaultSeen::new(fault, format!("{}: no reply was received", asked(exchange)))
 }
@@ -308,12 +306,12 @@ fn left_open(exchange: &Exchange) -> FaultSeen {
     }) && error_of(&exchange.came).is_none();
     if is_stream {
         return FaultSeen::new(
-            ServerFault::StreamDoesNotEnd,
+            Fault::StreamDoesNotEnd,
             "the session was stopped, but its stream continues or stays open",
         );
     }
     FaultSeen::new(
-        ServerFault::ConnectionLeftOpen,
+        Fault::ConnectionLeftOpen,
         format!("{}: the connection stays open after the reply", asked(exchange)),
     )
 }

@@ -7,8 +7,9 @@ use dotnet_diagnostics_ipc::vectors::Verdict;
 use super::Death;
 use super::ask::Came;
 use super::expectation::{Expectation, Refusable};
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::request::Answered;
+use crate::faults::Fault;
 use crate::known::{Answer, Profile, Row, Seen, explain};
 use crate::{Grade, KnownDeviation};
 
@@ -37,8 +38,8 @@ impl Judgement {
     /// Whether it may be another correct behaviour: no message is wrong in itself.
     pub(super) fn may_be_habit(&self) -> bool {
         self.faults.iter().all(|seen| {
-            let is_other_answer = seen.fault == ServerFault::ValidRequestRefused;
-            !seen.is_certain && (seen.fault.may_be_lateness() || is_other_answer)
+            let is_other_answer = seen.fault == Fault::ValidRequestRefused;
+            !seen.is_certain && (seen.may_be_lateness() || is_other_answer)
         })
     }
 

@@ -9,10 +9,11 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::vectors::grammar::Field;
 
 use super::case_evidence::{CaseEvidence, Exchange};
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
 use super::stream_faults::begins_stream;
 use crate::byte_count::ByteCount;
+use crate::faults::Fault;
 
 /// The faults on the connections of a case.
 pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
@@ -70,7 +71,7 @@ fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     }
     let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
         return vec![FaultSeen::new(
-            ServerFault::ReplyCut,
+            Fault::ReplyCut,
             format!("only {} of a header received", ByteCount(came.len())),
         )];
     };
@@ -78,14 +79,14 @@ fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     let swapped = usize::from(size.swap_bytes());
     if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
         let text = format!("size is {size}, but {swapped} with its bytes reversed");
-        return vec![FaultSeen::new(ServerFault::WrongByteOrder, text)];
+        return vec![FaultSeen::new(Fault::NumbersBigEndian, text)];
     }
     let &[set, id, low, high] = header.get(16..).unwrap_or_default() else { return Vec::new() };
     let mut found = Vec::new();
     if (low, high) != (0, 0) {
         let reserved = u16::from_le_bytes([low, high]);
         found.push(FaultSeen::new(
-            ServerFault::ReservedNotZero,
+            Fault::ReservedNotZero,
             format!("reserved is {reserved:#06x}, expected 0x0000"),
         ));
     }
@@ -101,7 +102,7 @@ fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
             let text = format!(
                 "the reply has {other} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error"
             );
-            found.push(FaultSeen::new(ServerFault::ReplyCommandWrong, text));
+            found.push(FaultSeen::new(Fault::ReplyCommandWrong, text));
             return found;
         }
     };
@@ -130,22 +131,22 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     let at = came.windows(MAGIC.len()).position(|window| window == MAGIC);
     if let Some(at) = at {
         let text = format!("{at} bytes precede the reply: {}", quoted(start));
-        return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
+        return Some(FaultSeen::new(Fault::ContinuationBeforeReply, text));
     }
     if begins_stream(came) {
         let text = format!("the stream precedes the reply: {}", quoted(start));
-        return Some(FaultSeen::new(ServerFault::ContinuationBeforeReply, text));
+        return Some(FaultSeen::new(Fault::ContinuationBeforeReply, text));
     }
     let alike =
         start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
     Some(if alike >= LIKE_IT {
         FaultSeen::new(
-            ServerFault::ReplyMagicWrong,
+            Fault::MagicWrong,
             format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),
         )
     } else {
         FaultSeen::new(
-            ServerFault::DoesNotSpeakTheProtocol,
+            Fault::DoesNotSpeakTheProtocol,
             format!("the first bytes are {}", quoted(start)),
         )
     })
@@ -171,7 +172,7 @@ impl Reply<'_> {
 
     fn size_wrong(&self, len: usize) -> FaultSeen {
         FaultSeen::new(
-            ServerFault::SizeFieldWrong,
+            Fault::SizeWrong,
             format!("size is {}, but the message has {len} bytes", self.size),
         )
     }
@@ -202,12 +203,12 @@ impl Reply<'_> {
             (None, None) if self.size < HEADER_LEN => {
                 let text =
                     format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
-                Err(FaultSeen::new(ServerFault::SizeFieldWrong, text))
+                Err(FaultSeen::new(Fault::SizeWrong, text))
             }
             (None, None) if self.exchange.quiet.is_some() => {
                 let (size, came) = (self.size, self.came());
                 Err(FaultSeen::new(
-                    ServerFault::ReplyCut,
+                    Fault::ReplyCut,
                     format!("size is {size}, but {came} bytes were received"),
                 ))
             }
@@ -216,7 +217,7 @@ impl Reply<'_> {
                     "the {} bytes of payload do not have the fields of the reply",
                     self.body.len()
                 );
-                Err(FaultSeen::new(ServerFault::ReplyMalformed, text))
+                Err(FaultSeen::new(Fault::PayloadMalformed, text))
             }
             // More of it may be on the way.
             (None, None) => Ok(self.size),
@@ -257,9 +258,9 @@ impl Reply<'_> {
         }
         let more = self.size.saturating_sub(len);
         let fault = match self.layout {
-            Layout::Ok(ReplyType::Result) if self.size == 28 => ServerFault::OkOf28Bytes,
-            Layout::Error { .. } if self.size == 28 => ServerFault::ErrorOf28Bytes,
-            _ => ServerFault::SurplusBytesInReply,
+            Layout::Ok(ReplyType::Result) if self.size == 28 => Fault::OkOf28Bytes,
+            Layout::Error { .. } if self.size == 28 => Fault::ErrorOf28Bytes,
+            _ => Fault::SurplusBytesInReply,
         };
         FaultSeen::new(
             fault,
@@ -280,13 +281,13 @@ impl Reply<'_> {
                 let swapped = HResult(code.0.swap_bytes());
                 if swapped.name().is_some() && swapped != HResult::OK && code.name().is_none() {
                     let text = format!("hresult is {code}, but {swapped} with its bytes reversed");
-                    return Some(FaultSeen::new(ServerFault::WrongByteOrder, text));
+                    return Some(FaultSeen::new(Fault::NumbersBigEndian, text));
                 }
                 let text = format!(
                     "hresult is {code}, expected a failing one, such as {}",
                     HResult::BAD_ENCODING
                 );
-                code.is_success().then(|| FaultSeen::new(ServerFault::ErrorCodeIsSuccess, text))
+                code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text))
             }
             Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => {
                 let id = first(8)?;
@@ -294,13 +295,12 @@ impl Reply<'_> {
                     u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
                 let text =
                     format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
-                is_swapped.then(|| FaultSeen::new(ServerFault::WrongByteOrder, text))
+                is_swapped.then(|| FaultSeen::new(Fault::NumbersBigEndian, text))
             }
             Layout::Ok(ReplyType::Session)
                 if self.exchange.command() != Some(Command::STOP_TRACING) =>
             {
-                (first(8)? == 0)
-                    .then(|| FaultSeen::new(ServerFault::SessionIdZero, "sessionId is 0"))
+                (first(8)? == 0).then(|| FaultSeen::new(Fault::SessionIdZero, "sessionId is 0"))
             }
             Layout::Ok(_) => None,
         }
@@ -315,7 +315,7 @@ impl Reply<'_> {
         }
         if rest.starts_with(&MAGIC) {
             let text = format!("a message of {} bytes follows the reply", rest.len());
-            return Some(FaultSeen::new(ServerFault::SecondReply, text));
+            return Some(FaultSeen::new(Fault::SecondReply, text));
         }
         match self.layout {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
@@ -327,7 +327,7 @@ impl Reply<'_> {
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();
                 let text = format!("{} bytes follow the reply: {}", rest.len(), quoted(start));
-                (!rest.is_empty()).then(|| FaultSeen::new(ServerFault::BytesAfterReply, text))
+                (!rest.is_empty()).then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text))
             }
         }
     }

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::judge::Judgement;
 use super::left_out::LeftOut;
 use super::options::Options;
@@ -23,6 +23,7 @@ use super::recognise::Conclusion;
 use super::survey::{Survey, survey};
 use super::target::Target;
 use super::{Address, ServerCase};
+use crate::faults::Fault;
 use crate::known::Profile;
 use crate::pace::Again;
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
@@ -112,7 +113,7 @@ pub fn run(
             Plan::LeftOut(why) => left_out.push(why),
             Plan::Elsewhere(why) => elsewhere.push(case, why),
             Plan::Silent(found) => {
-                let fault = FaultSeen::new(ServerFault::NoAnswer, found.clone());
+                let fault = FaultSeen::new(Fault::NoAnswer, found.clone());
                 let judgement =
                     Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
                 let case = entry(options, case, judgement, &Transcript::default());

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use dotnet_diagnostics_ipc::vectors::grammar::{Field, Grammar};
 
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
+use crate::faults::Fault;
 
 /// The layouts of the replies.
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
@@ -51,15 +52,15 @@ const WRONG: [Spelling; 10] = [
 pub(super) struct NoSuch;
 
 impl Spelling {
-    const fn fault(self) -> Option<ServerFault> {
+    const fn fault(self) -> Option<Fault> {
         match self {
             Self::Right => None,
-            Self::WithoutNul | Self::CountedNulMissing => Some(ServerFault::StringWithoutNul),
-            Self::NulUncounted => Some(ServerFault::StringLengthWithoutNul),
-            Self::Utf8 { .. } => Some(ServerFault::Utf8Strings),
-            Self::CountInBytes { .. } => Some(ServerFault::CountInBytes),
-            Self::BigEndian { .. } => Some(ServerFault::WrongByteOrder),
-            Self::Wide => Some(ServerFault::WcharOf4Bytes),
+            Self::WithoutNul | Self::CountedNulMissing => Some(Fault::StringWithoutNul),
+            Self::NulUncounted => Some(Fault::StringLengthWithoutNul),
+            Self::Utf8 { .. } => Some(Fault::StringInUtf8),
+            Self::CountInBytes { .. } => Some(Fault::StringLengthInBytes),
+            Self::BigEndian { .. } => Some(Fault::NumbersBigEndian),
+            Self::Wide => Some(Fault::WcharOf4Bytes),
         }
     }
 }

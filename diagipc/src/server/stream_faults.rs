@@ -4,8 +4,9 @@
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 
-use super::faults::{FaultSeen, ServerFault};
+use super::fault_seen::FaultSeen;
 use super::request::message_of;
+use crate::faults::Fault;
 
 /// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero,
 /// and then the versions.
@@ -37,12 +38,12 @@ pub(super) fn fault_in_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen
     } else {
         let start = stream.get(..stream.len().min(24)).unwrap_or_default().escape_ascii();
         let text = format!("the stream begins with \"{start}\", expected nettrace or netperf");
-        return Some(FaultSeen::new(ServerFault::StreamIsNoNettrace, text));
+        return Some(FaultSeen::new(Fault::StreamIsNoNettrace, text));
     };
     // There may be no first bytes yet.
     (came != asked && !stream.is_empty()).then(|| {
         FaultSeen::new(
-            ServerFault::StreamFormatWrong,
+            Fault::StreamFormatWrong,
             format!("the stream is {}, expected {}", name(came), name(asked)),
         )
     })
@@ -92,10 +93,10 @@ mod tests {
             assert_eq!(fault(format, right), None, "{format} {}", right.escape_ascii());
         }
         for (format, other) in [(0, OLD), (0, NEW), (1, PERF)] {
-            assert_eq!(fault(format, other), Some(ServerFault::StreamFormatWrong));
+            assert_eq!(fault(format, other), Some(Fault::StreamFormatWrong));
         }
         for none in [b"hello".as_slice(), b"Nettrace\x15", b"nettrace"] {
-            assert_eq!(fault(1, none), Some(ServerFault::StreamIsNoNettrace));
+            assert_eq!(fault(1, none), Some(Fault::StreamIsNoNettrace));
         }
         let text = fault_in_stream(&request(1), b"hello").unwrap().text;
         assert_eq!(text, "the stream begins with \"hello\", expected nettrace or netperf");

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use diagipc::client::{self, ClientFault, Operation};
+use diagipc::client::{self, Operation};
+use diagipc::faults::Fault;
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
@@ -25,7 +26,7 @@ fn diagipc(arguments: &[&str]) -> Output {
 
 /// The file that describes `client.py`, with one of its faults. The names of the faults:
 /// `client_detection.rs`.
-fn python(directory: &TempDir, fault: Option<ClientFault>) -> String {
+fn python(directory: &TempDir, fault: Option<Fault>) -> String {
     let fault = fault.map_or(String::new(), |fault| format!("\"--fault\", \"{}\", ", fault.name()));
     let text = fs::read_to_string(fixture("client.toml")).unwrap();
     let text = text
@@ -94,7 +95,7 @@ fn client_built_in_passes_all() {
 
 /// Other scenarios, which do not show the fault, must not name another one.
 #[track_caller]
-fn named_alone_among(fault: ClientFault, only: &[&str]) {
+fn named_alone_among(fault: Fault, only: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let report = report(&python(&directory, Some(fault)), only);
     assert_eq!(names(&report), BTreeSet::from([fault.name()]));
@@ -109,13 +110,13 @@ fn named_alone_among(fault: ClientFault, only: &[&str]) {
 #[test]
 #[ignore = "long: in the gate"]
 fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
-    named_alone_among(ClientFault::ReplyMagicUnchecked, &[]);
+    named_alone_among(Fault::MagicUnchecked, &[]);
 }
 
 #[test]
 #[ignore = "long: in the gate"]
 fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
-    named_alone_among(ClientFault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
+    named_alone_among(Fault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 
 #[test]
@@ -423,7 +424,7 @@ fn client_usage_error_starts_nothing() {
 #[ignore = "long: in the gate"]
 fn client_known_faults_are_accepted_and_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let operations = python(&directory, Some(ClientFault::AttachTimeoutInSeconds));
+    let operations = python(&directory, Some(Fault::AttachTimeoutInSeconds));
     let known = directory.path().join("known.toml");
     let known = known.to_str().unwrap();
     let run = |option: &str| {

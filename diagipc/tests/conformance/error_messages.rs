@@ -43,7 +43,8 @@ fn codec_faults(texts: &mut Texts) {
 }
 
 fn conformance(texts: &mut Texts) {
-    use diagipc::client::{ClientFault, Operations};
+    use diagipc::client::Operations;
+    use diagipc::faults::Fault;
     use diagipc::fuzz_server::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
@@ -83,7 +84,7 @@ fn conformance(texts: &mut Texts) {
         texts.all(Operations::parse("mine.toml", text).err());
     }
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
-    texts.all(ClientFault::ALL.iter().copied());
+    texts.all(Fault::ALL.iter().copied());
     texts.all(CaseVerdict::ALL);
     let spawn = SpawnCommand {
         program: "./app".into(),

@@ -256,7 +256,7 @@ fn campaign_open_connection_is_found() {
     let out = ["--out", directory.path().to_str().unwrap()];
     let summary =
         against(&[&["--seed", "1", "--cases", "12"], &out[..]].concat(), &runtime(&arguments), 1);
-    let open = own(&summary, "left-open");
+    let open = own(&summary, "connection-left-open");
     assert!(!open.is_empty(), "{summary}");
     replay(directory.path(), open[0], &arguments, 0);
     replay(directory.path(), open[0], &["--profile", "strict"], 1);
@@ -327,15 +327,15 @@ fn campaign_vanished_endpoint_is_not_a_hang() {
 fn campaign_each_wrong_reply_is_one_finding() {
     for (fault, cause, text) in [
         ("none", "", ""),
-        ("reply-magic", "reply-magic-wrong", "the magic is 444f544e45545f4950435f563200"),
-        ("reply-size-too-large", "reply-size-wrong", "size is 28, but 24 bytes were received"),
-        ("reply-size-too-small", "reply-size-wrong", "size is 24, but more bytes were received"),
-        ("reply-set", "reply-set-wrong", "the command set is 0x04, expected 0xff"),
-        ("reply-id", "reply-id-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
-        ("reply-reserved", "reply-reserved-wrong", "reserved is 0x0001, expected 0"),
+        ("reply-magic", "magic-wrong", "the magic is 444f544e45545f4950435f563200"),
+        ("reply-size-too-large", "size-wrong", "size is 28, but 24 bytes were received"),
+        ("reply-size-too-small", "size-wrong", "size is 24, but more bytes were received"),
+        ("reply-set", "reply-command-wrong", "the command set is 0x04, expected 0xff"),
+        ("reply-id", "reply-command-wrong", "the command id is 0x01, expected 0x00 or 0xff"),
+        ("reply-reserved", "reserved-not-zero", "reserved is 0x0001, expected 0"),
         (
             "reply-shape",
-            "reply-malformed:unexpected-end",
+            "payload-malformed:unexpected-end",
             "the field needs 4 bytes, the payload has 2 left",
         ),
     ] {
@@ -407,7 +407,7 @@ fn campaign_text_counts_cases_by_cause() {
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("CAUSE  ")).collect();
     let [line] = lines[..] else { panic!("{text}") };
     assert!(
-        line.starts_with("CAUSE  1 reply-reserved-wrong: ") && line.contains(" cases, by "),
+        line.starts_with("CAUSE  1 reserved-not-zero: ") && line.contains(" cases, by "),
         "{line}"
     );
     // The finding is printed once.

@@ -97,7 +97,7 @@ fn json_report_has_the_dump_of_a_cause() {
     };
     let report = Report::parse(&text(&run(&["--json"]).stdout)).unwrap();
     let [cause] = &report.causes[..] else { panic!("{:?}", report.causes) };
-    assert_eq!(cause.name, "size-field-wrong");
+    assert_eq!(cause.name, "size-wrong");
     assert!(cause.dump[0].starts_with("error after"), "{:?}", cause.dump);
     assert!(
         cause.dump.iter().any(|line| line.contains("1a 00") && line.contains("size")),

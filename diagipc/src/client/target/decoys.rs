@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rustix::fs::{Uid, chown};
 
-use crate::client::ClientFault;
 use crate::client::finding::Findings;
 use crate::client::scenario::Decoy;
+use crate::faults::Fault;
 use crate::started::OwnDirectory;
 
 /// How long a client may take to send something after connecting.
@@ -96,7 +96,7 @@ impl Decoys {
                 let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
                 if matches!(sent, Ok(1..)) {
                     findings.must(
-                        ClientFault::AnotherProcessReached,
+                        Fault::AnotherProcessReached,
                         format!("it sends its request to {name}, the socket of another process"),
                     );
                     is_reached = true;

@@ -1,0 +1,754 @@
+//! Every fault that a suite can name, in one table.
+
+use std::fmt;
+
+/// Who finds a fault: the first word of `diagipc`'s commands.
+///
+/// ```
+/// use diagipc::faults::Suite;
+///
+/// assert_eq!(Suite::Fuzz.to_string(), "fuzz-server");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Suite {
+    /// `diagipc server`.
+    Server,
+    /// `diagipc client`.
+    Client,
+    /// `diagipc codec`.
+    Codec,
+    /// `diagipc fuzz-server`.
+    Fuzz,
+}
+
+impl Suite {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Codec => "codec",
+            Self::Fuzz => "fuzz-server",
+        }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Makes the enumeration from the table: name, suites, sentence, fix, facts and requirements.
+macro_rules! faults {
+    ($($Variant:ident = $name:literal, [$($suite:ident),*], $sentence:literal, $fix:literal,
+        [$($spec:literal),* $(,)?];)*) => {
+        /// A fault of a server, a client or a codec. Two suites that find the same fault have one
+        /// name for it.
+        ///
+        /// ```
+        /// use diagipc::faults::{Fault, Suite};
+        ///
+        /// let fault = Fault::StringLengthInBytes;
+        /// assert_eq!(fault.name(), "string-length-in-bytes");
+        /// assert_eq!(fault.suites(), [Suite::Server, Suite::Client]);
+        /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        #[allow(clippy::doc_markdown, reason = "the sentences are printed as well")]
+        pub enum Fault {
+            $(#[doc = $sentence] $Variant,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+
+            /// Its name in reports, which never changes its meaning.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name,)* }
+            }
+
+            /// The suites that find it.
+            pub const fn suites(self) -> &'static [Suite] {
+                match self { $(Self::$Variant => &[$(Suite::$suite),*],)* }
+            }
+
+            /// Its description.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$Variant => $sentence,)* }
+            }
+
+            /// How to fix it.
+            pub const fn fix(self) -> &'static str {
+                match self { $(Self::$Variant => $fix,)* }
+            }
+
+            /// The facts and requirements that it violates.
+            pub const fn spec(self) -> &'static [&'static str] {
+                match self { $(Self::$Variant => &[$($spec),*],)* }
+            }
+        }
+    };
+}
+
+faults! {
+    DoesNotSpeakTheProtocol = "does-not-speak-the-protocol", [Server],
+        "The received bytes are not a message of this protocol.",
+        "Answer with the 20-byte header: DOTNET_IPC_V1 and a NUL, size, command set 0xFF, id, \
+         reserved. Check the address: it may belong to another program.",
+        ["R-FLW-004", "R-HDR-006"];
+    MagicWrong = "magic-wrong", [Server, Client, Fuzz],
+        "The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
+        "Write all 14 bytes: 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00.",
+        ["R-HDR-006", "R-HDR-010"];
+    NumbersBigEndian = "numbers-big-endian", [Server, Client],
+        "Numbers are written with the high byte first.",
+        "Write all numbers little-endian, including the size, string lengths and UTF-16 units.",
+        ["R-HDR-008", "R-GRM-002", "R-GRM-003", "R-GRM-004"];
+    SizeWrong = "size-wrong", [Server, Client, Fuzz],
+        "The size field is not the length of header and payload.",
+        "Write the header last: its size is 20 plus the length of the payload, without a \
+         continuation or a stream.",
+        ["R-HDR-009", "R-ENV-005"];
+    ReplyCommandWrong = "reply-command-wrong", [Server, Fuzz],
+        "The command of a reply is neither 0xFF00 (OK) nor 0xFFFF (Error).",
+        "Write command set 0xFF and id 0x00 or 0xFF. Do not repeat the command of the request.",
+        ["R-CMD-009", "R-CMD-010", "R-CMD-011"];
+    ReservedNotZero = "reserved-not-zero", [Server, Client, Fuzz],
+        "The field `reserved` is not 0.",
+        "Write 0x0000 in bytes 18 and 19.",
+        ["R-HDR-013"];
+    ReplyCut = "reply-cut", [Server],
+        "A reply is truncated.",
+        "Write all bytes of the reply before closing the connection; a write may accept fewer \
+         bytes than it is given.",
+        ["R-HDR-009", "R-FLW-004"];
+    PayloadMalformed = "payload-malformed", [Server, Client, Fuzz],
+        "The payload does not have the fields of its command.",
+        "Compare the payload with the fields of the command, in order and without padding; \
+         `diagipc decode` shows where they end.",
+        ["R-GRM-001", "R-HDR-018", "R-HDR-002"];
+    OkOf28Bytes = "ok-of-28-bytes", [Server],
+        "An OK with an HRESULT is 28 bytes, as the document prints it; the correct size is 24.",
+        "Write the HRESULT in 4 bytes, not in 8.",
+        ["F-1", "R-GRM-018"];
+    ErrorOf28Bytes = "error-of-28-bytes", [Server],
+        "An error is 28 bytes, as the document's table prints it; the correct size is 24.",
+        "Write the code in 4 bytes, not in 8.",
+        ["F-1", "R-ERR-006"];
+    SurplusBytesInReply = "surplus-bytes-in-reply", [Server],
+        "Bytes follow the last field of a reply, within its size.",
+        "End the payload with its last field: no padding, no extra NUL.",
+        ["R-GRM-001"];
+    BytesAfterTheMessage = "bytes-after-the-message", [Server, Client],
+        "Bytes follow a message that has no continuation.",
+        "Write as many bytes as the size field says, and no more.",
+        ["R-FLW-006", "F-70"];
+    SecondReply = "second-reply", [Server],
+        "A second message follows a reply on the same connection.",
+        "Answer each request once, and close the connection.",
+        ["R-FLW-006", "F-70"];
+    ContinuationBeforeReply = "continuation-before-reply", [Server],
+        "The continuation, or the stream, is sent before the reply.",
+        "Write the reply first, then its continuation.",
+        ["R-FLW-005", "R-EVP-014"];
+    StringWithoutNul = "string-without-nul", [Server],
+        "A string is written without its NUL.",
+        "Write a NUL unit after the last unit of every string that is not absent, and count it.",
+        ["R-GRM-008", "R-ENV-007"];
+    StringLengthWithoutNul = "string-length-without-nul", [Server, Client],
+        "The length of a string does not count its NUL, which may be missing too.",
+        "Write a NUL unit after the text, and count it: `ab` has length 3 and 6 bytes.",
+        ["R-GRM-009", "R-ENV-007", "F-11"];
+    StringLengthInBytes = "string-length-in-bytes", [Server, Client],
+        "The length of a string counts bytes, not UTF-16 units.",
+        "Count UTF-16 units and the NUL: `café` has length 5, not 6 or 10.",
+        ["R-GRM-009", "R-ENV-007", "F-8"];
+    StringInUtf8 = "string-in-utf-8", [Server, Client],
+        "A string is written in UTF-8, one byte per unit.",
+        "Write UTF-16, little-endian, two bytes per unit, and count units.",
+        ["R-GRM-004", "R-GRM-008", "R-ENV-006"];
+    WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client],
+        "A string is written in units of four bytes.",
+        "Write UTF-16 units of two bytes; convert a four-byte `wchar_t` first.",
+        ["R-GRM-004", "R-GRM-008"];
+    EnvironmentCountWrong = "environment-count-wrong", [Server],
+        "The environment's count is not the number of its entries.",
+        "Write the number of entries before the first.",
+        ["R-ENV-006", "R-GRM-006"];
+    EnvironmentBytesWrong = "environment-bytes-wrong", [Server],
+        "nIncomingBytes is not the length of the environment that follows.",
+        "Count 4 bytes for the entry count and, for each entry, 4 bytes plus 2 per unit, \
+         including the NUL.",
+        ["R-ENV-003", "R-ENV-010"];
+    EnvironmentMalformed = "environment-malformed", [Server],
+        "The bytes after the reply to ProcessEnvironment are not an array of strings.",
+        "Write a uint count and then, for each entry, its number of units and the units, \
+         including the NUL.",
+        ["R-ENV-006", "R-ENV-007"];
+    ErrorCodeIsSuccess = "error-code-is-success", [Server],
+        "The code of an error message is a success HRESULT: its top bit is clear.",
+        "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.",
+        ["R-ERR-006", "R-ERR-007"];
+    WrongErrorCode = "wrong-error-code", [Server],
+        "A request is refused with the wrong error code.",
+        "Answer 0x80131384 to a badly encoded request, 0x80131385 to an unknown command, \
+         0x80131386 to an unknown magic.",
+        ["R-ERR-012", "R-ERR-013", "R-ERR-014"];
+    NoAnswer = "no-answer", [Server],
+        "A valid request gets no answer in time.",
+        "Answer every message. If it cannot be served, answer with an error.",
+        ["R-FLW-004", "R-ERR-001"];
+    NoAnswerToUnknownCommand = "no-answer-to-unknown-command", [Server],
+        "An unknown command gets no answer.",
+        "Read the payload, answer Error 0x80131385, and close.",
+        ["R-ERR-009", "R-ERR-002"];
+    NoAnswerToMalformedRequest = "no-answer-to-malformed-request", [Server],
+        "A badly encoded request gets no answer.",
+        "Answer Error 0x80131384, or 0x80131386 to an unknown magic, and close.",
+        ["R-ERR-008", "R-ERR-010", "R-ERR-002"];
+    ClosesBeforeReply = "closes-before-reply", [Server],
+        "The connection ends before a reply.",
+        "Write the reply, even if it is an error, before closing the connection.",
+        ["R-FLW-004", "R-ERR-001"];
+    Crash = "crash", [Server, Client, Fuzz],
+        "The process ends because of the bytes that it received.",
+        "Check each length, count and offset before using it, and refuse what does not fit: no \
+         bytes may end the process. The report has the last bytes that were sent to it.",
+        ["R-ERR-011", "R-ERR-003"];
+    MagicUnchecked = "magic-unchecked", [Server, Client, Fuzz],
+        "A message is accepted whatever its magic.",
+        "Compare all 14 bytes, including the NUL. A server reads the payload first and answers \
+         Error 0x80131386; a client ends with an error.",
+        ["R-ERR-010", "R-HDR-010", "F-69", "F-71"];
+    SizeUnchecked = "size-unchecked", [Server, Fuzz],
+        "A request whose size is below 20 is served.",
+        "Check the size before anything else; answer Error 0x80131384.",
+        ["R-HDR-015", "F-69"];
+    CutMessageTaken = "cut-message-taken", [Server],
+        "An incomplete request is served.",
+        "Wait for `size` bytes; if the input ends before, answer Error 0x80131384.",
+        ["R-HDR-009", "F-69"];
+    TruncatedPayloadTaken = "truncated-payload-taken", [Server],
+        "A request whose payload ends inside a field is served.",
+        "Before reading a field, check that the payload has enough bytes left; answer Error \
+         0x80131384.",
+        ["R-ERR-008", "F-7"];
+    CountUnchecked = "count-unchecked", [Server],
+        "A request with a count larger than its payload is served.",
+        "Compare the count with the remaining bytes, in 64 bits, before allocating anything; \
+         answer Error 0x80131384.",
+        ["R-GRM-007", "F-8", "F-9"];
+    TerminatorUnchecked = "terminator-unchecked", [Server],
+        "A request with a string that does not end with a NUL is served.",
+        "Check the last unit of each string; answer Error 0x80131384.",
+        ["R-GRM-008"];
+    LimitsUnchecked = "limits-unchecked", [Server],
+        "A request with a value out of range is served.",
+        "Check the ranges of the command's fields; answer the required error.",
+        ["R-ERR-008", "F-16"];
+    UnknownCommandTaken = "unknown-command-taken", [Server],
+        "A command that does not exist is answered OK.",
+        "Check both bytes of the command; answer Error 0x80131385 if it is unknown.",
+        ["R-ERR-009", "R-CMD-002"];
+    ValidRequestRefused = "valid-request-refused", [Server],
+        "A valid request is refused as badly encoded, or with another error that does not apply.",
+        "Read the request by the grammar: any bool but 0 is true, bytes after the last field and \
+         `reserved` are ignored, strings may be absent and at odd offsets.",
+        ["R-GRM-005", "R-GRM-010", "R-HDR-014", "F-4", "F-13"];
+    ConnectionLeftOpen = "connection-left-open", [Server, Fuzz],
+        "The connection stays open after its final reply.",
+        "Close the connection once reply and continuation are written, also after errors.",
+        ["R-FLW-006", "R-ERR-002"];
+    ConnectionReset = "connection-reset", [Server],
+        "The connection is reset instead of closed.",
+        "Read the whole request before closing the connection.",
+        ["R-FLW-006"];
+    SessionIdZero = "session-id-zero", [Server],
+        "The id of a session is 0.",
+        "Give every session an id other than 0.",
+        ["R-EVP-013"];
+    SessionIdTwice = "session-id-twice", [Server],
+        "Two running sessions have the same id.",
+        "Give every session an id that no other running session has.",
+        ["R-EVP-013"];
+    StopEchoesAnother = "stop-echoes-another-session", [Server],
+        "The reply to StopTracing has a different session id than the request.",
+        "Answer with the requested id, even if no session has it.",
+        ["F-31"];
+    StreamDoesNotEnd = "stream-does-not-end", [Server],
+        "The stream of a stopped session does not end.",
+        "On StopTracing, write the rest of the stream and close its connection.",
+        ["R-FLW-006", "F-76"];
+    SessionsLeaked = "sessions-leaked", [Server],
+        "A session is refused after others were stopped: their slots are not freed.",
+        "Free the slot of a session before answering its StopTracing, and when its connection \
+         ends.",
+        ["F-32", "R-EVP-017"];
+    StreamFormatWrong = "stream-format-wrong", [Server],
+        "The stream of a session does not have the requested format: nettrace instead of netperf, \
+         or netperf instead of nettrace.",
+        "Stream the requested format: 0 netperf, 1 nettrace. Refuse a format that the server does \
+         not have.",
+        ["R-EVP-004", "R-EVP-015", "R-FLW-008"];
+    StreamIsNoNettrace = "stream-is-no-nettrace", [Server],
+        "The stream of a session is neither nettrace nor netperf.",
+        "Begin a nettrace stream with `Nettrace`, then 14 00 00 00 !FastSerialization.1 or, from \
+         version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
+         !FastSerialization.1.",
+        ["R-EVP-015", "R-FLW-008"];
+    ProcessIdWrong = "process-id-wrong", [Server],
+        "The process id of a reply or an advertise is not that of the server's process.",
+        "Write the system's id of the serving process (getpid), as in that process's own pid \
+         namespace, in 8 bytes.",
+        ["R-PRC-004", "R-ADV-005", "F-35"];
+    ProcessIdChanges = "process-id-changes", [Server],
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different process ids.",
+        "Always answer with the same process id.",
+        ["R-PRC-004", "R-PRC-019", "R-PRC-038"];
+    CookieChanges = "cookie-changes", [Server],
+        "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
+        "Create the cookie once, when the process starts.",
+        ["R-PRC-005", "R-PRC-019", "R-PRC-038"];
+    GuidBigEndian = "guid-big-endian", [Server, Client],
+        "A GUID is written in the byte order of its text; its first three fields are \
+         little-endian numbers.",
+        "Write the GUID's first three fields (4, 2 and 2 bytes) little-endian, and its last 8 \
+         bytes in printed order.",
+        ["R-GRM-021"];
+    ValueDiffers = "value-differs", [Server],
+        "A field of a reply has the wrong value.",
+        "Compare the field with the command's reply in the tables of spec/GUIDE.md.",
+        ["R-HDR-018"];
+    EmptyStringAsTwoBytes = "empty-string-as-two-bytes", [Client],
+        "An empty string is written as a two-byte NUL without a length.",
+        "Write the length 1 in 4 bytes, then the 2-byte NUL. An absent string is only the length \
+         0.",
+        ["F-11"];
+    StringLengthInChars = "string-length-in-chars", [Client],
+        "The length of a string counts characters, not UTF-16 units.",
+        "Count UTF-16 units and the NUL: a character above U+FFFF counts as 2.",
+        ["F-8"];
+    NonBmpTruncated = "non-bmp-truncated", [Client],
+        "A character above U+FFFF is truncated to one UTF-16 unit.",
+        "Encode the text as UTF-16: a character above U+FFFF becomes a surrogate pair.",
+        ["R-GRM-008"];
+    SizeTruncated = "size-truncated", [Client],
+        "The size of a message above 65,535 bytes is truncated to its lower 16 bits.",
+        "Check the length before writing the size field. Refuse a message of more than 65,535 \
+         bytes, header included.",
+        ["F-40"];
+    SizeClamped = "size-clamped", [Client],
+        "The size of a message above 65,535 bytes is written as 65,535.",
+        "Check the length before writing the size field. Refuse a message of more than 65,535 \
+         bytes, header included.",
+        ["F-40"];
+    CommandSetOffByOne = "command-set-off-by-one", [Client],
+        "The command set is written one byte off, or its value is off by one.",
+        "Write the command set in byte 16, the id in byte 17, and zeros in bytes 18 and 19.",
+        ["F-85"];
+    AttachTimeoutInSeconds = "attach-timeout-in-seconds", [Client],
+        "The timeout of an attach is written in seconds; the field is in milliseconds.",
+        "Write `attachTimeout` in milliseconds: 5 seconds are 5000.",
+        ["F-55"];
+    DescriptorWithTheRequest = "descriptor-with-the-request", [Client],
+        "The descriptor is sent with the request's bytes, where it is lost.",
+        "Send the whole request first, then one separate byte with the descriptor (SCM_RIGHTS).",
+        ["F-20"];
+    DescriptorAfterTheReply = "descriptor-after-the-reply", [Client],
+        "The client waits for the reply before it passes the descriptor.",
+        "Send the byte with the descriptor right after the request, then read the reply.",
+        ["F-19"];
+    ConnectionReused = "connection-reused", [Client],
+        "A second request is sent on a connection.",
+        "Open a new connection for each request: the server reads one and closes.",
+        ["F-70"];
+    ReplyCommandSetUnchecked = "reply-command-set-unchecked", [Client],
+        "A reply is accepted as an OK whatever its command set.",
+        "Accept a reply only if its command set is 0xFF. Id 0x00 is OK, 0xFF is an error, \
+         anything else is neither.",
+        ["R-HDR-002"];
+    ReplySizeIgnored = "reply-size-ignored", [Client],
+        "The client reads as many bytes of a reply as it expects, whatever the size field says.",
+        "Read the 20-byte header, then `size` - 20 bytes, and only then what follows the reply.",
+        ["F-1", "F-2"];
+    ReplyOf24InsistedOn = "reply-of-24-insisted-on", [Client],
+        "An OK of any size other than 24 bytes is refused.",
+        "Accept an OK of 20, 24 or 28 bytes: read as many bytes as its size says, and use the \
+         fields that are there.",
+        ["F-1", "F-2", "F-41"];
+    EnvironmentCountIgnored = "environment-count-ignored", [Client],
+        "The entry count of the environment block is ignored.",
+        "Read as many entries as the count says; refuse a block whose bytes do not match it.",
+        ["F-43", "F-88"];
+    EnvironmentEntryWithoutEquals = "environment-entry-without-equals", [Client],
+        "An environment entry without `=` is lost, or ends the client.",
+        "Keep an entry without `=` unchanged; check for `=` before splitting.",
+        ["F-79"];
+    NoReadTimeout = "no-read-timeout", [Client],
+        "The client waits forever for a target that does not answer.",
+        "Set a timeout for each read of a reply; end with an error when it expires.",
+        ["F-75", "R-ERR-004"];
+    BytesAsUnits = "bytes-as-units", [Client],
+        "Each UTF-8 byte of a text is written as a separate UTF-16 unit.",
+        "Decode the text as UTF-8 first, then encode it as UTF-16; do not widen bytes.",
+        ["R-GRM-008"];
+    UnitsSignExtended = "units-sign-extended", [Client],
+        "Each UTF-8 byte of a text is sign-extended to a UTF-16 unit: `é` becomes ffc3 ffa9.",
+        "Decode the text as UTF-8 first, then encode it as UTF-16; do not widen a signed `char`.",
+        ["R-GRM-008"];
+    SizeOf4ByteUnits = "size-of-4-byte-units", [Client],
+        "The message's size counts four bytes for each character: zeros follow the last field.",
+        "Compute the size from the written bytes: 2 for each UTF-16 unit, not `sizeof(wchar_t)`.",
+        ["R-HDR-002"];
+    AnotherCommandSent = "another-command-sent", [Client],
+        "The command of the request does not do what was requested.",
+        "Check the command's set and id: the document lists them, and `diagipc decode` shows what \
+         was sent.",
+        ["R-HDR-012"];
+    NotCanonical = "not-canonical", [Client, Codec],
+        "A message is written in a form that readers may accept and writers must not use: another \
+         bool than 0 and 1, or bytes after the last field.",
+        "Write a bool as 0 or 1, `reserved` as 0, and no bytes after the last field.",
+        ["F-4", "F-16"];
+    OutsideTheLimits = "outside-the-limits", [Client],
+        "The request has a value that every server refuses.",
+        "Check the value before sending it: the fact says what servers refuse.",
+        ["F-16"];
+    ValueNotAsked = "value-not-asked", [Client],
+        "A value of the request is not the one given to the client.",
+        "Send the requested value in the field that the example names.",
+        ["R-FLW-011"];
+    UnsetByEmptyValue = "unset-by-empty-value", [Client],
+        "A variable that must be deleted is set to an empty value.",
+        "Write the value as an absent string: the length 0 in 4 bytes, and nothing else.",
+        ["F-44"];
+    BeyondTheLargestMessage = "beyond-the-largest-message", [Client],
+        "A request that is too large for a message is sent anyway.",
+        "Refuse a message of more than 65,535 bytes, header included, with an error and before \
+         sending anything.",
+        ["R-HDR-011"];
+    LargestMessageRefused = "largest-message-refused", [Client],
+        "A message of at most 65,535 bytes is not sent.",
+        "Allow messages of up to 65,535 bytes, header included: the maximum of the size field.",
+        ["F-40"];
+    DescriptorMissing = "descriptor-missing", [Client],
+        "No descriptor is passed after the request for `user_events`.",
+        "Open `user_events_data`, and send its descriptor (SCM_RIGHTS) on a separate byte after \
+         the request.",
+        ["F-19"];
+    FallsBackAfterAnyError = "falls-back-after-any-error", [Client],
+        "The client falls back to the older command after an error other than `UNKNOWN_COMMAND`.",
+        "Fall back only after UNKNOWN_COMMAND (0x80131385); report any other error.",
+        ["R-ERR-009"];
+    NoReplyTakenForOk = "no-reply-taken-for-ok", [Client],
+        "The connection ends before a reply, and the client reports success.",
+        "End with an error if the connection closes before 20 bytes of a reply were received.",
+        ["R-ERR-003"];
+    ReplyCutUnnoticed = "reply-cut-unnoticed", [Client],
+        "A reply, or the block that belongs to it, is truncated, and the client reports success.",
+        "Check what each read returned: end with an error if the connection closes before `size` \
+         bytes, or the whole block, were received.",
+        ["R-ERR-003"];
+    ReplyTooShortAccepted = "reply-too-short-accepted", [Client],
+        "A reply that is too short for its command is accepted as success.",
+        "Check that the payload contains a field before reading it.",
+        ["R-ERR-003"];
+    ErrorTakenForOk = "error-taken-for-ok", [Client],
+        "The runtime refuses, and the client reports success.",
+        "Check the reply's command id: 0xFF is an error, and its payload is the HRESULT.",
+        ["R-ERR-001"];
+    ErrorCode0TakenForOk = "error-code-0-taken-for-ok", [Client],
+        "An error with code 0 is treated as success; the header decides.",
+        "Decide only by the reply's command id: 0xFF is an error, whatever its code.",
+        ["R-ERR-005"];
+    FailingHresultIgnored = "failing-hresult-ignored", [Client],
+        "An OK with a failing HRESULT is treated as success.",
+        "Check the HRESULT of an OK too: if its highest bit is set, it is a failure.",
+        ["F-41"];
+    HresultNotTold = "hresult-not-told", [Client],
+        "The runtime refuses, and the client's output does not contain the HRESULT.",
+        "Print the HRESULT with the error, as 0x and 8 digits.",
+        ["R-ERR-007"];
+    ErrorTextNotTold = "error-text-not-told", [Client],
+        "The runtime gives a reason for refusing, and the client's output does not contain it.",
+        "Print the text of the error: it follows the HRESULT of GenerateCoreDump3.",
+        ["F-50"];
+    OkTakenForError = "ok-taken-for-error", [Client],
+        "The runtime answers OK as runtimes do, and the client reports failure.",
+        "Treat a reply with command set 0xFF and id 0x00 as success, and end with exit status 0.",
+        ["R-FLW-011"];
+    ReplyOf20Refused = "reply-of-20-refused", [Client],
+        "An OK of 20 bytes is refused.",
+        "Accept an OK without a payload too, if the command has nothing to return: the document \
+         allows it.",
+        ["F-2"];
+    ReplySurplusRefused = "reply-surplus-refused", [Client],
+        "An OK that is longer than its fields is refused.",
+        "Read as many bytes as the size field says, and ignore those after the last field you \
+         know.",
+        ["F-2"];
+    ReplyReservedInsistedOn = "reply-reserved-insisted-on", [Client],
+        "A reply whose reserved field is not 0 is refused.",
+        "Ignore bytes 18 and 19 of a reply.",
+        ["R-HDR-014"];
+    ReplyInPiecesMisread = "reply-in-pieces-misread", [Client],
+        "One read is treated as a whole reply: a reply that arrives in pieces is misread.",
+        "Read in a loop until all bytes of the header, and then of the payload, have arrived.",
+        ["R-HDR-002"];
+    ReadsUntilClose = "reads-until-close", [Client],
+        "A reply, or the environment, is read until the connection closes instead of by its size.",
+        "Read as many bytes as the size field, or nIncomingBytes, says: the connection may stay \
+         open.",
+        ["F-5", "F-43"];
+    EnvironmentLost = "environment-lost", [Client],
+        "The client's output is not the received environment.",
+        "Output all entries of the block unchanged; of two with one name, at least one.",
+        ["F-43"];
+    ProcessInfoLost = "process-info-lost", [Client],
+        "A text of the reply is missing from the client's output.",
+        "Output each string of the reply that is not empty.",
+        ["F-34"];
+    StringOfLength0Misread = "string-of-length-0-misread", [Client],
+        "A string of length 0 has no NUL; the client skips one, and reads the next field from the \
+         wrong byte.",
+        "Read no NUL after a length of 0: the next field follows immediately.",
+        ["F-11"];
+    StringWithoutNulCut = "string-without-nul-cut", [Client],
+        "The last character of a string that does not end with a NUL is lost.",
+        "Remove the last unit of a string only if it is a NUL.",
+        ["F-11"];
+    StreamNotAsSent = "stream-not-as-sent", [Client],
+        "The client's output is not the received stream.",
+        "Write the bytes after the reply unchanged until the connection ends.",
+        ["F-76"];
+    StopWithoutReading = "stop-without-reading", [Client],
+        "The stream is not read while the stop waits for its reply: both sides wait for each \
+         other.",
+        "Read the stream in a separate thread, or poll both connections, until the stream ends.",
+        ["F-75"];
+    StopOnTheStream = "stop-on-the-stream", [Client],
+        "`StopTracing` is sent on the connection of the stream, where no server reads it.",
+        "Open a new connection for StopTracing, and continue reading the stream.",
+        ["F-76"];
+    SessionNeverStopped = "session-never-stopped", [Client],
+        "No `StopTracing` is sent for the session.",
+        "Send StopTracing with the session's id on a new connection when the duration is over.",
+        ["R-EVP-018"];
+    AnotherSessionStopped = "another-session-stopped", [Client],
+        "`StopTracing` has a different session id than the reply.",
+        "Send all 8 bytes of the id in the reply, unchanged.",
+        ["F-31"];
+    AdvertiseMagicUnchecked = "advertise-magic-unchecked", [Client],
+        "Anything that connects to the port is treated as a runtime, whatever its magic.",
+        "Compare the 8 bytes ADVR_V1 and a NUL; close a connection that begins differently.",
+        ["R-ADV-003"];
+    AdvertiseCutUnnoticed = "advertise-cut-unnoticed", [Client],
+        "A truncated advertise is accepted as that of a runtime.",
+        "Read all 34 bytes of the advertise before using the connection.",
+        ["R-ADV-002"];
+    AnotherProcessReached = "another-process-reached", [Client],
+        "The client connects to the socket of another process.",
+        "Compare the process id and the start time (field 22 of /proc/PID/stat) in the socket's \
+         name, and the peer's process id (SO_PEERCRED).",
+        ["R-TRN-008"];
+    ProcessNotFound = "process-not-found", [Client],
+        "The client does not find the socket of its process among others.",
+        "Check each matching name; try the next one if a file is not a socket or has no listener.",
+        ["R-TRN-012"];
+    NeverConnects = "never-connects", [Client],
+        "The client is given a task, and does not connect.",
+        "Connect to the socket of the process in its TMPDIR; the report has the command line and \
+         the client's output.",
+        ["R-FLW-011"];
+    NothingSent = "nothing-sent", [Client],
+        "The client connects, and sends no request.",
+        "Send the request right after connecting: the runtime sends nothing first.",
+        ["R-FLW-011"];
+    RunsOn = "runs-on", [Client],
+        "The conversation is over, and the client does not end.",
+        "End the process when the work is done, including its threads and timers.",
+        ["R-ERR-004"];
+    TakenThoughInvalid = "taken-though-invalid", [Codec],
+        "The bytes are invalid, and the codec accepts them.",
+        "Refuse them: `diagipc explain NUMBER` says what is wrong with the bytes of a vector, and \
+         at which byte.",
+        ["R-ERR-008"];
+    RefusedThoughValid = "refused-though-valid", [Codec],
+        "The bytes, or the value, are valid, and the codec refuses them.",
+        "Accept them: `diagipc explain NUMBER` shows what each byte means.",
+        [];
+    WrongValue = "wrong-value", [Codec],
+        "The codec reads the bytes as another value; the key that differs follows the colon.",
+        "Check how that field is read: its width, its byte order, and where it begins.",
+        ["R-GRM-001"];
+    ValueMissing = "value-missing", [Codec],
+        "The adapter answers ok to decode, and gives no value.",
+        "Add `value`, or answer `taken` if it cannot be shown.",
+        [];
+    WrongCanonical = "wrong-canonical", [Codec],
+        "The key `canonical` is wrong.",
+        "Write true only if the codec writes the value as exactly these bytes, or omit the key.",
+        [];
+    WrongLayer = "wrong-layer", [Codec],
+        "The codec refuses the bytes for another reason, and a server would answer with the wrong \
+         error.",
+        "Check in the order of layers: transport, header, payload, limits; name the first that \
+         refuses.",
+        ["R-ERR-012"];
+    UnknownLayer = "unknown-layer", [Codec],
+        "The adapter names a layer that does not exist.",
+        "Write transport, header, payload, limits or reply, or omit it.",
+        [];
+    WireMissing = "wire-missing", [Codec],
+        "The adapter answers ok to encode, and gives no bytes.",
+        "Add `wire`, the bytes in hexadecimal.",
+        [];
+    WrongBytes = "wrong-bytes", [Codec],
+        "The codec writes other bytes; the field that they change, or why they are malformed, \
+         follows the colon.",
+        "Check how that field is written: its width, its byte order, and what precedes it.",
+        ["R-GRM-001"];
+    WrittenThoughInvalid = "written-though-invalid", [Codec],
+        "The value cannot be encoded (too large, or it would be read as another value), and the \
+         codec writes bytes.",
+        "Refuse the value before anything is written.",
+        [];
+    AdapterSilent = "adapter-silent", [Codec],
+        "The adapter ended, or was silent.",
+        "Write one line for each question, and flush it; check the adapter's standard error.",
+        [];
+    NotTheProtocol = "not-the-protocol", [Codec],
+        "The line is not an answer, or answers another question.",
+        "Write one JSON object per line with the question's `id`: diagipc/adapters/README.md.",
+        [];
+    RequiredAndUnsupported = "required-and-unsupported", [Codec],
+        "--require selects the case, and the adapter answers unsupported.",
+        "Support it, or do not require it.",
+        [];
+    Hang = "hang", [Fuzz],
+        "The server answers nobody any more, and its process is alive.",
+        "Read with a deadline, and serve each connection by itself: one that sends nothing must \
+         not stop the others.",
+        ["F-75", "R-ERR-011"];
+    EndpointGone = "endpoint-gone", [Fuzz],
+        "The endpoint has no listener any more, and the process is alive.",
+        "Keep listening after any error of one connection; after an error of `accept`, wait and \
+         try again.",
+        ["R-ERR-011"];
+    Leaked = "leaked", [Fuzz],
+        "Bytes without a header are sent: what a reader took for a message may be memory of the \
+         server.",
+        "Write only the reply that was built, and its length; check what a payload claims before \
+         echoing any of it.",
+        ["F-71"];
+    ContinuationWrong = "continuation-wrong", [Fuzz],
+        "What follows the reply is not the continuation of its command.",
+        "Write the environment as nIncomingBytes announces it, and the rest of a stopped stream, \
+         then close the connection.",
+        ["R-ENV-003", "R-FLW-006", "F-76"];
+    MemoryGrowth = "memory-growth", [Fuzz],
+        "The memory of the server grows with each request.",
+        "Free what a request allocated on each way out, those with an error too, and close its \
+         connection.",
+        ["F-74"];
+}
+
+/// Names of 0.1 and 0.2 that are one fault's now: in lists of known faults, in reports, and for
+/// `explain`.
+const FORMER_NAMES: [(Suite, &str, Fault); 26] = [
+    (Suite::Server, "reply-magic-wrong", Fault::MagicWrong),
+    (Suite::Client, "request-magic-wrong", Fault::MagicWrong),
+    (Suite::Server, "wrong-byte-order", Fault::NumbersBigEndian),
+    (Suite::Server, "size-field-wrong", Fault::SizeWrong),
+    (Suite::Client, "request-size-wrong", Fault::SizeWrong),
+    (Suite::Client, "request-reserved-not-zero", Fault::ReservedNotZero),
+    (Suite::Server, "reply-malformed", Fault::PayloadMalformed),
+    (Suite::Client, "request-malformed", Fault::PayloadMalformed),
+    (Suite::Server, "bytes-after-the-reply", Fault::BytesAfterTheMessage),
+    (Suite::Client, "bytes-behind-the-request", Fault::BytesAfterTheMessage),
+    (Suite::Server, "count-in-bytes", Fault::StringLengthInBytes),
+    (Suite::Server, "utf-8-strings", Fault::StringInUtf8),
+    (Suite::Server, "target-ends", Fault::Crash),
+    (Suite::Client, "dies-by-signal", Fault::Crash),
+    (Suite::Client, "reply-magic-unchecked", Fault::MagicUnchecked),
+    (Suite::Server, "guid-byte-order", Fault::GuidBigEndian),
+    (Suite::Client, "request-not-canonical", Fault::NotCanonical),
+    (Suite::Codec, "leniency-written", Fault::NotCanonical),
+    (Suite::Codec, "no-answer", Fault::AdapterSilent),
+    (Suite::Fuzz, "left-open", Fault::ConnectionLeftOpen),
+    (Suite::Fuzz, "reply-magic-wrong", Fault::MagicWrong),
+    (Suite::Fuzz, "reply-size-wrong", Fault::SizeWrong),
+    (Suite::Fuzz, "reply-set-wrong", Fault::ReplyCommandWrong),
+    (Suite::Fuzz, "reply-id-wrong", Fault::ReplyCommandWrong),
+    (Suite::Fuzz, "reply-reserved-wrong", Fault::ReservedNotZero),
+    (Suite::Fuzz, "reply-malformed", Fault::PayloadMalformed),
+];
+
+impl Fault {
+    /// Those of a suite.
+    pub fn of(suite: Suite) -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(move |fault| fault.suites().contains(&suite))
+    }
+
+    /// The fault that a suite calls, or once called, by this name. Details after a colon are
+    /// ignored.
+    ///
+    /// ```
+    /// use diagipc::faults::{Fault, Suite};
+    ///
+    /// assert_eq!(Fault::named(Suite::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
+    /// assert_eq!(Fault::named(Suite::Server, "count-in-bytes"), Some(Fault::StringLengthInBytes));
+    /// assert_eq!(Fault::named(Suite::Codec, "string-length-in-bytes"), None);
+    /// ```
+    pub fn named(suite: Suite, name: &str) -> Option<Self> {
+        let name = name.split_once(':').map_or(name, |(name, _)| name);
+        let former =
+            || FORMER_NAMES.into_iter().find(|(of, before, _)| *of == suite && *before == name);
+        Self::of(suite)
+            .find(|fault| fault.name() == name)
+            .or_else(|| former().map(|(_, _, fault)| fault))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Citations;
+
+    /// What a codec answers on its adapter's lines is no part of the protocol.
+    #[test]
+    fn each_fault_has_its_own_name_and_cites_the_spec() {
+        let names: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        assert_eq!(names.len(), Fault::ALL.len());
+        let citations = Citations::embedded();
+        for fault in Fault::ALL {
+            assert!(!fault.sentence().is_empty() && !fault.fix().is_empty(), "{fault}");
+            assert!(!fault.spec().is_empty() || fault.suites() == [Suite::Codec], "{fault}");
+            for id in fault.spec() {
+                assert!(citations.line(id).is_some(), "{fault} cites {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn former_names_are_those_of_no_other_fault_of_the_suite() {
+        for (suite, name, fault) in FORMER_NAMES {
+            assert_eq!(Fault::named(suite, name), Some(fault), "{name}");
+            assert!(fault.suites().contains(&suite) && fault.name() != name, "{name}");
+        }
+    }
+}

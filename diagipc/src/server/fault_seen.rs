@@ -1,0 +1,43 @@
+//! A fault of a server as it was seen.
+
+use crate::CaseFault;
+use crate::faults::Fault;
+
+/// A fault seen in a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FaultSeen {
+    pub(crate) fault: Fault,
+    /// The observation, with its values.
+    pub(crate) text: String,
+    /// Whether no server may do this, even where the document leaves details open.
+    pub(super) is_certain: bool,
+}
+
+impl FaultSeen {
+    pub(super) fn new(fault: Fault, text: impl Into<String>) -> Self {
+        Self { fault, text: text.into(), is_certain: false }
+    }
+
+    /// Whether a correct server on a busy machine may look like this.
+    pub(super) const fn may_be_lateness(&self) -> bool {
+        matches!(
+            self.fault,
+            Fault::NoAnswer
+                | Fault::NoAnswerToUnknownCommand
+                | Fault::NoAnswerToMalformedRequest
+                | Fault::ClosesBeforeReply
+                | Fault::ReplyCut
+                | Fault::Crash
+                | Fault::ConnectionLeftOpen
+                | Fault::ConnectionReset
+                | Fault::StreamDoesNotEnd
+                | Fault::ValueDiffers
+        )
+    }
+}
+
+impl From<&FaultSeen> for CaseFault {
+    fn from(seen: &FaultSeen) -> Self {
+        Self { name: seen.fault.name().to_owned(), text: seen.text.clone() }
+    }
+}
