@@ -61,7 +61,7 @@ def mends(diagipc, names):
     if not names:
         return {}
     said = subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
-    return dict(re.findall(r"(?m)^(\S+), a client fault: .*\n  how to fix it: (.*)$", said))
+    return dict(re.findall(r"(?m)^(\S+), found by .*?: .*\n  how to fix it: (.*)$", said))
 
 
 def section(rows, mends):

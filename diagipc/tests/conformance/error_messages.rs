@@ -44,7 +44,7 @@ fn codec_faults(texts: &mut Texts) {
 
 fn conformance(texts: &mut Texts) {
     use diagipc::client::Operations;
-    use diagipc::faults::Fault;
+    use diagipc::faults::{Fault, Suite};
     use diagipc::fuzz_server::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
@@ -85,6 +85,7 @@ fn conformance(texts: &mut Texts) {
     }
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
     texts.all(Fault::ALL.iter().copied());
+    texts.all(Suite::ALL);
     texts.all(CaseVerdict::ALL);
     let spawn = SpawnCommand {
         program: "./app".into(),
