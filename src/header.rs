@@ -108,6 +108,72 @@ impl Header {
     }
 }
 
+/// The fields of a header as they are, right or wrong, for whoever tells what is wrong with one, or
+/// writes one that is. A field that has not arrived whole is `None`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::{command::Command, header::RawHeader};
+///
+/// // The size is that of a payload, and `reserved` is still on its way.
+/// let mut bytes = *b"DOTNET_IPC_V1\0\x08\0\x02\x01\0";
+/// let header = RawHeader::read(&bytes);
+/// assert_eq!((header.size, header.command), (Some(8), Some(Command::STOP_TRACING)));
+/// assert_eq!(header.reserved, None);
+///
+/// RawHeader { size: Some(28), ..RawHeader::default() }.write(&mut bytes);
+/// assert_eq!(&bytes, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RawHeader {
+    /// [`MAGIC`], in a right one.
+    pub magic: Option<[u8; 14]>,
+    /// See [`Header::size`].
+    pub size: Option<u16>,
+    /// See [`Header::command`].
+    pub command: Option<Command>,
+    /// See [`Header::reserved`].
+    pub reserved: Option<u16>,
+}
+
+impl RawHeader {
+    /// The fields at the front of `bytes`.
+    pub fn read(bytes: &[u8]) -> Self {
+        let number = |at: usize| {
+            let bytes = bytes.get(at..)?.first_chunk::<2>()?;
+            Some(u16::from_le_bytes(*bytes))
+        };
+        let command = number(SET).map(|number| Command::from_code(number.swap_bytes()));
+        Self {
+            magic: bytes.first_chunk().copied(),
+            size: number(SIZE),
+            command,
+            reserved: number(RESERVED),
+        }
+    }
+
+    /// Writes those that are there to the front of `bytes`, as far as they fit whole, and leaves
+    /// the others as they are.
+    pub fn write(self, bytes: &mut [u8]) {
+        let mut number = |at: usize, number: Option<u16>| {
+            let place = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+            if let (Some(place), Some(number)) = (place, number) {
+                *place = number.to_le_bytes();
+            }
+        };
+        number(SIZE, self.size);
+        number(SET, self.command.map(|command| command.code().swap_bytes()));
+        number(RESERVED, self.reserved);
+        if let (Some(place), Some(magic)) = (bytes.first_chunk_mut(), self.magic) {
+            *place = magic;
+        }
+    }
+}
+
+/// Where the fields after the magic are.
+const SIZE: usize = 14;
+const SET: usize = 16;
+const RESERVED: usize = 18;
+
 /// The magic, and what follows it in a header.
 #[inline]
 fn parts(bytes: &[u8]) -> Option<(&[u8; 14], &[u8; 6])> {
@@ -173,5 +239,30 @@ mod tests {
             (error.kind(), error.offset()),
             (DecodeErrorKind::EndOfInput { needed: 20 }, 19)
         );
+    }
+
+    #[test]
+    fn raw_header_has_the_fields_that_are_whole() {
+        let bytes = *b"DOTNET_IPC_V9\0\x07\x80\x04\x63\x01\x02and more";
+        let whole = RawHeader {
+            magic: Some(*b"DOTNET_IPC_V9\0"),
+            size: Some(0x8007),
+            command: Some(Command { set: 4, id: 0x63 }),
+            reserved: Some(0x0201),
+        };
+        for (len, expected) in [
+            (bytes.len(), whole),
+            (20, whole),
+            (19, RawHeader { reserved: None, ..whole }),
+            (17, RawHeader { reserved: None, command: None, ..whole }),
+            (15, RawHeader { magic: whole.magic, ..RawHeader::default() }),
+            (13, RawHeader::default()),
+        ] {
+            assert_eq!(RawHeader::read(&bytes[..len]), expected, "{len}");
+            let mut written = [0xee; 28];
+            whole.write(&mut written[..len]);
+            assert_eq!(RawHeader::read(&written[..len]), expected, "{len}");
+            assert!(written[len.min(20)..].iter().all(|byte| *byte == 0xee), "{len}");
+        }
     }
 }

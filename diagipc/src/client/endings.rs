@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
@@ -28,11 +29,7 @@ impl Conversation<'_, '_> {
             return Ok(());
         }
         let came = moves::named(&bytes);
-        let code = bytes
-            .get(16..18)
-            .and_then(|code| code.try_into().ok())
-            .map(u16::from_be_bytes)
-            .map(Command::from_code);
+        let code = RawHeader::read(&bytes).command;
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
         let text = format!("expected StopTracing of session {session}, received {came}");
         match (code, id) {
@@ -96,7 +93,7 @@ impl Conversation<'_, '_> {
             return Ok(());
         };
         let text = format!("it sends {} on the connection of the stream", moves::named(&bytes));
-        if bytes.starts_with(moves::MAGIC) {
+        if bytes.starts_with(&MAGIC) {
             return Err(Stop::fault(Fault::StopOnTheStream, text));
         }
         // No server reads it, and no client waits for an answer to something that is not a message.

@@ -1,6 +1,7 @@
 //! Short forms for the actions of a scripted runtime.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{
     Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step,
@@ -8,18 +9,18 @@ use dotnet_diagnostics_ipc::vectors::script::{
 
 use super::scenario::{Move, Request, Unread};
 
-/// The magic of every message.
-pub(super) const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
-
 /// A message of the runtime: command set 0xFF, and `id`.
 pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
-    message_as(MAGIC, [0xff, id], payload)
+    message_as(MAGIC, Command { set: 0xff, id }, payload)
 }
 
-/// The same with another magic.
-pub(super) fn message_as(magic: &[u8; 14], code: [u8; 2], payload: &[u8]) -> Vec<u8> {
-    let size = u16::try_from(payload.len() + 20).unwrap_or(u16::MAX);
-    [&magic[..], &size.to_le_bytes(), &code, &[0, 0], payload].concat()
+/// A message with this magic.
+pub(super) fn message_as(magic: [u8; 14], command: Command, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(payload.len() + HEADER_LEN).unwrap_or(u16::MAX);
+    let mut header = [0; HEADER_LEN];
+    RawHeader { magic: Some(magic), size: Some(size), command: Some(command), reserved: Some(0) }
+        .write(&mut header);
+    [&header, payload].concat()
 }
 
 /// An OK.
@@ -81,17 +82,12 @@ pub(super) fn stop(on: &str) -> Move {
 
 /// `StopTracing`, which has one encoding.
 pub(super) fn stop_message(session: u64) -> Vec<u8> {
-    message_as(MAGIC, [2, 1], &session.to_le_bytes())
+    message_as(MAGIC, Command::STOP_TRACING, &session.to_le_bytes())
 }
 
 /// The name of a request, if it is one.
 pub(super) fn named(bytes: &[u8]) -> String {
-    let code = bytes
-        .get(16..18)
-        .and_then(|code| code.try_into().ok())
-        .map(u16::from_be_bytes)
-        .map(Command::from_code);
-    match code.filter(|_| bytes.starts_with(MAGIC)) {
+    match RawHeader::read(bytes).command.filter(|_| bytes.starts_with(&MAGIC)) {
         None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
         Some(Command::STOP_TRACING) if bytes.len() >= 28 => {
             let id =

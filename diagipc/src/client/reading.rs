@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::player::Received;
 
 use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
@@ -55,7 +56,7 @@ impl Conversation<'_, '_> {
             bytes.extend(more);
             fds += with;
         }
-        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let size = RawHeader::read(&bytes).size;
         let wanted = size.map_or(0, |size| unread.read_of(usize::from(size)));
         let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
         bytes.extend(more);

@@ -1,6 +1,7 @@
 //! Scenarios about which replies the client accepts, for each operation.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
 
@@ -235,11 +236,11 @@ fn strings() -> Vec<Scenario> {
 fn no_replies(operation: Operation) -> Vec<Scenario> {
     let mut all = Vec::new();
     for (what, magic, code, fault, spec) in [
-        ("wrong-magic", b"DOTNET_IPC_V2\0", [0xff, 0], Fault::MagicUnchecked, "F-71"),
+        ("wrong-magic", *b"DOTNET_IPC_V2\0", Command::OK, Fault::MagicUnchecked, "F-71"),
         (
             "wrong-command-set",
-            b"DOTNET_IPC_V1\0",
-            [0x04, 0],
+            MAGIC,
+            Command::PROCESS_INFO,
             Fault::ReplyCommandSetUnchecked,
             "R-HDR-002",
         ),

@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Decoded, ReadAs, Type};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::spelling::{empty_before_zeroes, misspelled};
 use super::wanted::{Field, Wanted, seen, shortened, wanted};
-use super::{Argument, Operation, moves};
+use super::{Argument, Operation};
 use crate::byte_count::ByteCount;
 use crate::faults::Fault;
 
@@ -30,8 +31,7 @@ pub(super) struct Seen<'a> {
 impl Seen<'_> {
     /// The command of the header, if it arrived.
     pub(super) fn command(&self) -> Option<Command> {
-        let code: [u8; 2] = self.bytes.get(16..18)?.try_into().ok()?;
-        Some(Command::from_code(u16::from_be_bytes(code)))
+        RawHeader::read(self.bytes).command
     }
 
     /// The errors in it, for an operation with `arguments` in `line`; and the error with which a
@@ -71,16 +71,11 @@ impl Seen<'_> {
 
     /// What a runtime checks before the payload, in its order (F-69).
     fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
-        let size = self
-            .bytes
-            .get(14..16)
-            .and_then(|size| size.try_into().ok())
-            .map(u16::from_le_bytes)
-            .map(usize::from);
+        let size = RawHeader::read(self.bytes).size.map(usize::from);
         let is_cut = self.is_whole && size != Some(self.bytes.len());
         match () {
             () if self.bytes.len() < self.least() || is_cut => Some(HResult::BAD_ENCODING),
-            () if !self.bytes.starts_with(moves::MAGIC) => Some(HResult::UNKNOWN_MAGIC),
+            () if !self.bytes.starts_with(&MAGIC) => Some(HResult::UNKNOWN_MAGIC),
             () if !self
                 .command()
                 .is_some_and(|command| operation.commands().contains(&command)) =>
@@ -98,7 +93,6 @@ impl Seen<'_> {
 
     pub(super) fn header(&self, operation: Operation) -> Findings {
         let mut findings = Findings::default();
-        let mut header = [0; 20];
         if self.bytes.len() < self.least() {
             findings.must(
                 Fault::PayloadMalformed,
@@ -106,31 +100,32 @@ impl Seen<'_> {
             );
             return findings;
         }
-        header.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
-        if !header.starts_with(moves::MAGIC) {
-            let magic = hex::encode(header.get(..14).unwrap_or_default());
-            findings.must(Fault::MagicWrong, format!("the magic is {magic}"));
+        // A byte that was not read is 0.
+        let mut bytes = [0; HEADER_LEN];
+        bytes.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
+        let header = RawHeader::read(&bytes);
+        let (Some(magic), Some(size), Some(command), Some(reserved)) =
+            (header.magic, header.size, header.command, header.reserved)
+        else {
+            return findings;
+        };
+        if magic != MAGIC {
+            findings.must(Fault::MagicWrong, format!("the magic is {}", hex::encode(magic)));
         }
-        let [.., size_low, size_high, set, id, reserved_low, reserved_high] = header;
-        let size = u16::from_le_bytes([size_low, size_high]);
         if self.is_whole && usize::from(size) != self.bytes.len() {
             let text = format!("size is {size}, but {} bytes were received", self.bytes.len());
             let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
             findings
                 .must(if is_swapped { Fault::NumbersBigEndian } else { Fault::SizeWrong }, text);
         }
-        let command = Command::from_code(u16::from_be_bytes([set, id]));
         if operation.commands().contains(&command) {
-            if (reserved_low, reserved_high) != (0, 0) {
-                let text =
-                    format!("reserved is {reserved_low:02x}{reserved_high:02x}, expected 0000");
+            if reserved != 0 {
+                let text = format!("reserved is {reserved:#06x}, expected 0x0000");
                 findings.must(Fault::ReservedNotZero, text);
             }
-        } else if header.starts_with(moves::MAGIC) {
-            let is_off = operation
-                .commands()
-                .iter()
-                .any(|command| is_off_by_one(*command, [set, id, reserved_low, reserved_high]));
+        } else if magic == MAGIC {
+            let is_off =
+                operation.commands().iter().any(|wanted| is_off_by_one(*wanted, command, reserved));
             let fault = if is_off { Fault::CommandSetOffByOne } else { Fault::AnotherCommandSent };
             findings.must(
                 fault,
@@ -151,9 +146,7 @@ impl Seen<'_> {
         let spelling = misspelling(operation, line, arguments, &all);
         // The header is judged already.
         let mut bytes = self.bytes.to_vec();
-        if let Some(reserved) = bytes.get_mut(18..20) {
-            reserved.fill(0);
-        }
+        RawHeader { reserved: Some(0), ..RawHeader::default() }.write(&mut bytes);
         let decoded = match self.decode(&bytes) {
             Ok(decoded) => decoded,
             Err(refusal) => {
@@ -218,10 +211,8 @@ impl Seen<'_> {
     fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<Fault> {
         let is_right = |all: &[u8]| {
             let mut whole = all.to_vec();
-            let (Ok(size), Some(field)) = (u16::try_from(all.len()), whole.get_mut(14..16)) else {
-                return false;
-            };
-            field.copy_from_slice(&size.to_le_bytes());
+            let Ok(size) = u16::try_from(all.len()) else { return false };
+            RawHeader { size: Some(size), ..RawHeader::default() }.write(&mut whole);
             whole != self.bytes && self.decode(&whole).is_ok_and(|decoded| decoded.canonical)
         };
         // For user_events the last byte is that of the descriptor.
@@ -232,13 +223,16 @@ impl Seen<'_> {
 }
 
 /// Whether the command is one byte off, or its set is off by one.
-fn is_off_by_one(command: Command, code: [u8; 4]) -> bool {
-    let [set, id] = command.code().to_be_bytes();
-    code == [0, set, id, 0]
-        || code.starts_with(&[set.wrapping_add(1), id])
-        || code.starts_with(&[set.wrapping_sub(1), id])
-        || code.starts_with(&[id, set])
-        || code.starts_with(&[id, 0])
+fn is_off_by_one(wanted: Command, seen: Command, reserved: u16) -> bool {
+    let Command { set, id } = wanted;
+    let is_shifted = seen == Command { set: 0, id: set } && reserved == u16::from(id);
+    let others = [
+        Command { set: set.wrapping_add(1), id },
+        Command { set: set.wrapping_sub(1), id },
+        Command { set: id, id: set },
+        Command { set: id, id: 0 },
+    ];
+    is_shifted || others.contains(&seen)
 }
 
 /// The fault that explains how a text of the request is written.
@@ -377,7 +371,7 @@ mod tests {
         let command = "the command is Process/ProcessInfo2, which does not do what was requested";
         is(&with(17, 4), Fault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
         // A runtime accepts these, and the play continues.
-        is(&with(19, 1), Fault::ReservedNotZero, "reserved is 0001, expected 0000", None);
+        is(&with(19, 1), Fault::ReservedNotZero, "reserved is 0x0100, expected 0x0000", None);
         is(
             &with(24, b'X'),
             Fault::ValueNotAsked,

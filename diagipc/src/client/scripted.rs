@@ -1,6 +1,7 @@
 //! The exchange scripts that play the runtime, as scenarios.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{
     Ask, Captures, Part, Pattern, Plays, RuntimePart, Script, ScriptEnvironment, ScriptOutcome,
@@ -212,15 +213,13 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
                 match (literal(&step.expect), first || ask.fallback) {
                     (Some(bytes), true) => {
                         first = false;
-                        let [set, id] = *bytes.get(16..18)? else { return None };
-                        let size: [u8; 2] = bytes.get(14..16)?.try_into().ok()?;
-                        let unread =
-                            match usize::from(u16::from_le_bytes(size)).checked_sub(bytes.len())? {
-                                0 => Unread::None,
-                                1 => Unread::LastByte,
-                                _ => Unread::Payload,
-                            };
-                        let command = Command::from_code(u16::from_be_bytes([set, id]));
+                        let header = RawHeader::read(&bytes);
+                        let command = header.command?;
+                        let unread = match usize::from(header.size?).checked_sub(bytes.len())? {
+                            0 => Unread::None,
+                            1 => Unread::LastByte,
+                            _ => Unread::Payload,
+                        };
                         debug_assert!(ask.fallback || command == asked);
                         Move::Request(Request {
                             on: step.on.clone(),
@@ -229,7 +228,8 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
                         })
                     }
                     (Some(bytes), false)
-                        if bytes.len() == 28 && bytes.get(16..18) == Some(&[2, 1]) =>
+                        if bytes.len() == 28
+                            && RawHeader::read(&bytes).command == Some(Command::STOP_TRACING) =>
                     {
                         let session = u64::from_le_bytes(bytes.get(20..28)?.try_into().ok()?);
                         Move::Stop { on: step.on.clone(), session }

@@ -1,6 +1,7 @@
 //! The expected result of an exchange script that plays the runtime: how the client ends, its
 //! output, and the fault if it differs.
 
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::script::{
     Captures, Literal, OkOutcome, Script, ScriptAfterReply, ScriptOutcome, ScriptStreamEnd, Step,
 };
@@ -114,11 +115,12 @@ pub(super) fn suspects(scenario: &Scenario, outcome: &ScriptOutcome) -> Vec<Faul
     if sends.any(|send| send.chunks.len() > 1) {
         suspects.push(Fault::ReplyInPiecesMisread);
     }
-    if bytes.get(18..20).is_some_and(|reserved| reserved != [0, 0]) {
+    let header = RawHeader::read(&bytes);
+    if header.reserved.is_some_and(|reserved| reserved != 0) {
         suspects.push(Fault::ReplyReservedInsistedOn);
     }
-    match bytes.get(14..16) {
-        Some([20, 0]) => {
+    match header.size {
+        Some(20) => {
             suspects.extend([
                 Fault::ReplyOf24InsistedOn,
                 Fault::ReplyOf20Refused,

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::Received;
 use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
@@ -83,9 +84,8 @@ impl Conversation<'_, '_> {
             self.peeked = Some((on.to_owned(), bytes, fds));
             return Ok(false);
         };
-        let size =
-            bytes.get(14..16).and_then(|size| size.try_into().ok()).map_or(20, u16::from_le_bytes);
-        let rest = usize::from(size).saturating_sub(bytes.len());
+        let size = RawHeader::read(&bytes).size.map_or(HEADER_LEN, usize::from);
+        let rest = size.saturating_sub(bytes.len());
         bytes.extend(self.read_some(on, rest, REST)?.0);
         self.answer(on, command, &bytes)?;
         Ok(true)
@@ -93,8 +93,7 @@ impl Conversation<'_, '_> {
 
     /// The command of a request that a runtime answers at any time.
     fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
-        let code: [u8; 2] = bytes.get(16..18)?.try_into().ok()?;
-        let command = Command::from_code(u16::from_be_bytes(code));
+        let command = RawHeader::read(bytes).command?;
         let is_asked = self.scenario.operation.commands().contains(&command);
         let is_expected = command == Command::STOP_TRACING
             && matches!(self.moves.front(), Some(Move::Stop { .. }));
@@ -105,11 +104,8 @@ impl Conversation<'_, '_> {
             Command::PROCESS_INFO3,
             Command::STOP_TRACING,
         ];
-        (bytes.starts_with(moves::MAGIC)
-            && !is_asked
-            && !is_expected
-            && is_known.contains(&command))
-        .then_some(command)
+        (bytes.starts_with(&MAGIC) && !is_asked && !is_expected && is_known.contains(&command))
+            .then_some(command)
     }
 
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
@@ -186,13 +182,9 @@ impl Conversation<'_, '_> {
 
     /// A request that is no longer allowed.
     fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
-        let code = bytes
-            .get(16..18)
-            .and_then(|code| code.try_into().ok())
-            .map(u16::from_be_bytes)
-            .map(Command::from_code);
-        let is_asked =
-            code.is_some_and(|command| self.scenario.operation.commands().contains(&command));
+        let is_asked = RawHeader::read(bytes)
+            .command
+            .is_some_and(|command| self.scenario.operation.commands().contains(&command));
         match self.scenario.refused_with {
             _ if !is_asked => self.findings.may(None, format!("{request} is also sent")),
             // Fields that the older command lacks are lost; whether to give up instead is the
@@ -243,7 +235,7 @@ impl Conversation<'_, '_> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let size = bytes.get(14..16).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let size = RawHeader::read(&bytes).size;
         let said = size.map_or_else(|| "missing".to_owned(), |size| size.to_string());
         // For user_events a byte with the descriptor follows.
         let whole = bytes

@@ -1,6 +1,7 @@
 //! The valid requests that are mutated.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::{Direction, File, Group, Test, Type, Value, Verdict};
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
@@ -8,7 +9,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::case::{Delivery, FuzzCase};
 use super::mutation::Mutation;
-use super::numbers;
 
 /// Longer ones would only slow down a campaign.
 const LONGEST: usize = 2048;
@@ -107,7 +107,8 @@ fn is_base(test: &Test) -> bool {
 
 fn delivery(message: &[u8], rng: &mut ChaCha8Rng) -> Delivery {
     let chance = rng.random_range(0..16);
-    let is_short = numbers::size(message).is_none_or(|size| message.len() < usize::from(size));
+    let is_short =
+        RawHeader::read(message).size.is_none_or(|size| message.len() < usize::from(size));
     match chance {
         // A server waits for the rest of a message until the input ends (F-69).
         0..12 if is_short => Delivery::HalfClose,

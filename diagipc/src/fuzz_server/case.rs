@@ -1,6 +1,7 @@
 //! One case: a message, and how it is sent.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::script::{
     EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait,
 };
@@ -80,10 +81,7 @@ pub struct FuzzCase {
 impl FuzzCase {
     /// The command in the bytes, or that of the vector if they are cut before it.
     pub fn command(&self) -> Command {
-        match self.message.get(16..18) {
-            Some(&[set, id]) => Command { set, id },
-            _ => self.base,
-        }
+        RawHeader::read(&self.message).command.unwrap_or(self.base)
     }
 
     /// The names of the mutations: `count`, `cut+other-command`, `none`.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::vectors::FieldKind;
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
@@ -164,7 +164,10 @@ impl Mutation {
                 let known: Vec<u16> =
                     Command::known().map(Command::code).chain(NO_COMMANDS).collect();
                 let code = *known.choose(rng)?;
-                replaced(message, &(16..18), &code.to_be_bytes())
+                let command = Some(Command::from_code(code));
+                let mut message = message.to_vec();
+                RawHeader { command, ..RawHeader::default() }.write(&mut message);
+                sized(message)
             }
             Self::Header => {
                 let place = *[0_usize, 7, 11, 12, 13, 18, 19].choose(rng)?;

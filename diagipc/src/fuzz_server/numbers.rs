@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAX_MESSAGE_LEN, RawHeader};
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
-
-/// The offset of the size in a header.
-const SIZE: Range<usize> = 14..16;
 
 /// Counts: around zero and one, around the limits of the protocol (F-16), around the ends of 16 and
 /// 32 bits and their doubles (F-8, F-72).
@@ -86,17 +83,13 @@ pub(super) fn sized(message: Vec<u8>) -> Option<Vec<u8>> {
 
 /// `message` with this size in its header.
 pub(super) fn with_size(mut message: Vec<u8>, size: u16) -> Option<Vec<u8>> {
-    message.get_mut(SIZE)?.copy_from_slice(&size.to_le_bytes());
+    RawHeader::read(&message).size?;
+    RawHeader { size: Some(size), ..RawHeader::default() }.write(&mut message);
     Some(message)
-}
-
-/// The size in the header.
-pub(super) fn size(message: &[u8]) -> Option<u16> {
-    message.get(SIZE)?.try_into().ok().map(u16::from_le_bytes)
 }
 
 /// Whether it is one message, neither truncated nor followed by bytes.
 pub(super) fn is_whole(message: &[u8]) -> bool {
     message.len() >= HEADER_LEN
-        && size(message).is_some_and(|size| usize::from(size) == message.len())
+        && RawHeader::read(message).size.is_some_and(|size| usize::from(size) == message.len())
 }

@@ -1,12 +1,11 @@
 //! Faults in the answer of a server that continues to serve.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
-use super::numbers;
 use super::verdict::CaseVerdict;
 use crate::server::ask::Came;
 use crate::server::request::{Answered, Wrong};
@@ -40,7 +39,7 @@ pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
 
 /// Bytes that are not a whole message.
 fn symptoms_in_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
-    let size = numbers::size(bytes);
+    let size = RawHeader::read(bytes).size;
     let symptom = match bytes {
         [] => return Vec::new(),
         _ if begins_a_message(bytes) => {
@@ -85,8 +84,9 @@ fn symptoms_in_message(
         .decode(bytes)
         .err();
     // Bytes that the server never reads turn the end of its stream into a reset (F-70).
-    let has_unread =
-        numbers::size(&case.message).is_some_and(|size| usize::from(size) < case.message.len());
+    let has_unread = RawHeader::read(&case.message)
+        .size
+        .is_some_and(|size| usize::from(size) < case.message.len());
     // Faults of the reply itself are separate symptoms.
     let behind = answered.wrong.iter().filter(|wrong| !matches!(wrong, Wrong::NotCanonical));
     let behind: Vec<String> = behind.map(|wrong| format!("{wrong}")).collect();
@@ -109,7 +109,7 @@ fn symptoms_in_message(
             );
         }
         if let Some(size) =
-            numbers::size(&case.message).filter(|size| usize::from(*size) < HEADER_LEN)
+            RawHeader::read(&case.message).size.filter(|size| usize::from(*size) < HEADER_LEN)
         {
             add(Symptom::SizeUnchecked, format!("an OK to a request whose size is {size}"));
         }
@@ -130,10 +130,9 @@ fn begins_a_message(bytes: &[u8]) -> bool {
 fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
     let has_some =
         bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
-    let command = bytes.get(16..18);
-    let is_reply = command == Some(&[Command::OK.set, Command::OK.id])
-        || command == Some(&[Command::ERROR.set, Command::ERROR.id]);
-    has_some && is_reply && numbers::size(bytes).is_some_and(|size| usize::from(size) >= HEADER_LEN)
+    let RawHeader { size, command, .. } = RawHeader::read(bytes);
+    let is_reply = [Some(Command::OK), Some(Command::ERROR)].contains(&command);
+    has_some && is_reply && size.is_some_and(|size| usize::from(size) >= HEADER_LEN)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, eventpipe};
 use dotnet_diagnostics_ipc::vectors::Hazard;
@@ -94,8 +94,7 @@ fn request<'s>(
             wire.extend(literal.bytes(&Captures::new()).ok()?);
         }
     }
-    let &[set, id] = wire.get(16..18)? else { return None };
-    let command = Command { set, id };
+    let command = RawHeader::read(&wire).command?;
     let mut request = Request::of(command, &wire);
     if request.reason.is_none() && wants_descriptor(&wire) && !has_fd {
         request.reason = Some(RefusalReason::NoDescriptor);
@@ -154,7 +153,7 @@ fn answer(pattern: &Pattern) -> Option<Answer> {
     if !bytes.starts_with(&MAGIC) {
         return Some(Answer::NoHeader);
     }
-    if bytes.get(16..18)? == [Command::OK.set, Command::OK.id] {
+    if RawHeader::read(&bytes).command? == Command::OK {
         return Some(Answer::Ok);
     }
     let code = bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>())?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::vectors::script::{
     Any, Length, LengthOf, Literal, Part, Pattern, Until,
 };
@@ -106,8 +107,8 @@ pub(super) fn reply(
 
 /// A request, in which an earlier session id is replaced by the current one.
 pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
-    let is_stop = bytes.get(16..18) == Some(&[Command::STOP_TRACING.set, Command::STOP_TRACING.id]);
-    let split = bytes.split_at_checked(20).filter(|_| is_stop && bytes.len() == 28);
+    let is_stop = RawHeader::read(bytes).command == Some(Command::STOP_TRACING);
+    let split = bytes.split_at_checked(HEADER_LEN).filter(|_| is_stop && bytes.len() == 28);
     match split.and_then(|(header, id)| Some((header, sessions.get(id)?))) {
         Some((header, name)) => {
             Vec::from([Literal::Bytes(header.to_owned()), Literal::Same(name.clone())])

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
@@ -184,9 +185,7 @@ impl Proxy {
         });
         match relayed {
             Ok(Relayed { ended, request, client, runtime }) => {
-                let code: Option<[u8; 2]> =
-                    request.get(16..18).and_then(|code| code.try_into().ok());
-                summary.command = code.map(|[set, id]| Command { set, id });
+                summary.command = RawHeader::read(&request).command;
                 (summary.client, summary.runtime, summary.ended) = (client, runtime, ended);
             }
             Err(why) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::server::ServerTransport;
 use dotnet_diagnostics_ipc::io::{Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::Message;
@@ -19,7 +19,6 @@ use super::peer::Peer;
 use crate::known::Profile;
 
 /// The offset of the size in a header.
-const SIZE: std::ops::Range<usize> = 14..16;
 /// One provider more than there may be (F-16).
 const TOO_MANY_PROVIDERS: u32 = 1001;
 /// The bytes of an empty provider, with its filter.
@@ -66,11 +65,7 @@ impl OverReading {
     /// Receives a message, as far as it arrives.
     fn read(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
         loop {
-            let size = self
-                .message
-                .get(SIZE)
-                .and_then(|bytes| bytes.first_chunk().copied())
-                .map_or(0, u16::from_le_bytes);
+            let size = RawHeader::read(&self.message).size.unwrap_or(0);
             let wanted = if self.message.len() < HEADER_LEN { HEADER_LEN } else { size.into() };
             let missing = wanted.saturating_sub(self.message.len());
             if missing == 0 {
@@ -171,8 +166,8 @@ fn taken_for(profile: Profile, message: &[u8]) -> Option<Vec<u8>> {
                         wire.truncate(error.offset());
                     }
                 }
-                let size = u16::try_from(wire.len()).ok()?.to_le_bytes();
-                wire.get_mut(SIZE)?.copy_from_slice(&size);
+                let size = Some(u16::try_from(wire.len()).ok()?);
+                RawHeader { size, ..RawHeader::default() }.write(&mut wire);
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::server::ServerTransport;
 use dotnet_diagnostics_ipc::io::{Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::Message;
@@ -339,8 +339,6 @@ fn change_number(bytes: &mut [u8], wrong: &Misbehaviours, less: Kind, more: Kind
 }
 
 fn set_size(reply: &mut [u8], size: usize) {
-    let size = u16::try_from(size).unwrap_or(u16::MAX).to_le_bytes();
-    if let Some(place) = reply.get_mut(14..16) {
-        place.copy_from_slice(&size);
-    }
+    let size = Some(u16::try_from(size).unwrap_or(u16::MAX));
+    RawHeader { size, ..RawHeader::default() }.write(reply);
 }

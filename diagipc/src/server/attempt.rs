@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Reply, process::ProcessInfo};
 use dotnet_diagnostics_ipc::vectors::Hazard;
@@ -470,8 +471,8 @@ fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(R
     if died {
         let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent);
         let request = last.and_then(|last| {
-            let &[set, id] = last.bytes.get(16..18)? else { return None };
-            Some(Request { in_pieces, ..Request::of(Command { set, id }, &last.bytes) })
+            let command = RawHeader::read(&last.bytes).command?;
+            Some(Request { in_pieces, ..Request::of(command, &last.bytes) })
         });
         return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
     }

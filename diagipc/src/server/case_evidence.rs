@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, RawHeader};
 use dotnet_diagnostics_ipc::vectors::player::{Player, Quiet, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::Captures;
 
@@ -84,8 +84,7 @@ impl CaseEvidence {
 impl Exchange {
     /// The requested command, if its header was sent, whatever its magic.
     pub(super) fn command(&self) -> Option<Command> {
-        let &[set, id] = self.sent.get(16..18)? else { return None };
-        (self.sent.len() >= HEADER_LEN).then_some(Command { set, id })
+        RawHeader::read(&self.sent).command.filter(|_| self.sent.len() >= HEADER_LEN)
     }
 
     /// Whether a known command was requested.

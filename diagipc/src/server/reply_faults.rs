@@ -3,7 +3,7 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::vectors::grammar::Field;
@@ -75,23 +75,25 @@ fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
             format!("only {} of a header received", ByteCount(came.len())),
         )];
     };
-    let size = LittleEndian::read_u16(header.get(14..16).unwrap_or(&[0; 2]));
+    let RawHeader { size: Some(size), command: Some(reply), reserved: Some(reserved), .. } =
+        RawHeader::read(header)
+    else {
+        return Vec::new();
+    };
     let swapped = usize::from(size.swap_bytes());
     if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
         let text = format!("size is {size}, but {swapped} with its bytes reversed");
         return vec![FaultSeen::new(Fault::NumbersBigEndian, text)];
     }
-    let &[set, id, low, high] = header.get(16..).unwrap_or_default() else { return Vec::new() };
     let mut found = Vec::new();
-    if (low, high) != (0, 0) {
-        let reserved = u16::from_le_bytes([low, high]);
+    if reserved != 0 {
         found.push(FaultSeen::new(
             Fault::ReservedNotZero,
             format!("reserved is {reserved:#06x}, expected 0x0000"),
         ));
     }
     let command = exchange.command();
-    let layout = match (Command { set, id }, command) {
+    let layout = match (reply, command) {
         (Command::ERROR, _) => Layout::Error { message: ErrorReply::has_message(command) },
         (Command::OK, Some(command)) => match command.reply_type() {
             Some(reply_type) => Layout::Ok(reply_type),
@@ -99,6 +101,7 @@ fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
         },
         (Command::OK, None) => return found,
         (other, _) => {
+            let Command { set, id } = other;
             let text = format!(
                 "the reply has {other} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error"
             );

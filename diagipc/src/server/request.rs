@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Sent, Transcript};
@@ -313,29 +313,24 @@ fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     Ok(())
 }
 
-/// The position of the size in a header, and its minimum.
-const SIZE: std::ops::Range<usize> = 14..16;
-const HEADER_SIZE: u16 = 20;
-
 /// Whether there are fewer bytes than the size announces.
 pub(super) fn is_cut(wire: &[u8]) -> bool {
-    wire.len() < usize::from(HEADER_SIZE)
-        || size(wire).is_some_and(|size| wire.len() < usize::from(size))
+    wire.len() < HEADER_LEN || size(wire).is_some_and(|size| wire.len() < size)
 }
 
 /// Whether the size is less than that of a header.
 pub(super) fn is_too_small(wire: &[u8]) -> bool {
-    size(wire).is_some_and(|size| size < HEADER_SIZE)
+    size(wire).is_some_and(|size| size < HEADER_LEN)
 }
 
 /// The message at the front, if there is more after it.
 pub(super) fn message_of(wire: &[u8]) -> Option<&[u8]> {
-    let (message, behind) = wire.split_at_checked(size(wire)?.into())?;
+    let (message, behind) = wire.split_at_checked(size(wire)?)?;
     if behind.is_empty() { None } else { Some(message) }
 }
 
-fn size(wire: &[u8]) -> Option<u16> {
-    wire.get(SIZE).map(LittleEndian::read_u16)
+fn size(wire: &[u8]) -> Option<usize> {
+    RawHeader::read(wire).size.map(usize::from)
 }
 
 /// Whether a descriptor belongs to this request.
