@@ -8,13 +8,13 @@ use dotnet_diagnostics_ipc::header::{MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
-use super::conversation::{Conversation, FOR_A_DESCRIPTOR, REST, SLICE, Stop};
 use super::request::Seen;
 use super::scenario::{Arguments, Exit, Unread};
+use super::scenario_player::{FOR_A_DESCRIPTOR, REST, SLICE, ScenarioPlayer, Stop};
 use super::{Operation, moves};
 use crate::faults::Fault;
 
-impl Conversation<'_, '_> {
+impl ScenarioPlayer<'_, '_> {
     /// `StopTracing` of a session, or what comes instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
         let (bytes, _) = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;

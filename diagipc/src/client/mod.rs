@@ -30,7 +30,6 @@
 //! ```
 
 mod across_cases;
-mod conversation;
 mod discovery;
 mod endings;
 mod finding;
@@ -47,6 +46,7 @@ mod request;
 mod requests;
 mod run;
 mod scenario;
+mod scenario_player;
 mod scripted;
 mod scripted_outcome;
 mod spelling;

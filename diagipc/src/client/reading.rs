@@ -6,8 +6,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::player::Received;
 
-use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::scenario::Unread;
+use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
 
 /// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;
@@ -25,7 +25,7 @@ impl Unread {
     }
 }
 
-impl Conversation<'_, '_> {
+impl ScenarioPlayer<'_, '_> {
     /// The expected request on a connection. At the client's port: on the next one, if the client
     /// closes this one or sends something in passing on it.
     pub(super) fn read_request(

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::player::Player;
 
-use super::conversation::{Conversation, Stop};
 use super::operations::CommandLine;
 use super::process::Running;
 use super::scenario::{Arguments, Scenario};
+use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, across_cases};
@@ -236,17 +236,17 @@ fn converse(
     let gives_up = line.gives_up() + MARGIN;
     let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
     let player = Player::new(&mut network, WITHIN);
-    let mut conversation =
-        Conversation::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
-    let mut outcome = conversation.play();
+    let mut player =
+        ScenarioPlayer::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
+    let mut outcome = player.play();
     let mut limits = Vec::new();
     if outcome.is_ok() {
         limits.extend([whole, Limit::new(MARGIN)]);
-        outcome = conversation.attend(&limits);
+        outcome = player.attend(&limits);
     }
-    let transcript = conversation.transcript().clone();
-    let (manner, findings) = (conversation.manner, std::mem::take(&mut conversation.findings));
-    drop(conversation);
+    let conversation = player.so_far().clone();
+    let (manner, findings) = (player.manner, std::mem::take(&mut player.findings));
+    drop(player);
     // Everything still open is closed here: a client may wait for that.
     drop(network);
     limits.push(Limit::new(LOST));
@@ -255,7 +255,7 @@ fn converse(
     let took = began.elapsed();
     let is_of_machine = took >= SLOW.min(line.gives_up());
     let mut verdict =
-        Verdict { lacks: None, findings, about: Vec::new(), transcript, is_of_machine, took };
+        Verdict { lacks: None, findings, about: Vec::new(), conversation, is_of_machine, took };
     target.judge_decoys(&mut verdict.findings);
     match outcome {
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),

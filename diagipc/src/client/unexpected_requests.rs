@@ -12,8 +12,8 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::Received;
 use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
-use super::conversation::{Conversation, REST, SLICE, Stop, WITHIN};
 use super::scenario::{Exit, Move, Unread};
+use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
 use super::{Operation, moves, payloads};
 use crate::faults::Fault;
 use crate::pace::Limit;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What identifies a request: the whole header except `reserved`.
 const KNOWN_BY: usize = 18;
 
-impl Conversation<'_, '_> {
+impl ScenarioPlayer<'_, '_> {
     /// Accepts the connection that the script waits for, and before it all others that carry a
     /// request in passing, or nothing: whoever looks for processes may connect for that.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {

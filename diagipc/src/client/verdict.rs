@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use std::fs;
 
-use dotnet_diagnostics_ipc::vectors::player::Transcript;
+use dotnet_diagnostics_ipc::vectors::player::Conversation;
 
 use super::Argument;
-use super::conversation::Manner;
 use super::finding::{Findings, Weight};
 use super::operations::CommandLine;
 use super::process::Ended;
 use super::scenario::{Exit, Output, Said, Scenario};
+use super::scenario_player::Manner;
 use super::target::Target;
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
@@ -24,7 +24,7 @@ pub(super) struct Verdict {
     pub(super) findings: Findings,
     /// How it was started and how it ended, one line each.
     pub(super) about: Vec<String>,
-    pub(super) transcript: Transcript,
+    pub(super) conversation: Conversation,
     /// Whether this machine may have decided: it took so long that a limit of the client or of the
     /// suite was reached, or a program could not be started.
     pub(super) is_of_machine: bool,
@@ -112,7 +112,7 @@ impl Verdict {
         case.faults =
             faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
         let detail = Detail::conversation(
-            self.transcript.0.iter().map(Turn::from),
+            self.conversation.passages.iter().map(Turn::from),
             expected(scenario),
             found,
         );

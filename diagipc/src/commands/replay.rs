@@ -69,7 +69,7 @@ mod unix {
     use diagipc::networks::SocketNetwork;
     use dotnet_diagnostics_ipc::io::{Until, discovery};
     use dotnet_diagnostics_ipc::vectors::player::{
-        Failure, Network as _, Player, PlayerError, Transcript, TurnDirection,
+        Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
     };
     use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
     use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
@@ -102,7 +102,7 @@ mod unix {
         let within = Duration::from_millis(arguments.within.unwrap_or(file.within_ms).into());
         let mut player = Player::new(&mut network, within);
         let outcome = player.play(&script.steps);
-        let transcript = player.transcript().clone();
+        let conversation = player.conversation().clone();
         let _ = player.close_all();
         match outcome {
             Ok(()) => {
@@ -126,14 +126,18 @@ mod unix {
                         failure.step,
                         script.steps.len()
                     )?;
-                    show(&transcript, out)?;
+                    show(&conversation, out)?;
                     return Ok(Outcome::Interrupted(signal));
                 }
                 writeln!(out, "{}: {failure}", script.name)?;
-                show(&transcript, out)?;
+                show(&conversation, out)?;
                 let meets =
                     matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));
-                Ok(if meets && transcript.0.is_empty() { Outcome::Lost } else { Outcome::Faulty })
+                Ok(if meets && conversation.passages.is_empty() {
+                    Outcome::Lost
+                } else {
+                    Outcome::Faulty
+                })
             }
         }
     }
@@ -232,8 +236,8 @@ mod unix {
     }
 
     /// The bytes on the connections.
-    fn show(transcript: &Transcript, out: &mut dyn Write) -> anyhow::Result<()> {
-        for passage in &transcript.0 {
+    fn show(conversation: &Conversation, out: &mut dyn Write) -> anyhow::Result<()> {
+        for passage in &conversation.passages {
             let what = match passage.direction {
                 TurnDirection::Sent => "sent",
                 TurnDirection::Received => "seen",

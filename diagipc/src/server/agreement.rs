@@ -6,13 +6,14 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::wire::Guid;
 
-use super::case_evidence::{CaseEvidence, Exchange};
+use super::exchange::{Exchange, Exchanges};
 use super::fault_seen::FaultSeen;
+use super::process_id::TargetProcess;
 use crate::faults::Fault;
 
-pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let mut found = processes(evidence);
-    found.extend(sessions(evidence));
+pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
+    let mut found = processes(exchanges, process);
+    found.extend(sessions(exchanges));
     found
 }
 
@@ -41,7 +42,7 @@ impl Said {
 }
 
 /// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
-fn process(exchange: &Exchange) -> Option<Said> {
+fn said(exchange: &Exchange) -> Option<Said> {
     let skipped = match exchange.command()?.reply_type()? {
         ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
         ReplyType::ProcessInfo3 => 4,
@@ -55,18 +56,14 @@ fn process(exchange: &Exchange) -> Option<Said> {
     })
 }
 
-fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let advertises = evidence
-        .process
-        .advertise()
-        .into_iter()
-        .chain(evidence.exchanges.iter().filter_map(|one| one.advertise));
-    let all =
-        advertises.map(Said::of_advertise).chain(evidence.exchanges.iter().filter_map(process));
+fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
+    let advertises =
+        process.advertise().into_iter().chain(exchanges.all.iter().filter_map(|one| one.advertise));
+    let all = advertises.map(Said::of_advertise).chain(exchanges.all.iter().filter_map(said));
     let mut found = Vec::new();
     let mut first: Option<Said> = None;
     for said in all {
-        found.extend(fault_of_another_process(&said, evidence));
+        found.extend(fault_of_another_process(&said, process));
         let Some(Said { id, cookie, .. }) = first else {
             first = Some(said);
             continue;
@@ -93,10 +90,10 @@ fn processes(evidence: &CaseEvidence) -> Vec<FaultSeen> {
 }
 
 /// An id other than that of the target's process.
-fn fault_of_another_process(said: &Said, evidence: &CaseEvidence) -> Option<FaultSeen> {
+fn fault_of_another_process(said: &Said, process: &TargetProcess) -> Option<FaultSeen> {
     // Reversed bytes have a separate name.
     let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
-    let expected = evidence.process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
+    let expected = process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
     let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
     Some(FaultSeen::new(Fault::ProcessIdWrong, text))
 }
@@ -112,15 +109,15 @@ fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
 }
 
 /// Ids of concurrent sessions.
-fn sessions(evidence: &CaseEvidence) -> Option<FaultSeen> {
-    history(evidence).twice.map(|id| {
+fn sessions(exchanges: &Exchanges) -> Option<FaultSeen> {
+    history(exchanges).twice.map(|id| {
         FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
     })
 }
 
 /// How many sessions of a case were stopped, if any, and none is running.
-pub(super) fn ended_sessions(evidence: &CaseEvidence) -> Option<usize> {
-    let History { running, ended, .. } = history(evidence);
+pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
+    let History { running, ended, .. } = history(exchanges);
     (running.is_empty() && ended > 0).then_some(ended)
 }
 
@@ -135,10 +132,10 @@ struct History {
     twice: Option<u64>,
 }
 
-fn history(evidence: &CaseEvidence) -> History {
+fn history(exchanges: &Exchanges) -> History {
     let mut history = History::default();
-    for (nth, is_sent) in &evidence.order {
-        let Some(exchange) = evidence.exchanges.get(*nth) else { continue };
+    for (nth, is_sent) in &exchanges.order {
+        let Some(exchange) = exchanges.all.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
             let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN + 8).map(LittleEndian::read_u64);
             let before = history.running.len();
@@ -153,7 +150,7 @@ fn history(evidence: &CaseEvidence) -> History {
         if let Some(id) = id.filter(|id| is_new && *id != 0) {
             // A session ends with its connection (P-37).
             let runs = |exchange: usize| {
-                evidence.exchanges.get(exchange).is_some_and(|exchange| !exchange.is_closed)
+                exchanges.all.get(exchange).is_some_and(|exchange| !exchange.is_closed)
             };
             if history.running.iter().any(|(exchange, other)| *other == id && runs(*exchange)) {
                 history.twice = history.twice.or(Some(id));
@@ -170,7 +167,6 @@ mod tests {
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 
     use super::*;
-    use crate::server::process_id::TargetProcess;
 
     const PID: u32 = 4242;
 
@@ -195,9 +191,8 @@ mod tests {
             is_closed: false,
         };
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
-        let evidence =
-            CaseEvidence { exchanges: [exchange].into(), process, ..CaseEvidence::default() };
-        faults_in_case(&evidence).iter().map(|seen| seen.fault.name()).collect()
+        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
+        faults_in_case(&exchanges, &process).iter().map(|seen| seen.fault.name()).collect()
     }
 
     #[test]

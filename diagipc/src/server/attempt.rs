@@ -7,18 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::RawHeader;
+use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::{Message, Reply, process::ProcessInfo};
 use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::{
-    Network, Passage, Player, PlayerError, Transcript, TurnDirection,
-};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Network, Player, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
 use super::ask::Came;
-use super::case_evidence::CaseEvidence;
+use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::fault_seen::FaultSeen;
 use super::judge::{self, Judgement};
@@ -56,7 +53,7 @@ pub(super) enum Played {
 struct Attempt {
     /// A script's failure; a request's judgement.
     result: Result<Judgement, Failed>,
-    transcript: Transcript,
+    conversation: Conversation,
     unavailable: Option<String>,
     /// How long it was played.
     took: Duration,
@@ -132,17 +129,18 @@ impl<'o> CasePlayer<'o> {
         let outcome = self.outcome(case, &attempt);
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
-            Err(_) if self.lacks_it(case, &attempt.transcript) => Judgement::new(
+            Err(_) if self.lacks_it(case, &attempt.conversation) => Judgement::new(
                 Grade::Unimplemented,
                 [judge::lacks(case.wanted_commands().first().copied())].into(),
             ),
-            Err(Failed { text, faults, died }) => match self.known(case, &attempt.transcript, died)
-            {
-                Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
-                None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
-            },
+            Err(Failed { text, faults, died }) => {
+                match self.known(case, &attempt.conversation, died) {
+                    Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
+                    None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
+                }
+            }
         };
-        let judgement = match left_open::of_script(self.profile, case, &attempt.transcript) {
+        let judgement = match left_open::of_script(self.profile, case, &attempt.conversation) {
             Some(fact)
                 if judgement.grade == Grade::Fail
                     && self.subject.death().is_none()
@@ -152,7 +150,7 @@ impl<'o> CasePlayer<'o> {
             }
             _ => judgement,
         };
-        let mut entry = entry(self.options, case, judgement, &attempt.transcript);
+        let mut entry = entry(self.options, case, judgement, &attempt.conversation);
         entry.outcome = outcome.map(|outcome| outcome.to_string());
         let is_late = may_be_late && entry.grade == Grade::Fail && entry.deviation.is_none();
         Ok(if is_late { Played::Late(Box::new(entry)) } else { Played::Case(Box::new(entry)) })
@@ -176,14 +174,13 @@ impl<'o> CasePlayer<'o> {
                                 && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
-                            let evidence = CaseEvidence::of(player, process);
                             let habit =
                                 left_open::fault_in_request(profile, &expectation, test, &answered)
                                     .filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
                                 let mut faults = conduct::faults_in_answer(
-                                    &evidence,
-                                    request::ON,
+                                    player.conversation(),
+                                    process,
                                     &expectation,
                                     &answered,
                                     death,
@@ -278,7 +275,7 @@ impl<'o> CasePlayer<'o> {
         self.with_target(case, own, target, within, |player, process, _, death| {
             let Err(failure) = player.play(steps.iter().copied()) else {
                 let faults = if is_checked {
-                    reply_faults::faults_in_case(&CaseEvidence::of(player, process))
+                    reply_faults::faults_in_case(&Exchanges::of(player.conversation()), process)
                 } else {
                     Vec::new()
                 };
@@ -297,9 +294,11 @@ impl<'o> CasePlayer<'o> {
             }
             let death = death(player);
             let step = steps.get(failure.step).copied();
-            let evidence = CaseEvidence::of(player, process);
+            let conversation = player.conversation();
             let faults = step
-                .map(|step| conduct::faults_in_failure(&evidence, step, &failure, death))
+                .map(|step| {
+                    conduct::faults_in_failure(conversation, process, step, &failure, death)
+                })
                 .unwrap_or_default();
             let died = death.is_some();
             let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
@@ -371,7 +370,7 @@ impl<'o> CasePlayer<'o> {
         loop {
             let attempt = play();
             let is_early =
-                starts && !self.never_starts.get() && is_before_start(&attempt.transcript);
+                starts && !self.never_starts.get() && is_before_start(&attempt.conversation);
             if !is_early || self.options.is_cancelled() {
                 return attempt;
             }
@@ -401,23 +400,23 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Whether the target answers that it does not know the command.
-    fn lacks_it(&self, case: &ServerCase<'_>, transcript: &Transcript) -> bool {
+    fn lacks_it(&self, case: &ServerCase<'_>, conversation: &Conversation) -> bool {
         let has_it = |since| self.profile.has(since);
         let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
         !must_have
             && !case.is_about_unknown_commands()
-            && replies(transcript).any(|(_, error)| error == Some(HResult::UNKNOWN_COMMAND))
+            && has_error(conversation, HResult::UNKNOWN_COMMAND)
     }
 
     /// The row that explains the target's other answer or death, and its reaction.
     fn known(
         &self,
         case: &ServerCase<'_>,
-        transcript: &Transcript,
+        conversation: &Conversation,
         died: bool,
     ) -> Option<(&'static Row, Seen)> {
         let is_harmful = case.hazard() == Some(Hazard::Harmful);
-        seen_in(case, transcript, died).into_iter().find_map(|(request, seen)| {
+        seen_in(case, conversation, died).into_iter().find_map(|(request, seen)| {
             let row = explain(
                 self.profile,
                 &Request { is_harmful: died && is_harmful, ..request },
@@ -439,8 +438,9 @@ impl<'o> CasePlayer<'o> {
                     .map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())),
             ),
             Err(failed) if is_script => {
-                let last = || seen_in(case, &attempt.transcript, failed.died).pop();
-                let seen = self.known(case, &attempt.transcript, failed.died).map(|(_, seen)| seen);
+                let last = || seen_in(case, &attempt.conversation, failed.died).pop();
+                let seen =
+                    self.known(case, &attempt.conversation, failed.died).map(|(_, seen)| seen);
                 Some(Outcome::Otherwise(seen.or_else(|| last().map(|(_, seen)| seen))))
             }
             Ok(_) if is_script => Some(Outcome::Otherwise(None)),
@@ -460,27 +460,35 @@ fn about(case: &ServerCase<'_>) -> About {
 }
 
 /// Whether a target answers that its start-up has not ended.
-fn is_before_start(transcript: &Transcript) -> bool {
-    replies(transcript).any(|(_, error)| error == Some(HResult::NOT_YET_AVAILABLE))
+fn is_before_start(conversation: &Conversation) -> bool {
+    has_error(conversation, HResult::NOT_YET_AVAILABLE)
+}
+
+/// Whether a reply has that code.
+fn has_error(conversation: &Conversation, hresult: HResult) -> bool {
+    Exchanges::of(conversation).answered().any(|exchange| exchange.error() == Some(hresult))
 }
 
 /// The target's answer to each request of a script; if it died, for the last one.
-fn seen_in(case: &ServerCase<'_>, transcript: &Transcript, died: bool) -> Vec<(Request, Seen)> {
+fn seen_in(case: &ServerCase<'_>, conversation: &Conversation, died: bool) -> Vec<(Request, Seen)> {
     let in_pieces = case.sends_in_pieces();
+    let exchanges = Exchanges::of(conversation);
     let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
     if died {
-        let last = transcript.0.iter().rfind(|passage| passage.direction == TurnDirection::Sent);
-        let request = last.and_then(|last| {
-            let command = RawHeader::read(&last.bytes).command?;
-            Some(Request { in_pieces, ..Request::of(command, &last.bytes) })
+        let request = exchanges.last_asked().and_then(|exchange| {
+            Some(Request { in_pieces, ..Request::of(exchange.command()?, &exchange.sent) })
         });
         return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
     }
-    let answered = replies(transcript).map(|(asked, error)| {
-        let command = left_open::command_of(asked).unwrap_or(Command::OK);
-        let request =
-            asked.map_or_else(|| Request::right(command), |sent| Request::of(command, &sent.bytes));
-        (Request { in_pieces, ..request }, seen(error.map_or(Answer::Ok, Answer::Error)))
+    let answered = exchanges.answered().map(|exchange| {
+        let command = Header::decode(&exchange.sent).map_or(Command::OK, |header| header.command);
+        let request = if exchange.sent.is_empty() {
+            Request::right(command)
+        } else {
+            Request::of(command, &exchange.sent)
+        };
+        let answer = exchange.error().map_or(Answer::Ok, Answer::Error);
+        (Request { in_pieces, ..request }, seen(answer))
     });
     answered.collect()
 }
@@ -490,7 +498,7 @@ pub(super) fn entry(
     options: &Options,
     case: &ServerCase<'_>,
     judgement: Judgement,
-    transcript: &Transcript,
+    conversation: &Conversation,
 ) -> Case {
     let Judgement { mut grade, deviation, mut found, faults, .. } = judgement;
     if grade == Grade::Unimplemented && options.require.iter().any(|glob| case.is_chosen(glob)) {
@@ -500,7 +508,7 @@ pub(super) fn entry(
     let is_claimed = |command: Command| options.claims.claims(command) == Some(true);
     if grade == Grade::Unimplemented
         && case.wanted_commands().into_iter().any(is_claimed)
-        && !transcript.0.is_empty()
+        && !conversation.passages.is_empty()
     {
         grade = Grade::Fail;
         found.insert(0, "it is claimed".to_owned());
@@ -512,7 +520,7 @@ pub(super) fn entry(
             }
             ServerCaseKind::Script { script, .. } => expected(script),
         };
-        Detail::conversation(transcript.0.iter().map(Turn::from), &expected, found)
+        Detail::conversation(conversation.passages.iter().map(Turn::from), &expected, found)
     });
     Case {
         name: case.name(),
@@ -542,7 +550,7 @@ impl Attempt {
     fn not_started(reason: String) -> Self {
         Self {
             result: Err(Failed::unnamed(reason)),
-            transcript: Transcript::default(),
+            conversation: Conversation::default(),
             unavailable: None,
             took: Duration::ZERO,
         }
@@ -550,7 +558,7 @@ impl Attempt {
 
     /// Whether nothing was received.
     fn is_silent(&self) -> bool {
-        self.fails() && !has_received(&self.transcript)
+        self.fails() && !self.conversation.has_received()
     }
 
     /// Whether a received message is wrong in itself. More time does not help.
@@ -585,24 +593,19 @@ fn attempt(
     let took = began.elapsed();
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
-    let transcript = player.transcript().clone();
+    let conversation = player.conversation().clone();
     match result {
-        Ok(judgement) => Attempt { result: Ok(judgement), transcript, unavailable: None, took },
+        Ok(judgement) => Attempt { result: Ok(judgement), conversation, unavailable: None, took },
         Err(Stopped::Unavailable(why)) => Attempt {
             result: Err(Failed::unnamed(why.clone())),
-            transcript,
+            conversation,
             unavailable: Some(why),
             took,
         },
         Err(Stopped::Failed(failed)) => {
-            Attempt { result: Err(failed), transcript, unavailable: None, took }
+            Attempt { result: Err(failed), conversation, unavailable: None, took }
         }
     }
-}
-
-/// Whether anything was received.
-fn has_received(transcript: &Transcript) -> bool {
-    transcript.0.iter().any(|passage| passage.direction == TurnDirection::Received)
 }
 
 /// How the target ended, if it is ending: it may take a moment after its last message.
@@ -610,25 +613,11 @@ fn dying(player: &mut Player<'_>, death: impl Fn() -> Option<Death>) -> Option<D
     const MOMENT: Duration = Duration::from_millis(300);
     let until = player.network().now() + MOMENT;
     // One that ends without a word may be slow in it. Others have most often not ended at all.
-    let _ = if player.has_seen_end() && !has_received(player.transcript()) {
+    let conversation = player.conversation();
+    let _ = if conversation.has_end() && !conversation.has_received() {
         player.life(Life::Dead, until)
     } else {
         player.network().life(Life::Dead, until)
     };
     death()
-}
-
-/// The received replies, each with the request on its connection, and its error.
-fn replies(transcript: &Transcript) -> impl Iterator<Item = (Option<&Passage>, Option<HResult>)> {
-    transcript.0.iter().enumerate().filter_map(|(nth, passage)| {
-        if passage.direction != TurnDirection::Received {
-            return None;
-        }
-        let (message, _) = Message::decode_prefix(&passage.bytes).ok()?;
-        let error = match message.reply_as::<ProcessInfo>() {
-            Ok(Reply::Error(error)) => Some(error.hresult),
-            _ => None,
-        };
-        Some((left_open::asked_before(transcript, nth, &passage.connection), error))
-    })
 }

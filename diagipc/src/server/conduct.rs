@@ -4,22 +4,23 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
-use dotnet_diagnostics_ipc::vectors::script::{Pattern, Step};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Difference, Failure, PlayerError};
+use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
 use super::ask::{Came, error_of};
-use super::case_evidence::{CaseEvidence, Exchange};
+use super::exchange::{Exchange, Exchanges};
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
-use super::request::{Answered, Wrong, is_cut, is_too_small, message_of};
+use super::process_id::TargetProcess;
+use super::request::{Answered, ON, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
 use crate::faults::Fault;
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
-    evidence: &CaseEvidence,
-    on: &str,
+    conversation: &Conversation,
+    process: &TargetProcess,
     expectation: &Expectation<'_>,
     answered: &Answered,
     death: Option<Death>,
@@ -28,25 +29,26 @@ pub(super) fn faults_in_answer(
         Verdict::Valid | Verdict::Acceptable => Due::Ok,
         Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
-    let mut found = reply_faults::faults_in_case(evidence);
+    let exchanges = &Exchanges::of(conversation);
+    let mut found = reply_faults::faults_in_case(exchanges, process);
     if !found.is_empty() {
         // An OK in place of an error is one more fault, whatever its bytes are.
         if let (Due::Error(_), Some(exchange), Some(Command::OK)) =
-            (due, evidence.on(on), code_of(&answered.came))
+            (due, exchanges.on(ON), code_of(&answered.came))
         {
-            found.extend(answer(exchange, None, due, expectation.refusable, evidence));
+            found.extend(answer(exchange, None, due, expectation.refusable, exchanges));
         }
         return found;
     }
     if let Some(death) = death {
         return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
     }
-    let Some(exchange) = evidence.on(on) else { return found };
+    let Some(exchange) = exchanges.on(ON) else { return found };
     match &answered.came {
         Came::Message(bytes)
             if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
         Came::Message(bytes) => {
-            found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, evidence));
+            found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, exchanges));
             found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
         }
         Came::NoMessage(_) => {}
@@ -56,18 +58,20 @@ pub(super) fn faults_in_answer(
     if answered.left_open {
         found.push(left_open(exchange));
     }
-    found.extend(answered.wrong.iter().filter_map(|wrong| fault_in_wrong(wrong, evidence)));
+    found.extend(answered.wrong.iter().filter_map(|wrong| fault_in_wrong(wrong, exchanges)));
     found
 }
 
 /// Why a script failed at a step.
 pub(super) fn faults_in_failure(
-    evidence: &CaseEvidence,
+    conversation: &Conversation,
+    process: &TargetProcess,
     step: &Step,
     failure: &Failure,
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
-    let found = reply_faults::faults_in_case(evidence);
+    let exchanges = &Exchanges::of(conversation);
+    let found = reply_faults::faults_in_case(exchanges, process);
     if !found.is_empty() {
         return found;
     }
@@ -76,17 +80,18 @@ pub(super) fn faults_in_failure(
     }
     let PlayerError::Differs(difference) = &failure.trouble else { return found };
     let fault = match step {
-        Step::Expect(expect) => evidence.on(&expect.on).and_then(|exchange| {
-            let due = due(&expect.expect, exchange, evidence);
-            faults_in_reply(exchange, due.as_slice(), difference, evidence)
+        Step::Expect(expect) => exchanges.on(&expect.on).and_then(|exchange| {
+            let due = due(&expect.expect, exchange, &conversation.captures);
+            faults_in_reply(exchange, due.as_slice(), difference, exchanges)
         }),
-        Step::ExpectAnyOf(expect) => evidence.on(&expect.on).and_then(|exchange| {
+        Step::ExpectAnyOf(expect) => exchanges.on(&expect.on).and_then(|exchange| {
             let patterns = expect.expect_any_of.iter();
-            let due: Vec<Due> =
-                patterns.filter_map(|one| due(&one.expect, exchange, evidence)).collect();
-            faults_in_reply(exchange, &due, difference, evidence)
+            let due: Vec<Due> = patterns
+                .filter_map(|one| due(&one.expect, exchange, &conversation.captures))
+                .collect();
+            faults_in_reply(exchange, &due, difference, exchanges)
         }),
-        Step::ExpectEnd(expect) => evidence.on(&expect.on).and_then(|exchange| match difference {
+        Step::ExpectEnd(expect) => exchanges.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
             Difference::End(End::Reset) => Some(FaultSeen::new(
                 Fault::ConnectionReset,
@@ -94,7 +99,7 @@ pub(super) fn faults_in_failure(
             )),
             _ => None,
         }),
-        Step::Send(send) => evidence.on(&send.on).and_then(|exchange| match difference {
+        Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(closed(exchange, End::Reset)),
             _ => None,
         }),
@@ -111,8 +116,8 @@ enum Due {
 }
 
 /// The reply required by a pattern.
-fn due(pattern: &Pattern, exchange: &Exchange, evidence: &CaseEvidence) -> Option<Due> {
-    let bytes = pattern.filled_from(&exchange.came, &evidence.captures);
+fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Due> {
+    let bytes = pattern.filled_from(&exchange.came, captures);
     let (message, _) = Message::decode_prefix(&bytes).ok()?;
     match message.command {
         Command::OK => Some(Due::Ok),
@@ -125,24 +130,24 @@ fn faults_in_reply(
     exchange: &Exchange,
     due: &[Due],
     difference: &Difference,
-    evidence: &CaseEvidence,
+    exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
     match difference {
         Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
         Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
         Difference::Bytes { fields, .. } => {
             let first = due.first()?;
-            let error = error_of(&exchange.came);
+            let error = exchange.error();
             if !due
                 .iter()
                 .any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_))))
             {
-                return answer(exchange, error, *first, Refusable::Never, evidence);
+                return answer(exchange, error, *first, Refusable::Never, exchanges);
             }
             let of_this_kind =
                 due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
             if let Some(due) = of_this_kind {
-                return answer(exchange, error, due, Refusable::Never, evidence);
+                return answer(exchange, error, due, Refusable::Never, exchanges);
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
             let fault = if is_stop { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
@@ -159,7 +164,7 @@ fn answer(
     error: Option<HResult>,
     due: Due,
     refusable: Refusable<'_>,
-    evidence: &CaseEvidence,
+    exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
     let asked = asked(exchange);
     match (due, error) {
@@ -167,7 +172,7 @@ fn answer(
         (Due::Ok, Some(code)) => {
             let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
             let text = format!("{asked}: hresult is {code}, expected an OK");
-            let ended = super::agreement::ended_sessions(evidence)
+            let ended = super::agreement::ended_sessions(exchanges)
                 .filter(|_| !of_bytes && exchange.is_answered_as_session());
             if let Some(ended) = ended {
                 let text =
@@ -220,17 +225,15 @@ fn unchecked(exchange: &Exchange) -> Fault {
     }
 }
 
-fn fault_in_wrong(wrong: &Wrong, evidence: &CaseEvidence) -> Option<FaultSeen> {
+fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<FaultSeen> {
     match wrong {
         Wrong::StoppedAnother { asked, said } => {
             let text = format!("sessionId is {said}, expected {asked}");
             Some(FaultSeen::new(Fault::StopEchoesAnother, text))
         }
         Wrong::NotStopped { came, .. } => {
-            let exchange = evidence
-                .exchanges
-                .iter()
-                .find(|one| one.command() == Some(Command::STOP_TRACING))?;
+            let exchange =
+                exchanges.all.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
             match came {
                 Came::Message(bytes) => Some(match error_of(bytes) {
                     Some(code) => FaultSeen::new(
@@ -303,7 +306,7 @@ fn is_malformed(exchange: &Exchange) -> bool {
 fn left_open(exchange: &Exchange) -> FaultSeen {
     let is_stream = exchange.command().is_some_and(|command| {
         command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
-    }) && error_of(&exchange.came).is_none();
+    }) && exchange.error().is_none();
     if is_stream {
         return FaultSeen::new(
             Fault::StreamDoesNotEnd,

@@ -1,13 +1,14 @@
 //! What runtimes do and the document leaves open: other servers may differ.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Passage, Transcript, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
 use super::ask::Came;
+use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::judge::Judgement;
 use super::request::{Answered, is_cut};
@@ -28,10 +29,10 @@ pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
 pub(super) fn of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
-    transcript: &Transcript,
+    conversation: &Conversation,
 ) -> Option<&'v str> {
     let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
-    (habit != STOPS_ANY_ID || has_a_refused_stop(transcript)).then_some(habit)
+    (habit != STOPS_ANY_ID || has_a_refused_stop(conversation)).then_some(habit)
 }
 
 /// A requirement of a request that only runtimes meet, if a server differs.
@@ -73,46 +74,14 @@ fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
 }
 
 /// Whether an error to `StopTracing`, as far as it was read, says no more than that.
-fn has_a_refused_stop(transcript: &Transcript) -> bool {
-    let errors = transcript.0.iter().enumerate().filter(|(_, passage)| {
-        let header = passage.bytes.get(..HEADER_LEN).and_then(|bytes| Header::decode(bytes).ok());
-        passage.direction == TurnDirection::Received
-            && header.is_some_and(|header| header.command == Command::ERROR)
-    });
-    errors
-        .map(|(nth, passage)| {
-            (
-                nth,
-                passage,
-                passage.bytes.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>()),
-            )
-        })
-        .any(|(nth, passage, code)| {
-            let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
-            refuses_a_stop(
-                command_of(asked_before(transcript, nth, &passage.connection)),
-                Some(hresult),
-            )
-        })
-}
-
-/// What was sent first on a connection, before this passage.
-pub(super) fn asked_before<'t>(
-    transcript: &'t Transcript,
-    nth: usize,
-    connection: &str,
-) -> Option<&'t Passage> {
-    let mut before = transcript.0.iter().take(nth);
-    before.find(|one| one.connection == connection && one.direction == TurnDirection::Sent)
-}
-
-/// The command of what was sent.
-pub(super) fn command_of(sent: Option<&Passage>) -> Option<Command> {
-    sent?
-        .bytes
-        .get(..HEADER_LEN)
-        .and_then(|bytes| Header::decode(bytes).ok())
-        .map(|header| header.command)
+fn has_a_refused_stop(conversation: &Conversation) -> bool {
+    let exchanges = Exchanges::of(conversation);
+    exchanges.all.iter().any(|exchange| {
+        let is_error = exchange.reply_header().map(|header| header.command) == Some(Command::ERROR);
+        let code = exchange.came.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>());
+        let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
+        is_error && refuses_a_stop(exchange.command(), Some(hresult))
+    })
 }
 
 /// Whether a request is refused for an empty provider name only by servers that end a string at its

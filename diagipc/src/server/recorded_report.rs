@@ -1,7 +1,7 @@
 //! The report of a recording in `evidence/`: what a build did, judged again.
 
 use dotnet_diagnostics_ipc::vectors::named_script_files;
-use dotnet_diagnostics_ipc::vectors::player::Transcript;
+use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
 
 use super::attempt::entry;
@@ -74,6 +74,6 @@ fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<
         }
         _ => return Err(format!("{}: {text} is no outcome of it", case.name())),
     };
-    let entry = entry(&Options::default(), case, judgement, &Transcript::default());
+    let entry = entry(&Options::default(), case, judgement, &Conversation::default());
     Ok(Case { outcome: Some(text), ..entry })
 }

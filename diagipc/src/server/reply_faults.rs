@@ -8,18 +8,18 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::vectors::grammar::Field;
 
-use super::case_evidence::{CaseEvidence, Exchange};
+use super::exchange::{Exchange, Exchanges};
 use super::fault_seen::FaultSeen;
+use super::process_id::TargetProcess;
 use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
 use super::stream_faults::begins_stream;
 use crate::byte_count::ByteCount;
 use crate::faults::Fault;
 
 /// The faults on the connections of a case.
-pub(super) fn faults_in_case(evidence: &CaseEvidence) -> Vec<FaultSeen> {
-    let mut found: Vec<FaultSeen> =
-        evidence.exchanges.iter().flat_map(faults_in_exchange).collect();
-    found.extend(super::agreement::faults_in_case(evidence));
+pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
+    let mut found: Vec<FaultSeen> = exchanges.all.iter().flat_map(faults_in_exchange).collect();
+    found.extend(super::agreement::faults_in_case(exchanges, process));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in found {
         if seen.iter().all(|before| before.fault != one.fault) {

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Sent, Transcript};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Player, PlayerError, Received, Sent};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, ReadAs, Test, Type, Value};
 
@@ -309,7 +309,7 @@ fn close(
 /// Reads what else is available: it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, LAST_WORDS);
-    while let Received::Bytes(..) = player.listen(ON, Transcript::KEPT, until)? {}
+    while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     Ok(())
 }
 

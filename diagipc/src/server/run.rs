@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::Transcript;
+use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::Lack;
@@ -116,13 +116,13 @@ pub fn run(
                 let fault = FaultSeen::new(Fault::NoAnswer, found.clone());
                 let judgement =
                     Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
-                let case = entry(options, case, judgement, &Transcript::default());
+                let case = entry(options, case, judgement, &Conversation::default());
                 done(&case);
                 *slot = Some(case);
             }
             Plan::Missing(found) | Plan::Unclaimed(found) => {
                 let judgement = Judgement::new(Grade::Unimplemented, [found].into());
-                let case = entry(options, case, judgement, &Transcript::default());
+                let case = entry(options, case, judgement, &Conversation::default());
                 done(&case);
                 *slot = Some(case);
             }

@@ -360,10 +360,10 @@ fn player_failure_keeps_other_connections() {
         { "on": "b", "expect": ["00"] }]"#;
     let failure = player.play(&steps(text)).unwrap_err();
     assert_eq!(failure.step, 3);
-    assert_eq!(player.captures().get("what").map(Vec::as_slice), Some(&b"two"[..]));
+    assert_eq!(player.conversation().captures.get("what").map(Vec::as_slice), Some(&b"two"[..]));
     let came: Vec<_> = player
-        .transcript()
-        .0
+        .conversation()
+        .passages
         .iter()
         .map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice()))
         .collect();

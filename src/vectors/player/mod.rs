@@ -42,25 +42,25 @@
 //! let mut network = Knows(b"");
 //! let mut player = Player::new(&mut network, Duration::from_secs(5));
 //! player.play(&steps)?;
-//! assert_eq!(player.transcript().0.len(), 2);
+//! assert_eq!(player.conversation().passages.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod conversation;
 mod fields;
 mod network;
 #[cfg(test)]
 mod tests;
-mod transcript;
 mod trouble;
 
+pub use conversation::{Conversation, Passage, Quiet, TurnDirection};
 pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
-pub use transcript::{Passage, Transcript, TurnDirection};
 pub use trouble::{Difference, Mismatch, PlayerError};
 
 use alloc::{
     borrow::ToOwned as _,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -69,8 +69,8 @@ use core::{fmt, time::Duration};
 
 use crate::exchange::End;
 use crate::vectors::script::{
-    Captures, Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind,
-    Life, Pattern, Presence, Send, Step,
+    Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life,
+    Pattern, Presence, Send, Step,
 };
 
 /// How long the player waits after a piece of a size given by the script.
@@ -97,33 +97,19 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why no more arrived on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quiet {
-    /// It ended.
-    Ended,
-    /// Nothing arrived in time.
-    Silence,
-}
-
 struct Connection {
     link: Link,
     is_drained: bool,
 }
 
-/// One conversation: see the [module](self) for an example.
+/// Plays one conversation: see the [module](self) for an example.
 pub struct Player<'n> {
     network: &'n mut dyn Network,
     within: Duration,
-    captures: Captures,
     connections: BTreeMap<String, Connection>,
-    transcript: Transcript,
+    conversation: Conversation,
     /// When the present time limit began, and when it ends on an idle machine.
     limit: (Duration, Duration),
-    /// The connections on which no more arrived.
-    quiet: BTreeMap<String, Quiet>,
-    /// The connections that were closed or reset by the player.
-    closed: BTreeSet<String>,
 }
 
 impl core::error::Error for Failure {}
@@ -140,16 +126,12 @@ impl<'n> Player<'n> {
     /// `within` is the default time limit of a step. Every limit is that of an idle machine: on one
     /// that is busy when it ends, it ends later, by the measured factor of up to 30.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
-        let (captures, connections, quiet) = (Captures::new(), BTreeMap::new(), BTreeMap::new());
         Self {
             network,
             within,
-            captures,
-            connections,
-            transcript: Transcript::default(),
+            connections: BTreeMap::new(),
+            conversation: Conversation::default(),
             limit: (Duration::ZERO, Duration::ZERO),
-            quiet,
-            closed: BTreeSet::new(),
         }
     }
 
@@ -190,7 +172,7 @@ impl<'n> Player<'n> {
         for name in names {
             let now = self.network.now();
             // Read errors are ignored.
-            let _ = self.listen(&name, Transcript::KEPT, now);
+            let _ = self.listen(&name, Conversation::KEPT, now);
         }
     }
 
@@ -205,24 +187,9 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// The transcript so far.
-    pub const fn transcript(&self) -> &Transcript {
-        &self.transcript
-    }
-
-    /// Why no more arrived on a connection, if that was seen.
-    pub fn quiet(&self, on: &str) -> Option<Quiet> {
-        self.quiet.get(on).copied()
-    }
-
-    /// Whether any connection has ended.
-    pub fn has_seen_end(&self) -> bool {
-        self.quiet.values().any(|quiet| *quiet == Quiet::Ended)
-    }
-
-    /// The captures so far.
-    pub const fn captures(&self) -> &Captures {
-        &self.captures
+    /// The conversation so far.
+    pub const fn conversation(&self) -> &Conversation {
+        &self.conversation
     }
 
     /// The network, for anything that is not a step.
@@ -326,7 +293,7 @@ impl<'n> Player<'n> {
     ) -> Result<Sent, PlayerError> {
         let sent = self.network.send(self.link(on)?, bytes, fd, until)?;
         if sent == Sent::All {
-            self.transcript.push(on, TurnDirection::Sent, bytes, usize::from(fd.is_some()));
+            self.conversation.push(on, TurnDirection::Sent, bytes, usize::from(fd.is_some()));
         }
         Ok(sent)
     }
@@ -347,17 +314,12 @@ impl<'n> Player<'n> {
     fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         let link = self.link(on)?;
         if how != Ending::HalfClose {
-            self.closed.insert(on.to_owned());
+            self.conversation.closed(on);
         }
         self.network.end(link, how)
     }
 
-    /// Whether the player closed or reset that connection.
-    pub fn has_closed(&self, on: &str) -> bool {
-        self.closed.contains(on)
-    }
-
-    /// Reads bytes of a connection, at most `most`. They are added to the transcript.
+    /// Reads bytes of a connection, at most `most`. They are added to the conversation.
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
@@ -391,10 +353,10 @@ impl<'n> Player<'n> {
     fn noted(&mut self, on: &str, received: Received) -> Received {
         match &received {
             Received::Bytes(bytes, fds) => {
-                self.transcript.push(on, TurnDirection::Received, bytes, *fds);
+                self.conversation.push(on, TurnDirection::Received, bytes, *fds);
             }
-            Received::End(_) => _ = self.quiet.insert(on.to_owned(), Quiet::Ended),
-            Received::Nothing => _ = self.quiet.insert(on.to_owned(), Quiet::Silence),
+            Received::End(_) => self.conversation.grew_quiet(on, Quiet::Ended),
+            Received::Nothing => self.conversation.grew_quiet(on, Quiet::Silence),
         }
         received
     }
@@ -492,7 +454,7 @@ impl<'n> Player<'n> {
             let Some(bytes) = self.network.file(&step.expect_file, most)? else {
                 return Ok(Some(Difference::NoFile(step.expect_file.clone())));
             };
-            match step.begins.compare(&bytes, &self.captures) {
+            match step.begins.compare(&bytes, &self.conversation.captures) {
                 Comparison::Matched(_) => return Ok(None),
                 Comparison::NeedMore(more) if bytes.len() == most => {
                     most = most.saturating_add(more);
@@ -525,7 +487,7 @@ impl<'n> Player<'n> {
         let mut bytes = Vec::new();
         for part in &step.send {
             bytes.extend(
-                part.bytes(&self.captures)
+                part.bytes(&self.conversation.captures)
                     .map_err(|error| PlayerError::differs(error.to_string()))?,
             );
         }
@@ -552,7 +514,7 @@ impl<'n> Player<'n> {
                 Sent::PeerGone(_) if step.may_fail => return Ok(()),
                 Sent::PeerGone(why) => {
                     let until = self.in_a(LAST_WORDS);
-                    let before = match self.listen(&step.on, Transcript::KEPT, until) {
+                    let before = match self.listen(&step.on, Conversation::KEPT, until) {
                         Ok(Received::Bytes(bytes, _)) => Some(bytes),
                         _ => None,
                     };
@@ -580,7 +542,7 @@ impl<'n> Player<'n> {
             let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
             let mut matched = None;
             for pattern in patterns {
-                match pattern.compare(&so_far, &self.captures) {
+                match pattern.compare(&so_far, &self.conversation.captures) {
                     Comparison::Matched(captured) => matched = matched.or(Some(captured)),
                     Comparison::NeedMore(n) => most = most.min(n),
                     Comparison::Differs { offset, expected, found } => {
@@ -594,7 +556,7 @@ impl<'n> Player<'n> {
             if mismatches.len() == patterns.len() {
                 // The other available bytes explain more than the first wrong byte.
                 let until = self.in_a(LAST_WORDS);
-                if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Transcript::KEPT, until) {
+                if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Conversation::KEPT, until) {
                     so_far.extend(bytes);
                 }
                 let most_like = patterns
@@ -603,13 +565,7 @@ impl<'n> Player<'n> {
                     .rev()
                     .max_by_key(|(_, mismatch)| mismatch.offset);
                 let fields = most_like.map_or_else(Vec::new, |(pattern, _)| {
-                    fields::reply_differences(
-                        &self.transcript,
-                        on,
-                        pattern,
-                        &so_far,
-                        &self.captures,
-                    )
+                    fields::reply_differences(&self.conversation, on, pattern, &so_far)
                 });
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
@@ -625,7 +581,7 @@ impl<'n> Player<'n> {
         if fds != usize::from(with_fd) {
             return Err(Difference::Descriptors(fds).into());
         }
-        self.captures.extend(captured);
+        self.conversation.captures.extend(captured);
         Ok(())
     }
 

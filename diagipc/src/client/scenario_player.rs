@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Player, PlayerError, Received, Transcript};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
 use super::finding::Findings;
@@ -68,7 +68,7 @@ pub(super) struct Manner {
     pub(super) has_asked: bool,
 }
 
-pub(super) struct Conversation<'s, 'n> {
+pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) player: Player<'n>,
     pub(super) client: &'s mut Running,
     pub(super) scenario: &'s Scenario,
@@ -90,7 +90,7 @@ pub(super) struct Conversation<'s, 'n> {
     pub(super) has_stopped: bool,
 }
 
-impl<'s, 'n> Conversation<'s, 'n> {
+impl<'s, 'n> ScenarioPlayer<'s, 'n> {
     pub(super) fn new(
         player: Player<'n>,
         client: &'s mut Running,
@@ -156,8 +156,8 @@ impl<'s, 'n> Conversation<'s, 'n> {
         self.player.close_all().map_err(Stop::from)
     }
 
-    pub(super) fn transcript(&self) -> &Transcript {
-        self.player.transcript()
+    pub(super) fn so_far(&self) -> &Conversation {
+        self.player.conversation()
     }
 
     pub(super) fn in_a(&mut self, time: Duration) -> Duration {
@@ -190,8 +190,10 @@ impl<'s, 'n> Conversation<'s, 'n> {
                 if let Some(advertise) =
                     self.advertised.get_mut(&send.on).filter(|bytes| bytes.is_empty())
                 {
-                    let parts =
-                        send.send.iter().filter_map(|part| part.bytes(self.player.captures()).ok());
+                    let parts = send
+                        .send
+                        .iter()
+                        .filter_map(|part| part.bytes(&self.player.conversation().captures).ok());
                     advertise.extend(parts.flatten());
                 }
                 let waits = self.has_stopped && self.scenario.operation.streams();

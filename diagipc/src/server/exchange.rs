@@ -1,12 +1,13 @@
-//! The record of a case: the bytes of each connection, and how it ended.
+//! A conversation as exchanges: what was asked on each connection, and what came.
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, RawHeader};
-use dotnet_diagnostics_ipc::vectors::player::{Player, Quiet, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::script::Captures;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Quiet, TurnDirection};
 
-use super::process_id::TargetProcess;
+use super::ask::error_of;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,46 +26,38 @@ pub(super) struct Exchange {
     pub(super) is_closed: bool,
 }
 
-/// All of a case.
+/// Those of a conversation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CaseEvidence {
-    pub(super) exchanges: Vec<Exchange>,
+pub(super) struct Exchanges {
+    /// In the order in which their connections were first used.
+    pub(super) all: Vec<Exchange>,
     /// The order of messages: the exchange number, and whether it was sent.
     pub(super) order: Vec<(usize, bool)>,
-    /// The target's process, as far as it is known.
-    pub(super) process: TargetProcess,
-    /// What scripts captured.
-    pub(super) captures: Captures,
 }
 
-impl CaseEvidence {
-    pub(super) fn of(player: &Player<'_>, process: &TargetProcess) -> Self {
-        let mut evidence = Self {
-            captures: player.captures().clone(),
-            process: process.clone(),
-            ..Self::default()
-        };
-        for passage in &player.transcript().0 {
-            let known = evidence.exchanges.iter().position(|one| one.on == passage.connection);
+impl Exchanges {
+    pub(super) fn of(conversation: &Conversation) -> Self {
+        let mut exchanges = Self::default();
+        for passage in &conversation.passages {
+            let on = &passage.connection;
+            let known = exchanges.all.iter().position(|one| one.on == *on);
             let nth = known.unwrap_or_else(|| {
-                let quiet = player.quiet(&passage.connection);
-                let is_closed = player.has_closed(&passage.connection);
-                evidence.exchanges.push(Exchange {
-                    on: passage.connection.clone(),
-                    quiet,
-                    is_closed,
+                exchanges.all.push(Exchange {
+                    on: on.clone(),
+                    quiet: conversation.quiet(on),
+                    is_closed: conversation.is_closed(on),
                     ..Exchange::default()
                 });
-                evidence.exchanges.len().saturating_sub(1)
+                exchanges.all.len().saturating_sub(1)
             });
             let is_sent = passage.direction == TurnDirection::Sent;
-            if let Some(exchange) = evidence.exchanges.get_mut(nth) {
+            if let Some(exchange) = exchanges.all.get_mut(nth) {
                 let bytes = if is_sent { &mut exchange.sent } else { &mut exchange.came };
                 bytes.extend_from_slice(&passage.bytes);
-                evidence.order.push((nth, is_sent));
+                exchanges.order.push((nth, is_sent));
             }
         }
-        for exchange in &mut evidence.exchanges {
+        for exchange in &mut exchanges.all {
             if exchange.came.starts_with(&ADVERTISE_MAGIC) {
                 // An advertise is not a reply.
                 let said: Vec<u8> =
@@ -72,12 +65,30 @@ impl CaseEvidence {
                 exchange.advertise = Advertise::decode(&said).ok();
             }
         }
-        evidence
+        exchanges
     }
 
     /// The connection of that name.
     pub(super) fn on(&self, name: &str) -> Option<&Exchange> {
-        self.exchanges.iter().find(|one| one.on == name)
+        self.all.iter().find(|one| one.on == name)
+    }
+
+    /// The last one on which something was sent.
+    pub(super) fn last_asked(&self) -> Option<&Exchange> {
+        let (nth, _) = self.order.iter().rfind(|(_, is_sent)| *is_sent)?;
+        self.all.get(*nth)
+    }
+
+    /// Those with a whole reply, in the order of replies.
+    pub(super) fn answered(&self) -> impl Iterator<Item = &Exchange> {
+        let is_first = |at: &usize, nth: &usize| {
+            self.order.get(..*at).is_some_and(|before| !before.contains(&(*nth, false)))
+        };
+        let replies = self.order.iter().enumerate().filter(|(_, (_, is_sent))| !is_sent);
+        replies
+            .filter(move |(at, (nth, _))| is_first(at, nth))
+            .filter_map(|(_, (nth, _))| self.all.get(*nth))
+            .filter(|exchange| exchange.is_answered())
     }
 }
 
@@ -96,6 +107,16 @@ impl Exchange {
     pub(super) fn is_answered_as_session(&self) -> bool {
         let command = self.command().filter(|command| *command != Command::STOP_TRACING);
         command.and_then(Command::reply_type) == Some(ReplyType::Session)
+    }
+
+    /// Whether a whole message was received.
+    fn is_answered(&self) -> bool {
+        Message::decode_prefix(&self.came).is_ok()
+    }
+
+    /// The error received, if it is one.
+    pub(super) fn error(&self) -> Option<HResult> {
+        error_of(&self.came)
     }
 
     /// The header received.
