@@ -106,7 +106,7 @@ faults! {
         "The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
         "Write all 14 bytes: 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00.",
         ["R-HDR-006", "R-HDR-010"];
-    NumbersBigEndian = "numbers-big-endian", [Server, Client],
+    NumbersBigEndian = "numbers-big-endian", [Server, Client, Fuzz],
         "Numbers are written with the high byte first.",
         "Write all numbers little-endian, including the size, string lengths and UTF-16 units.",
         ["R-HDR-008", "R-GRM-002", "R-GRM-003", "R-GRM-004"];
@@ -123,7 +123,7 @@ faults! {
         "The field `reserved` is not 0.",
         "Write 0x0000 in bytes 18 and 19.",
         ["R-HDR-013"];
-    ReplyCut = "reply-cut", [Server],
+    ReplyCut = "reply-cut", [Server, Fuzz],
         "A reply is truncated.",
         "Write all bytes of the reply before closing the connection; a write may accept fewer \
          bytes than it is given.",
@@ -133,23 +133,23 @@ faults! {
         "Compare the payload with the fields of the command, in order and without padding; \
          `diagipc decode` shows where they end.",
         ["R-GRM-001", "R-HDR-018", "R-HDR-002"];
-    OkOf28Bytes = "ok-of-28-bytes", [Server],
+    OkOf28Bytes = "ok-of-28-bytes", [Server, Fuzz],
         "An OK with an HRESULT is 28 bytes, as the document prints it; the correct size is 24.",
         "Write the HRESULT in 4 bytes, not in 8.",
         ["F-1", "R-GRM-018"];
-    ErrorOf28Bytes = "error-of-28-bytes", [Server],
+    ErrorOf28Bytes = "error-of-28-bytes", [Server, Fuzz],
         "An error is 28 bytes, as the document's table prints it; the correct size is 24.",
         "Write the code in 4 bytes, not in 8.",
         ["F-1", "R-ERR-006"];
-    SurplusBytesInReply = "surplus-bytes-in-reply", [Server],
+    SurplusBytesInReply = "surplus-bytes-in-reply", [Server, Fuzz],
         "Bytes follow the last field of a reply, within its size.",
         "End the payload with its last field: no padding, no extra NUL.",
         ["R-GRM-001"];
-    BytesAfterTheMessage = "bytes-after-the-message", [Server, Client],
+    BytesAfterTheMessage = "bytes-after-the-message", [Server, Client, Fuzz],
         "Bytes follow a message that has no continuation.",
         "Write as many bytes as the size field says, and no more.",
         ["R-FLW-006", "F-70"];
-    SecondReply = "second-reply", [Server],
+    SecondReply = "second-reply", [Server, Fuzz],
         "A second message follows a reply on the same connection.",
         "Answer each request once, and close the connection.",
         ["R-FLW-006", "F-70"];
@@ -157,41 +157,41 @@ faults! {
         "The continuation, or the stream, is sent before the reply.",
         "Write the reply first, then its continuation.",
         ["R-FLW-005", "R-EVP-014"];
-    StringWithoutNul = "string-without-nul", [Server],
+    StringWithoutNul = "string-without-nul", [Server, Fuzz],
         "A string is written without its NUL.",
         "Write a NUL unit after the last unit of every string that is not absent, and count it.",
         ["R-GRM-008", "R-ENV-007"];
-    StringLengthWithoutNul = "string-length-without-nul", [Server, Client],
+    StringLengthWithoutNul = "string-length-without-nul", [Server, Client, Fuzz],
         "The length of a string does not count its NUL, which may be missing too.",
         "Write a NUL unit after the text, and count it: `ab` has length 3 and 6 bytes.",
         ["R-GRM-009", "R-ENV-007", "F-11"];
-    StringLengthInBytes = "string-length-in-bytes", [Server, Client],
+    StringLengthInBytes = "string-length-in-bytes", [Server, Client, Fuzz],
         "The length of a string counts bytes, not UTF-16 units.",
         "Count UTF-16 units and the NUL: `café` has length 5, not 6 or 10.",
         ["R-GRM-009", "R-ENV-007", "F-8"];
-    StringInUtf8 = "string-in-utf-8", [Server, Client],
+    StringInUtf8 = "string-in-utf-8", [Server, Client, Fuzz],
         "A string is written in UTF-8, one byte per unit.",
         "Write UTF-16, little-endian, two bytes per unit, and count units.",
         ["R-GRM-004", "R-GRM-008", "R-ENV-006"];
-    WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client],
+    WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client, Fuzz],
         "A string is written in units of four bytes.",
         "Write UTF-16 units of two bytes; convert a four-byte `wchar_t` first.",
         ["R-GRM-004", "R-GRM-008"];
-    EnvironmentCountWrong = "environment-count-wrong", [Server],
+    EnvironmentCountWrong = "environment-count-wrong", [Server, Fuzz],
         "The environment's count is not the number of its entries.",
         "Write the number of entries before the first.",
         ["R-ENV-006", "R-GRM-006"];
-    EnvironmentBytesWrong = "environment-bytes-wrong", [Server],
+    EnvironmentBytesWrong = "environment-bytes-wrong", [Server, Fuzz],
         "nIncomingBytes is not the length of the environment that follows.",
         "Count 4 bytes for the entry count and, for each entry, 4 bytes plus 2 per unit, \
          including the NUL.",
         ["R-ENV-003", "R-ENV-010"];
-    EnvironmentMalformed = "environment-malformed", [Server],
+    EnvironmentMalformed = "environment-malformed", [Server, Fuzz],
         "The bytes after the reply to ProcessEnvironment are not an array of strings.",
         "Write a uint count and then, for each entry, its number of units and the units, \
          including the NUL.",
         ["R-ENV-006", "R-ENV-007"];
-    ErrorCodeIsSuccess = "error-code-is-success", [Server],
+    ErrorCodeIsSuccess = "error-code-is-success", [Server, Fuzz],
         "The code of an error message is a success HRESULT: its top bit is clear.",
         "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.",
         ["R-ERR-006", "R-ERR-007"];
@@ -200,7 +200,7 @@ faults! {
         "Answer 0x80131384 to a badly encoded request, 0x80131385 to an unknown command, \
          0x80131386 to an unknown magic.",
         ["R-ERR-012", "R-ERR-013", "R-ERR-014"];
-    NoAnswer = "no-answer", [Server],
+    NoAnswer = "no-answer", [Server, Fuzz],
         "A valid request gets no answer in time.",
         "Answer every message. If it cannot be served, answer with an error.",
         ["R-FLW-004", "R-ERR-001"];
@@ -212,7 +212,7 @@ faults! {
         "A badly encoded request gets no answer.",
         "Answer Error 0x80131384, or 0x80131386 to an unknown magic, and close.",
         ["R-ERR-008", "R-ERR-010", "R-ERR-002"];
-    ClosesBeforeReply = "closes-before-reply", [Server],
+    ClosesBeforeReply = "closes-before-reply", [Server, Fuzz],
         "The connection ends before a reply.",
         "Write the reply, even if it is an error, before closing the connection.",
         ["R-FLW-004", "R-ERR-001"];
@@ -256,7 +256,7 @@ faults! {
         "A command that does not exist is answered OK.",
         "Check both bytes of the command; answer Error 0x80131385 if it is unknown.",
         ["R-ERR-009", "R-CMD-002"];
-    ValidRequestRefused = "valid-request-refused", [Server],
+    ValidRequestRefused = "valid-request-refused", [Server, Fuzz],
         "A valid request is refused as badly encoded, or with another error that does not apply.",
         "Read the request by the grammar: any bool but 0 is true, bytes after the last field and \
          `reserved` are ignored, strings may be absent and at odd offsets.",
@@ -265,11 +265,11 @@ faults! {
         "The connection stays open after its final reply.",
         "Close the connection once reply and continuation are written, also after errors.",
         ["R-FLW-006", "R-ERR-002"];
-    ConnectionReset = "connection-reset", [Server],
+    ConnectionReset = "connection-reset", [Server, Fuzz],
         "The connection is reset instead of closed.",
         "Read the whole request before closing the connection.",
         ["R-FLW-006"];
-    SessionIdZero = "session-id-zero", [Server],
+    SessionIdZero = "session-id-zero", [Server, Fuzz],
         "The id of a session is 0.",
         "Give every session an id other than 0.",
         ["R-EVP-013"];
@@ -277,11 +277,11 @@ faults! {
         "Two running sessions have the same id.",
         "Give every session an id that no other running session has.",
         ["R-EVP-013"];
-    StopEchoesAnother = "stop-echoes-another-session", [Server],
+    StopEchoesAnother = "stop-echoes-another-session", [Server, Fuzz],
         "The reply to StopTracing has a different session id than the request.",
         "Answer with the requested id, even if no session has it.",
         ["F-31"];
-    StreamDoesNotEnd = "stream-does-not-end", [Server],
+    StreamDoesNotEnd = "stream-does-not-end", [Server, Fuzz],
         "The stream of a stopped session does not end.",
         "On StopTracing, write the rest of the stream and close its connection.",
         ["R-FLW-006", "F-76"];
@@ -290,13 +290,13 @@ faults! {
         "Free the slot of a session before answering its StopTracing, and when its connection \
          ends.",
         ["F-32", "R-EVP-017"];
-    StreamFormatWrong = "stream-format-wrong", [Server],
+    StreamFormatWrong = "stream-format-wrong", [Server, Fuzz],
         "The stream of a session does not have the requested format: nettrace instead of netperf, \
          or netperf instead of nettrace.",
         "Stream the requested format: 0 netperf, 1 nettrace. Refuse a format that the server does \
          not have.",
         ["R-EVP-004", "R-EVP-015", "R-FLW-008"];
-    StreamIsNoNettrace = "stream-is-no-nettrace", [Server],
+    StreamIsNoNettrace = "stream-is-no-nettrace", [Server, Fuzz],
         "The stream of a session is neither nettrace nor netperf.",
         "Begin a nettrace stream with `Nettrace`, then 14 00 00 00 !FastSerialization.1 or, from \
          version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
@@ -647,11 +647,6 @@ faults! {
         "Write only the reply that was built, and its length; check what a payload claims before \
          echoing any of it.",
         ["F-71"];
-    ContinuationWrong = "continuation-wrong", [Fuzz],
-        "What follows the reply is not the continuation of its command.",
-        "Write the environment as nIncomingBytes announces it, and the rest of a stopped stream, \
-         then close the connection.",
-        ["R-ENV-003", "R-FLW-006", "F-76"];
     MemoryGrowth = "memory-growth", [Fuzz],
         "The memory of the server grows with each request.",
         "Free what a request allocated on each way out, those with an error too, and close its \
@@ -661,7 +656,7 @@ faults! {
 
 /// Names of 0.1 and 0.2 that are one fault's now: in lists of known faults, in reports, and for
 /// `explain`.
-const FORMER_NAMES: [(Suite, &str, Fault); 26] = [
+const FORMER_NAMES: [(Suite, &str, Fault); 27] = [
     (Suite::Server, "reply-magic-wrong", Fault::MagicWrong),
     (Suite::Client, "request-magic-wrong", Fault::MagicWrong),
     (Suite::Server, "wrong-byte-order", Fault::NumbersBigEndian),
@@ -688,6 +683,7 @@ const FORMER_NAMES: [(Suite, &str, Fault); 26] = [
     (Suite::Fuzz, "reply-id-wrong", Fault::ReplyCommandWrong),
     (Suite::Fuzz, "reply-reserved-wrong", Fault::ReservedNotZero),
     (Suite::Fuzz, "reply-malformed", Fault::PayloadMalformed),
+    (Suite::Fuzz, "continuation-wrong", Fault::EnvironmentMalformed),
 ];
 
 impl Fault {

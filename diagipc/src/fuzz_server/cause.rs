@@ -24,18 +24,8 @@ pub(super) enum Symptom {
     MagicUnchecked,
     /// A request whose size is below that of a header was accepted.
     SizeUnchecked,
-    /// A reply has a wrong magic.
-    ReplyMagic,
-    /// The size field of a reply is wrong.
-    ReplySize,
-    /// The command of a reply is neither OK nor Error.
-    ReplyCommand,
-    /// `reserved` of a reply is not zero.
-    ReplyReserved,
-    /// The payload of a reply is not the command's: the kind of the decoder's error.
-    ReplyPayload(String),
-    /// The continuation of a reply is wrong.
-    Continuation,
+    /// A fault in the bytes of a reply, or of its continuation, as in the server suite.
+    Reply(Fault),
     /// Its memory grows with each request.
     MemoryGrowth,
 }
@@ -49,12 +39,7 @@ impl Symptom {
             Self::Leaked => CaseVerdict::Leaked,
             Self::LeftOpen => CaseVerdict::LeftOpen,
             Self::MagicUnchecked | Self::SizeUnchecked => CaseVerdict::Unchecked,
-            Self::ReplyMagic
-            | Self::ReplySize
-            | Self::ReplyCommand
-            | Self::ReplyReserved
-            | Self::ReplyPayload(_)
-            | Self::Continuation => CaseVerdict::Malformed,
+            Self::Reply(_) => CaseVerdict::Malformed,
             Self::MemoryGrowth => CaseVerdict::MemoryGrowth,
         }
     }
@@ -66,16 +51,21 @@ impl Symptom {
 
     /// Whether the rules of the server suite can explain it for a runtime. They do not cover hangs
     /// or headers.
-    pub(super) const fn may_be_known(&self) -> bool {
-        matches!(
-            self,
-            Self::Crash(_)
-                | Self::Leaked
-                | Self::LeftOpen
-                | Self::SizeUnchecked
-                | Self::ReplyPayload(_)
-                | Self::Continuation
-        )
+    pub(super) fn may_be_known(&self) -> bool {
+        match self {
+            Self::Crash(_) | Self::Leaked | Self::LeftOpen | Self::SizeUnchecked => true,
+            Self::Reply(fault) => {
+                let of_headers = [
+                    Fault::MagicWrong,
+                    Fault::SizeWrong,
+                    Fault::ReplyCut,
+                    Fault::ReplyCommandWrong,
+                    Fault::ReservedNotZero,
+                ];
+                !of_headers.contains(fault)
+            }
+            Self::Hang | Self::EndpointGone | Self::MagicUnchecked | Self::MemoryGrowth => false,
+        }
     }
 
     /// Its row in the table.
@@ -88,12 +78,7 @@ impl Symptom {
             Self::LeftOpen => Fault::ConnectionLeftOpen,
             Self::MagicUnchecked => Fault::MagicUnchecked,
             Self::SizeUnchecked => Fault::SizeUnchecked,
-            Self::ReplyMagic => Fault::MagicWrong,
-            Self::ReplySize => Fault::SizeWrong,
-            Self::ReplyCommand => Fault::ReplyCommandWrong,
-            Self::ReplyReserved => Fault::ReservedNotZero,
-            Self::ReplyPayload(_) => Fault::PayloadMalformed,
-            Self::Continuation => Fault::ContinuationWrong,
+            Self::Reply(fault) => *fault,
             Self::MemoryGrowth => Fault::MemoryGrowth,
         }
     }
@@ -150,12 +135,9 @@ impl Cause {
         Self { symptom, defect }
     }
 
-    /// `crash:unexpected-end`, `magic-unchecked`, `payload-malformed:missing-terminator`.
+    /// `crash:unexpected-end`, `magic-unchecked`, `string-without-nul`.
     pub(super) fn name(&self) -> String {
         match (&self.symptom, &self.defect) {
-            (Symptom::ReplyPayload(kind), _) => {
-                format!("{}:{}", self.symptom.fault(), kind.replace('_', "-"))
-            }
             (symptom, Some(defect)) => format!("{}:{}", symptom.fault(), defect.name()),
             (symptom, None) => symptom.fault().to_string(),
         }
@@ -198,12 +180,8 @@ mod tests {
         );
         // The reply is sufficient.
         assert_eq!(
-            name(Symptom::ReplyReserved, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
+            name(Symptom::Reply(Fault::ReservedNotZero), b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
             "reserved-not-zero"
-        );
-        assert_eq!(
-            name(Symptom::ReplyPayload("count_too_large".into()), b""),
-            "payload-malformed:count-too-large"
         );
     }
 }

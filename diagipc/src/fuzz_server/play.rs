@@ -13,6 +13,7 @@ use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
 use crate::server::Death;
 use crate::server::ask::Came;
+use crate::server::exchange::Exchanges;
 use crate::server::request::{Answered, Patience, read};
 use crate::server::target::Target;
 
@@ -100,6 +101,7 @@ pub(super) fn play(
         }
         _ => nothing(),
     };
+    let exchanges = Exchanges::of(player.conversation());
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
 
@@ -110,7 +112,7 @@ pub(super) fn play(
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {
-        let Judged { verdict, symptoms } = judge(&answered, case);
+        let Judged { verdict, symptoms } = judge(&answered, &exchanges, case);
         return Ok(Observed { verdict, symptoms, answered });
     }
     let symptom = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {

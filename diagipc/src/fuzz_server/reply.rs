@@ -1,14 +1,17 @@
 //! Faults in the answer of a server that continues to serve.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::verdict::CaseVerdict;
+use crate::faults::Fault;
 use crate::server::ask::Came;
-use crate::server::request::{Answered, Wrong};
+use crate::server::exchange::{Exchange, Exchanges};
+use crate::server::fault_seen::FaultSeen;
+use crate::server::request::{Answered, ON};
+use crate::server::{conduct, reply_faults};
 
 /// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,14 +21,15 @@ pub(super) struct Judged {
     pub(super) symptoms: Vec<(Symptom, String)>,
 }
 
-/// Checks the whole answer to `case`.
-pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
-    let symptoms = match &answered.came {
-        Came::Message(bytes) => symptoms_in_message(bytes, answered, case),
-        Came::NoMessage(bytes) | Came::End(_, bytes) | Came::Silence(bytes) => {
-            symptoms_in_bytes(bytes)
+/// Checks the whole answer to `case`; `exchanges` have its bytes.
+pub(super) fn judge(answered: &Answered, exchanges: &Exchanges, case: &FuzzCase) -> Judged {
+    let symptoms = exchanges.on(ON).map_or_else(Vec::new, |exchange| {
+        let mut symptoms = in_bytes(exchange, exchanges, answered, case);
+        if matches!(answered.came, Came::Message(_)) {
+            symptoms.extend(in_checks(exchange, answered, case));
         }
-    };
+        symptoms
+    });
     let verdict = match (symptoms.first(), &answered.came) {
         (Some((symptom, _)), _) => symptom.verdict(),
         (None, Came::Message(_)) if answered.came.error().is_some() => CaseVerdict::Error,
@@ -37,85 +41,61 @@ pub(super) fn judge(answered: &Answered, case: &FuzzCase) -> Judged {
     Judged { verdict, symptoms }
 }
 
-/// Bytes that are not a whole message.
-fn symptoms_in_bytes(bytes: &[u8]) -> Vec<(Symptom, String)> {
-    let size = RawHeader::read(bytes).size;
-    let symptom = match bytes {
-        [] => return Vec::new(),
-        _ if begins_a_message(bytes) => {
-            let text = match size {
-                Some(size) => format!("size is {size}, but {} bytes were received", bytes.len()),
-                None => format!("{} bytes were received, fewer than a header has", bytes.len()),
-            };
-            (Symptom::ReplySize, text)
-        }
-        _ if is_reply_but_for_the_magic(bytes) => {
-            let magic = bytes.get(..MAGIC.len()).unwrap_or_default();
-            (Symptom::ReplyMagic, format!("the magic is {}", hex::encode(magic)))
-        }
-        _ => (Symptom::Leaked, format!("{} bytes without a header were received", bytes.len())),
-    };
-    Vec::from([symptom])
-}
-
-/// A whole message.
-fn symptoms_in_message(
-    bytes: &[u8],
+/// What is wrong with the received bytes.
+fn in_bytes(
+    exchange: &Exchange,
+    exchanges: &Exchanges,
     answered: &Answered,
     case: &FuzzCase,
 ) -> Vec<(Symptom, String)> {
-    let Ok(header) = Header::decode(bytes) else { return symptoms_in_bytes(bytes) };
-    let mut symptoms = Vec::new();
-    let mut add = |symptom, text: String| symptoms.push((symptom, text));
-    let is_known = [Command::OK, Command::ERROR].contains(&header.command);
-    if !is_known {
-        let Command { set, id } = header.command;
-        let text = format!("the command is {set:#04x}, {id:#04x}, expected 0xff and 0x00 or 0xff");
-        add(Symptom::ReplyCommand, text);
+    let bytes = exchange.came.as_slice();
+    if !begins_a_message(bytes) {
+        return Vec::from([if is_reply_but_for_the_magic(bytes) {
+            let magic = bytes.get(..MAGIC.len()).unwrap_or_default();
+            let text = format!("the magic is {}", hex::encode(magic));
+            (Symptom::Reply(Fault::MagicWrong), text)
+        } else {
+            (Symptom::Leaked, format!("{} bytes without a header were received", bytes.len()))
+        }]);
     }
-    if header.reserved != 0 {
-        add(Symptom::ReplyReserved, format!("reserved is 0x{:04x}, expected 0", header.reserved));
-    }
-    // A second reply may follow the first one to a dump (F-81).
-    if answered.has_surplus && case.command().set != Command::GENERATE_CORE_DUMP.set {
-        add(Symptom::ReplySize, format!("size is {}, but more bytes were received", header.size));
-    }
-    let payload = (ReadAs { kind: Type::Reply, command: Some(case.command()), from_server: true })
-        .decode(bytes)
-        .err();
-    // Bytes that the server never reads turn the end of its stream into a reset (F-70).
+    // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
+    // message counts.
     let has_unread = RawHeader::read(&case.message)
         .size
         .is_some_and(|size| usize::from(size) < case.message.len());
-    // Faults of the reply itself are separate symptoms.
-    let behind = answered.wrong.iter().filter(|wrong| !matches!(wrong, Wrong::NotCanonical));
-    let behind: Vec<String> = behind.map(|wrong| format!("{wrong}")).collect();
-    match payload {
-        Some(refusal) if is_known => {
-            add(Symptom::ReplyPayload(refusal.fault.kind.clone()), format!("{refusal}"));
+    let size = RawHeader::read(bytes).size.map(usize::from);
+    let alone = size.filter(|size| has_unread && *size <= bytes.len());
+    let found = match alone {
+        Some(size) => {
+            let message = bytes.get(..size).unwrap_or_default().to_vec();
+            reply_faults::faults_in_exchange(&Exchange { came: message, ..exchange.clone() })
         }
-        None if !behind.is_empty() && !has_unread => add(Symptom::Continuation, behind.join("; ")),
-        _ => {}
-    }
-    if header.command == Command::OK {
-        let magic = case
-            .message
-            .get(..MAGIC.len())
-            .filter(|magic| **magic != MAGIC && case.message.len() >= HEADER_LEN);
+        None => reply_faults::faults_in_exchange(exchange),
+    };
+    let behind = answered.wrong.iter().filter(|_| !has_unread && found.is_empty());
+    let behind = behind.filter_map(|wrong| conduct::fault_in_wrong(wrong, exchanges));
+    let behind: Vec<FaultSeen> = behind.collect();
+    found.into_iter().chain(behind).map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
+}
+
+/// What the server should have checked in the request, and what it should have done after a reply.
+fn in_checks(exchange: &Exchange, answered: &Answered, case: &FuzzCase) -> Vec<(Symptom, String)> {
+    let mut symptoms = Vec::new();
+    let request = RawHeader::read(&case.message);
+    if exchange.reply_header().map(|header| header.command) == Some(Command::OK) {
+        let magic = request.magic.filter(|magic| *magic != MAGIC && request.reserved.is_some());
         if let Some(magic) = magic {
-            add(
-                Symptom::MagicUnchecked,
-                format!("an OK to a request whose magic is {}", hex::encode(magic)),
-            );
+            let text = format!("an OK to a request whose magic is {}", hex::encode(magic));
+            symptoms.push((Symptom::MagicUnchecked, text));
         }
-        if let Some(size) =
-            RawHeader::read(&case.message).size.filter(|size| usize::from(*size) < HEADER_LEN)
-        {
-            add(Symptom::SizeUnchecked, format!("an OK to a request whose size is {size}"));
+        if let Some(size) = request.size.filter(|size| usize::from(*size) < HEADER_LEN) {
+            let text = format!("an OK to a request whose size is {size}");
+            symptoms.push((Symptom::SizeUnchecked, text));
         }
     }
     if answered.left_open && !answered.has_surplus {
-        add(Symptom::LeftOpen, "the connection stays open after the reply".into());
+        let text = "the connection stays open after the reply".to_owned();
+        symptoms.push((Symptom::LeftOpen, text));
     }
     symptoms
 }
@@ -137,10 +117,13 @@ fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::exchange::End;
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::fuzz_server::Mutation;
+    use crate::server::request::Wrong;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
         let mutations = Vec::from([Mutation::ExtraBytes]);
@@ -171,10 +154,27 @@ mod tests {
         answered(Came::Message(bytes.to_vec()))
     }
 
+    /// The answer to that request, with its bytes; nothing follows them.
+    fn judge_delivered(answered: &Answered, request: &[u8], delivery: Delivery) -> Judged {
+        let (Came::Message(came)
+        | Came::NoMessage(came)
+        | Came::End(_, came)
+        | Came::Silence(came)) = &answered.came;
+        let exchange = Exchange {
+            on: ON.to_owned(),
+            sent: request.to_vec(),
+            came: came.clone(),
+            quiet: Some(Quiet::Ended),
+            ..Exchange::default()
+        };
+        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
+        judge(answered, &exchanges, &case(request, delivery))
+    }
+
     /// The verdict, and the server's faults.
     #[track_caller]
     fn judged(answered: &Answered, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
-        let Judged { verdict, symptoms } = judge(answered, &case(request, Delivery::Whole));
+        let Judged { verdict, symptoms } = judge_delivered(answered, request, Delivery::Whole);
         (verdict, symptoms)
     }
 
@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
         assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
         assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
-        let left = judge(&answered(Came::Silence(Vec::new())), &case(RESUME, Delivery::Leave));
+        let silence = answered(Came::Silence(Vec::new()));
+        let left = judge_delivered(&silence, RESUME, Delivery::Leave);
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
         assert_eq!(
             judged(&Answered { left_open: true, ..message(OK) }, RESUME).0,
@@ -209,7 +210,10 @@ mod tests {
         let wrong = Answered { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
         assert_eq!(
             judged(&wrong, RESUME).1,
-            [(Symptom::Continuation, "the stream of the stopped session does not end".into())]
+            [(
+                Symptom::Reply(Fault::StreamDoesNotEnd),
+                "the session was stopped, but its stream continues or stays open".into()
+            )]
         );
         assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));
     }
@@ -217,40 +221,53 @@ mod tests {
     #[test]
     fn reply_each_field_is_checked() {
         let says = |answered: &Answered| judged(answered, RESUME).1;
-        let one = |symptom, text: &str| Vec::from([(symptom, text.into())]);
+        let one = |fault, text: &str| Vec::from([(Symptom::Reply(fault), text.into())]);
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
-            one(Symptom::ReplyCommand, "the command is 0x04, 0x01, expected 0xff and 0x00 or 0xff")
+            one(
+                Fault::ReplyCommandWrong,
+                "the reply has Process/ResumeRuntime (0x04, 0x01), expected Server/OK or Server/Error"
+            )
         );
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0\0\0\0\0")),
-            one(Symptom::ReplyCommand, "the command is 0xff, 0x01, expected 0xff and 0x00 or 0xff")
+            one(
+                Fault::ReplyCommandWrong,
+                "the reply has Server/0x01 (0xff, 0x01), expected Server/OK or Server/Error"
+            )
         );
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0")),
-            one(Symptom::ReplyReserved, "reserved is 0x0001, expected 0")
+            one(Fault::ReservedNotZero, "reserved is 0x0001, expected 0x0000")
         );
         let other_magic = b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0".to_vec();
         assert_eq!(
             says(&answered(Came::NoMessage(other_magic))),
-            one(Symptom::ReplyMagic, "the magic is 444f544e45545f4950435f563200")
+            one(Fault::MagicWrong, "the magic is 444f544e45545f4950435f563200")
         );
         let short = OK.get(..22).unwrap().to_vec();
         assert_eq!(
             says(&answered(Came::End(End::Closed, short))),
-            one(Symptom::ReplySize, "size is 24, but 22 bytes were received")
+            one(Fault::ReplyCut, "size is 24, but 22 bytes were received")
         );
-        let surplus = Answered { left_open: true, has_surplus: true, ..message(OK) };
+        // No second name for an open connection.
+        let surplus = Answered {
+            left_open: true,
+            has_surplus: true,
+            ..message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0and")
+        };
         assert_eq!(
             says(&surplus),
-            one(Symptom::ReplySize, "size is 24, but more bytes were received")
+            one(Fault::BytesAfterTheMessage, "3 bytes follow the reply: \"and\"")
         );
-        let [(Symptom::ReplyPayload(kind), _)] =
-            &says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0"))[..]
-        else {
-            panic!()
-        };
-        assert_eq!(kind, "unexpected_end");
+        assert_eq!(
+            says(&message(b"DOTNET_IPC_V1\0\x16\0\xff\0\0\0\0\0")),
+            one(
+                Fault::PayloadMalformed,
+                "the payload is malformed: the field needs 4 bytes, the payload has 2 left \
+                 (payload unexpected_end at byte 20 in ResumeRuntime.hresult)"
+            )
+        );
     }
 
     #[test]

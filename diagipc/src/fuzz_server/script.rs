@@ -169,6 +169,7 @@ mod tests {
     use super::super::{Delivery, FuzzCase, Growth, Mutation};
     use super::*;
     use crate::KnownDeviation;
+    use crate::faults::Fault;
     use crate::server::Death;
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
@@ -240,7 +241,7 @@ mod tests {
         );
         // A malformed reply is there, whatever it is.
         assert_eq!(
-            steps(Symptom::ReplyReserved, 30),
+            steps(Symptom::Reply(Fault::ReservedNotZero), 30),
             [json!({ "on": "a", "expect": [{ "any": 30 }] })]
         );
     }

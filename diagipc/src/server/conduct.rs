@@ -225,7 +225,7 @@ fn unchecked(exchange: &Exchange) -> Fault {
     }
 }
 
-fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<FaultSeen> {
+pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<FaultSeen> {
     match wrong {
         Wrong::StoppedAnother { asked, said } => {
             let text = format!("sessionId is {said}, expected {asked}");

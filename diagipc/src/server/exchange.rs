@@ -11,32 +11,32 @@ use super::ask::error_of;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     /// Its name.
-    pub(super) on: String,
+    pub(crate) on: String,
     /// All that was sent.
-    pub(super) sent: Vec<u8>,
+    pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
-    pub(super) came: Vec<u8>,
+    pub(crate) came: Vec<u8>,
     /// The runtime's advertise before that: the connection is one to a port.
-    pub(super) advertise: Option<Advertise>,
+    pub(crate) advertise: Option<Advertise>,
     /// Why no more arrived, if it was waited for.
-    pub(super) quiet: Option<Quiet>,
+    pub(crate) quiet: Option<Quiet>,
     /// We have closed it.
-    pub(super) is_closed: bool,
+    pub(crate) is_closed: bool,
 }
 
 /// Those of a conversation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Exchanges {
+pub(crate) struct Exchanges {
     /// In the order in which their connections were first used.
-    pub(super) all: Vec<Exchange>,
+    pub(crate) all: Vec<Exchange>,
     /// The order of messages: the exchange number, and whether it was sent.
-    pub(super) order: Vec<(usize, bool)>,
+    pub(crate) order: Vec<(usize, bool)>,
 }
 
 impl Exchanges {
-    pub(super) fn of(conversation: &Conversation) -> Self {
+    pub(crate) fn of(conversation: &Conversation) -> Self {
         let mut exchanges = Self::default();
         for passage in &conversation.passages {
             let on = &passage.connection;
@@ -69,18 +69,18 @@ impl Exchanges {
     }
 
     /// The connection of that name.
-    pub(super) fn on(&self, name: &str) -> Option<&Exchange> {
+    pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().find(|one| one.on == name)
     }
 
     /// The last one on which something was sent.
-    pub(super) fn last_asked(&self) -> Option<&Exchange> {
+    pub(crate) fn last_asked(&self) -> Option<&Exchange> {
         let (nth, _) = self.order.iter().rfind(|(_, is_sent)| *is_sent)?;
         self.all.get(*nth)
     }
 
     /// Those with a whole reply, in the order of replies.
-    pub(super) fn answered(&self) -> impl Iterator<Item = &Exchange> {
+    pub(crate) fn answered(&self) -> impl Iterator<Item = &Exchange> {
         let is_first = |at: &usize, nth: &usize| {
             self.order.get(..*at).is_some_and(|before| !before.contains(&(*nth, false)))
         };
@@ -94,17 +94,17 @@ impl Exchanges {
 
 impl Exchange {
     /// The requested command, if its header was sent, whatever its magic.
-    pub(super) fn command(&self) -> Option<Command> {
+    pub(crate) fn command(&self) -> Option<Command> {
         RawHeader::read(&self.sent).command.filter(|_| self.sent.len() >= HEADER_LEN)
     }
 
     /// Whether a known command was requested.
-    pub(super) fn asks_known_command(&self) -> bool {
+    pub(crate) fn asks_known_command(&self) -> bool {
         self.command().is_some_and(|command| command.reply_type().is_some())
     }
 
     /// Whether a session was requested, not stopped: its reply has a session's id.
-    pub(super) fn is_answered_as_session(&self) -> bool {
+    pub(crate) fn is_answered_as_session(&self) -> bool {
         let command = self.command().filter(|command| *command != Command::STOP_TRACING);
         command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
@@ -115,12 +115,12 @@ impl Exchange {
     }
 
     /// The error received, if it is one.
-    pub(super) fn error(&self) -> Option<HResult> {
+    pub(crate) fn error(&self) -> Option<HResult> {
         error_of(&self.came)
     }
 
     /// The header received.
-    pub(super) fn reply_header(&self) -> Option<Header> {
+    pub(crate) fn reply_header(&self) -> Option<Header> {
         Header::decode(&self.came).ok()
     }
 }

@@ -7,6 +7,7 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::vectors::grammar::Field;
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 use super::exchange::{Exchange, Exchanges};
 use super::fault_seen::FaultSeen;
@@ -61,7 +62,8 @@ fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     Some(&GRAMMAR.reply_to(command)?.fields)
 }
 
-fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
+/// The faults in the reply on a connection, and in what follows it.
+pub(crate) fn faults_in_exchange(exchange: &Exchange) -> Vec<FaultSeen> {
     let came = exchange.came.as_slice();
     if came.is_empty() || exchange.sent.is_empty() {
         return Vec::new();
@@ -215,15 +217,23 @@ impl Reply<'_> {
                     format!("size is {size}, but {came} bytes were received"),
                 ))
             }
-            (None, Some(_)) => {
-                let text = format!(
-                    "the {} bytes of payload do not have the fields of the reply",
-                    self.body.len()
-                );
-                Err(FaultSeen::new(Fault::PayloadMalformed, text))
-            }
+            (None, Some(_)) => Err(FaultSeen::new(Fault::PayloadMalformed, self.malformed())),
             // More of it may be on the way.
             (None, None) => Ok(self.size),
+        }
+    }
+
+    /// How a decoder refuses its payload.
+    fn malformed(&self) -> String {
+        let read_as =
+            ReadAs { kind: Type::Reply, command: self.exchange.command(), from_server: true };
+        let message = self.exchange.came.get(..self.size).unwrap_or_default();
+        match read_as.decode(message) {
+            Err(refusal) => format!("the payload is malformed: {refusal}"),
+            Ok(_) => format!(
+                "the {} bytes of payload do not have the fields of the reply",
+                message.len().saturating_sub(HEADER_LEN)
+            ),
         }
     }
 
