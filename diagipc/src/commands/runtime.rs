@@ -7,10 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 #[cfg(unix)]
-use anyhow::Context as _;
 use diagipc::known::Profile;
-#[cfg(unix)]
-use diagipc::runtime::Agreement;
 use diagipc::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
 use dotnet_diagnostics_ipc::vectors::script::SignalKind;
 
@@ -61,8 +58,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 
-    /// Die, as in a crash, on the requests that kill the imitated runtime, read on after payloads
-    /// that end too early, and end on signals as it does
+    /// Die, as in a crash, on the well-formed requests that kill the imitated runtime, and end on
+    /// signals as it does
     #[arg(long)]
     dies: bool,
 
@@ -73,22 +70,12 @@ pub(crate) struct Arguments {
     /// List the faults, and the fact that each one shows
     #[arg(long)]
     list: bool,
-
-    /// Report how closely it matches the builds in these files (evidence/*.json), and run no
-    /// runtime. Differences go to standard error
-    #[cfg(unix)]
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    agreement: Vec<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if arguments.list {
         list(out)?;
         return Ok(Outcome::Well);
-    }
-    #[cfg(unix)]
-    if !arguments.agreement.is_empty() {
-        return agreement(&arguments.agreement, out);
     }
     let misbehaviours = arguments
         .misbehave
@@ -146,22 +133,6 @@ fn own_environment() -> impl Iterator<Item = (String, OsString)> {
     let named =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     named.filter(move |(name, _)| is_meant(name))
-}
-
-/// A row for each recorded build.
-#[cfg(unix)]
-fn agreement(files: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    for path in files {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let agreement = Agreement::with(&text)
-            .map_err(anyhow::Error::msg)
-            .with_context(|| path.display().to_string())?;
-        writeln!(out, "{agreement}")?;
-        for difference in &agreement.differences {
-            writeln!(std::io::stderr(), "{} {difference}", agreement.build)?;
-        }
-    }
-    Ok(Outcome::Well)
 }
 
 /// The faults.

@@ -28,7 +28,7 @@ use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler}
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::PortId;
-use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, LimitKind, Reader};
+use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, LimitKind};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::{io::server::HeldSession, message::eventpipe::UserEventsSession};
 #[cfg(unix)]
@@ -46,6 +46,9 @@ const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
 /// The time between the reply to a resume and the death of a runtime because of a startup hook
 /// (P-27).
 const DIES_AFTER: Duration = Duration::from_millis(100);
+
+/// How long a dump takes.
+const DUMP_TAKES: Duration = Duration::from_millis(400);
 
 /// The message of a createdump about a crash report of a single file (P-56).
 const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
@@ -135,7 +138,7 @@ impl Answers {
 
     fn die_if(&self, kills: bool) {
         if kills {
-            self.application.conduct.die();
+            self.application.die();
         }
     }
 
@@ -149,7 +152,7 @@ impl Answers {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
         if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
-            application.wait(Some(application.conduct.dump_takes), |_| None::<()>);
+            application.wait(Some(DUMP_TAKES), |_| None::<()>);
         }
         if application.wrong.has(Kind::SocketGone) {
             system::remove(&application.socket);
@@ -170,10 +173,9 @@ impl Answers {
             (_, Fate::Refused(hresult), _) => {
                 Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) })
             }
-            (.., Fate::Refused(hresult)) => Err(Refusal {
-                hresult,
-                message: Some(not_written(name, application.conduct.dump_takes)),
-            }),
+            (.., Fate::Refused(hresult)) => {
+                Err(Refusal { hresult, message: Some(not_written(name, DUMP_TAKES)) })
+            }
             (Fate::RefusedNotClosed(hresult), ..) => {
                 self.stay_open(true);
                 Err(hresult.into())
@@ -205,17 +207,12 @@ impl Handler for Answers {
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
-        if let Some(path) = request
-            .filter(|message| profile.takes(message, reason))
-            .and_then(|message| profiler_path(&message))
-        {
-            // F-54.
-            return self.attach(path).into();
+        let is_malformed = matches!(reason, RefusalReason::Malformed { .. });
+        let is_empty = request.is_some_and(|request| request.payload.is_empty());
+        if is_malformed && is_empty && self.application.wrong.has(Kind::DiesOfEmptyPayload) {
+            std::process::abort();
         }
-        let kills = request.is_some_and(|message| profile.dies_of(&message, reason));
-        self.die_if(kills);
-        // A deadly request needs no imitation.
-        self.stay_open(!kills && profile.stays_open(command, reason));
+        self.stay_open(profile.stays_open(command, reason));
         let is_dump_type =
             matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
         // P-3.
@@ -314,7 +311,7 @@ impl Handler for Answers {
             let application = Arc::clone(&self.application);
             std::thread::spawn(move || {
                 std::thread::sleep(DIES_AFTER);
-                application.conduct.die();
+                application.die();
             });
         }
         Ok(DONE)
@@ -401,13 +398,6 @@ impl Handler for Answers {
             tail: Tail::default(),
         })
     }
-}
-
-/// The path in an `AttachProfiler`, whatever follows it.
-fn profiler_path<'a>(message: &Message<'a>) -> Option<IpcString<'a>> {
-    let behind_guid =
-        message.payload.get(20..).filter(|_| message.command == Command::ATTACH_PROFILER)?;
-    IpcString::decode(&mut Reader::new(behind_guid)).ok()
 }
 
 /// Whether a dump of that name could be written: its directory exists, and the name is not that of

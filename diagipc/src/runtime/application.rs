@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,7 +38,8 @@ pub(super) struct Application {
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Misbehaviours,
-    pub(super) conduct: Conduct,
+    /// It dies of requests that kill the imitated runtime.
+    pub(super) dies: bool,
     /// Where dumps are written.
     pub(super) dumps: Option<PathBuf>,
     /// It dies when its environment is requested (F-97).
@@ -49,55 +49,6 @@ pub(super) struct Application {
     pub(super) state: Mutex<State>,
     /// The state has changed.
     pub(super) changed: Condvar,
-}
-
-/// Its real effects.
-pub(super) struct Conduct {
-    death: OnDeath,
-    /// How long a dump takes.
-    pub(super) dump_takes: Duration,
-}
-
-/// The effect of a request that kills the imitated runtime.
-enum OnDeath {
-    /// Nothing.
-    Lives,
-    /// The process aborts.
-    Aborts,
-    /// It is recorded.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
-    IsNoted(AtomicBool),
-}
-
-impl Conduct {
-    pub(super) const LIVING: Self =
-        Self { death: OnDeath::Lives, dump_takes: Duration::from_millis(400) };
-    pub(super) const DYING: Self = Self { death: OnDeath::Aborts, ..Self::LIVING };
-
-    /// It does not die, but records that it would have, without delays.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
-    pub(super) const fn observed() -> Self {
-        Self { death: OnDeath::IsNoted(AtomicBool::new(false)), dump_takes: Duration::ZERO }
-    }
-
-    pub(super) fn die(&self) {
-        match &self.death {
-            OnDeath::Lives => {}
-            OnDeath::Aborts => std::process::abort(),
-            OnDeath::IsNoted(died) => died.store(true, Ordering::SeqCst),
-        }
-    }
-
-    /// Whether it imitates harmful behaviour: reads beyond a payload, and leaks what it finds.
-    pub(super) const fn harms_itself(&self) -> bool {
-        !matches!(self.death, OnDeath::Lives)
-    }
-
-    /// Whether it has died since the last call.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
-    pub(super) fn has_died(&self) -> bool {
-        matches!(&self.death, OnDeath::IsNoted(died) if died.swap(false, Ordering::SeqCst))
-    }
 }
 
 pub(super) struct State {
@@ -147,6 +98,13 @@ impl State {
 }
 
 impl Application {
+    /// The process aborts, if it is to die.
+    pub(super) fn die(&self) {
+        if self.dies {
+            std::process::abort();
+        }
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

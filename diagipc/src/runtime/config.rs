@@ -42,9 +42,8 @@ pub struct Config {
     pub dumps: Option<PathBuf>,
     /// Its faults.
     pub misbehaviours: Vec<Misbehaviour>,
-    /// Whether it dies of the requests that kill the imitated runtime (F-72), and reads on after
-    /// payloads that end too early (F-7, F-71), where it finds zeros. The whole process then
-    /// aborts: run it in a separate one.
+    /// Whether it dies of the well-formed requests that kill the imitated runtime (P-2, F-95, F-97),
+    /// and ends on signals as it does. The whole process then aborts: run it in a separate one.
     pub dies: bool,
 }
 

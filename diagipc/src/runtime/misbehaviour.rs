@@ -70,6 +70,8 @@ misbehaviours! {
     /// `ProcessInfo` and `ProcessEnvironment` with payload are answered with that payload and 20 zero bytes, without a header; the
     /// environment block follows.
     EchoPayload = "echo-payload", "F-71", None;
+    /// A request without the payload that its command needs ends the process.
+    DiesOfEmptyPayload = "dies-of-empty-payload", "F-72", None;
     /// The `size` of the reply is N.
     Size = "size", "", Some(19);
     /// The reply's `size` is too large by N.

@@ -14,8 +14,8 @@
 //! | write perf maps, and to `user_events_data` | answers OK, and writes nothing |
 //! | set and delete variables | only in its own list |
 //! | load profilers and startup hooks | loads none |
-//! | die of some requests (F-72) | dies only with [`Config::dies`] |
-//! | read memory after a payload, and leak it (F-7, F-71) | the same, zeros, with [`Config::dies`]; otherwise an error |
+//! | die of some requests (P-2, F-95, F-97) | dies only with [`Config::dies`] |
+//! | read memory after a payload, and die or leak it (F-7, F-71, F-72) | answers with an error |
 //! | on Windows, block on an unread reply (F-118) | continues |
 //!
 //! ```
@@ -35,13 +35,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(unix)]
-mod agreement;
 mod answers;
 mod application;
 mod config;
 mod misbehaviour;
-mod over_read;
 mod peer;
 mod ports;
 mod profile;
@@ -62,8 +59,6 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-#[cfg(unix)]
-pub use agreement::{Agreement, Difference, Share};
 pub use config::{Config, StartError};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::port::{Ports, Suspension};
@@ -71,7 +66,7 @@ use dotnet_diagnostics_ipc::vectors::script::SignalKind;
 use dotnet_diagnostics_ipc::wire::Guid;
 pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
 
-use self::application::{Application, Conduct, State};
+use self::application::{Application, State};
 use self::misbehaviour::Misbehaviours;
 use self::ports::Port;
 use self::recorded::Recorded;
@@ -127,11 +122,6 @@ impl ReferenceRuntime {
     /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
     /// thread or descriptor left, or nothing that shows a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let conduct = if config.dies { Conduct::DYING } else { Conduct::LIVING };
-        Self::start_as(config, conduct)
-    }
-
-    fn start_as(config: Config, conduct: Conduct) -> Result<Self, StartError> {
         let recorded = Recorded::of(config.profile)?;
         let ports = config.ports_text();
         let counting: Vec<_> =
@@ -165,7 +155,7 @@ impl ReferenceRuntime {
             socket: bound.as_ref().map_or(config.socket, |(_, guard)| guard.path().to_path_buf()),
             cookie: cookie(),
             wrong: Misbehaviours(config.misbehaviours),
-            conduct,
+            dies: config.dies,
             dumps: config.dumps,
             kills_by_its_environment,
             stop: Canceller::new().map_err(StartError::System)?,
@@ -203,7 +193,7 @@ impl ReferenceRuntime {
         let application = &self.application.0;
         let (is_term, is_told) =
             (signal == SignalKind::Term, |fact| is_told(application.profile, fact));
-        if !application.conduct.harms_itself() {
+        if !application.dies {
             SignalReaction::Ends
         } else if is_term && is_told("P-50") && !self.is_started() {
             SignalReaction::RunsOn
@@ -227,12 +217,6 @@ impl ReferenceRuntime {
     /// Whether no port suspends it any longer.
     pub fn is_started(&self) -> bool {
         self.application.0.state().is_started()
-    }
-
-    /// Whether a request since the last call would have killed the imitated runtime.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "agreement asks, which is for Unix"))]
-    fn has_died(&self) -> bool {
-        self.application.0.conduct.has_died()
     }
 
     /// Ends it: connections are closed, the socket file is removed.

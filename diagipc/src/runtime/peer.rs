@@ -221,9 +221,10 @@ impl Transport for Peer {
             self.answers.stay_open(true);
             return Err(ended());
         }
-        let echoes = self.wrong().has(Kind::EchoPayload)
-            || (application.conduct.harms_itself() && application.profile.echoes(command));
-        if echoes && TAKE_NONE.contains(&command) && !payload.is_empty() {
+        if self.wrong().has(Kind::EchoPayload)
+            && TAKE_NONE.contains(&command)
+            && !payload.is_empty()
+        {
             let mut echo = [payload, &[0; HEADER_LEN]].concat();
             if command == Command::PROCESS_ENVIRONMENT {
                 echo.extend(block(&application.state().environment));

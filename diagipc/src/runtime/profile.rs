@@ -4,7 +4,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{RefusalReason, ServerOptions};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::{Message, process::SetEnvironmentVariable};
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
 use crate::known::{Does, Layer, Profile, Request, Row, Variable, rows};
 
@@ -59,17 +59,6 @@ impl Profile {
         })
     }
 
-    /// Whether it dies of a request that the exchange refuses for `reason`.
-    pub(super) fn dies_of(self, message: &Message<'_>, reason: RefusalReason) -> bool {
-        let path = message.request().err().map(|error| error.path());
-        let request = Request {
-            path,
-            has_payload: !message.payload.is_empty(),
-            ..Request::refused(message.command, reason)
-        };
-        rows(self, request).any(|row| row.does == Does::Dies)
-    }
-
     /// Whether it dies of a valid request while suspended.
     pub(super) fn dies_suspended(self, command: Command) -> bool {
         rows(self, Request { is_suspended: true, ..Request::right(command) })
@@ -105,35 +94,6 @@ impl Profile {
     /// Whether it refuses a header or a payload that arrives in pieces.
     pub(super) fn refuses_pieces(self) -> bool {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
-    }
-
-    /// Whether it accepts a request that the exchange refuses for `reason`.
-    pub(super) fn takes(self, message: &Message<'_>, reason: RefusalReason) -> bool {
-        let path = message.request().err().map(|error| error.path());
-        rows(self, Request { path, ..Request::refused(message.command, reason) })
-            .any(|row| row.does == Does::Takes)
-    }
-
-    /// Whether it reads beyond a payload that the exchange refuses for `reason`.
-    pub(super) fn reads_on(self, message: &Message<'_>, reason: RefusalReason) -> bool {
-        let path = message.request().err().map(|error| error.path());
-        let request = Request {
-            path,
-            has_payload: !message.payload.is_empty(),
-            ..Request::refused(message.command, reason)
-        };
-        let is_settled =
-            rows(self, request).any(|row| matches!(row.does, Does::Dies | Does::Refuses(_)));
-        request.has_payload
-            && !is_settled
-            && rows(self, Request { is_harmful: true, ..request })
-                .any(|row| row.does == Does::Takes)
-    }
-
-    /// Whether it answers a request that should have no payload, but has one, with bytes without a
-    /// header (F-71).
-    pub(super) fn echoes(self, command: Command) -> bool {
-        rows(self, Request::right(command)).any(|row| row.does == Does::NoHeader)
     }
 
     /// The error for a request whose payload continues after its last field, if that is not

@@ -11,7 +11,6 @@ use dotnet_diagnostics_ipc::port::PortId;
 use super::answers::Answers;
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::over_read::OverReading;
 use super::peer::Peer;
 use super::ports::Port;
 use super::ready::Ready;
@@ -42,7 +41,7 @@ impl Server {
             // lasts.
             most_sessions: usize::MAX,
         };
-        let done = serve_with(self, OverReading::answers, &options, &application.stop);
+        let done = serve_with(self, Peer::answers, &options, &application.stop);
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 
@@ -106,13 +105,13 @@ impl Server {
 }
 
 impl Listen for Server {
-    type Transport = OverReading;
+    type Transport = Peer;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<OverReading, Error> {
+    fn accept(&mut self, until: &Until<'_>) -> Result<Peer, Error> {
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Listen))?;
             if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {
-                return Ok(OverReading::new(peer));
+                return Ok(peer);
             }
         }
     }

@@ -127,7 +127,7 @@ fn explain_fault_prints_fix() {
     );
     assert!(said.contains("\n  F-55  "), "{said}");
     let both = text(&run(&["explain", "wchar-of-4-bytes"], b"", 0));
-    assert!(both.starts_with("wchar-of-4-bytes, found by server, client: "), "{both}");
+    assert!(both.starts_with("wchar-of-4-bytes, found by server, client, fuzz-server: "), "{both}");
 }
 
 /// As in a report or a list of known faults of version 0.2. A name that two faults had is both.
@@ -135,8 +135,8 @@ fn explain_fault_prints_fix() {
 fn explain_knows_former_names_of_faults() {
     let said = text(&run(&["explain", "count-in-bytes", "no-answer"], b"", 0));
     for part in [
-        "count-in-bytes, now string-length-in-bytes, found by server, client: ",
-        "no-answer, found by server: ",
+        "count-in-bytes, now string-length-in-bytes, found by server, client, fuzz-server: ",
+        "no-answer, found by server",
         "no-answer, now adapter-silent, found by codec: ",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -25,7 +25,7 @@ fn replay_zombie_target_is_dead() {
         "seenOn": [] }] });
     let path = directory.path().join("dies.json");
     fs::write(&path, file.to_string()).unwrap();
-    let mut command = diagipc(&["runtime", "--dies", "--until-eof"]);
+    let mut command = diagipc(&["runtime", "--misbehave", "dies-of-empty-payload", "--until-eof"]);
     command
         .env("TMPDIR", directory.path())
         .stdin(Stdio::piped())

@@ -164,7 +164,8 @@ fn campaign_same_seed_same_cases() {
 fn campaign_death_is_found_and_minimised() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
-    let target = runtime(&["--profile", "coreclr-8", "--dies"]);
+    let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
+    let target = runtime(&deadly);
     let first = against(&["--seed", "1", "--cases", "150", "--out", out], &target, 1);
     let [only] = own(&first, "crash")[..] else { panic!("one cause is one finding: {first}") };
     let deaths = members(only);
@@ -207,8 +208,8 @@ fn campaign_death_is_found_and_minimised() {
             "{name}"
         );
     }
-    // It kills a runtime with `--dies`, and no other.
-    replay(directory.path(), smallest, &["--profile", "coreclr-8", "--dies"], 0);
+    // It kills a runtime with that fault, and no other.
+    replay(directory.path(), smallest, &deadly, 0);
     replay(directory.path(), smallest, &["--profile", "coreclr-8"], 1);
 }
 
@@ -287,7 +288,8 @@ fn campaign_hang_is_found_and_target_restarted() {
 #[test]
 fn campaign_foreign_target_dies_once() {
     let directory = tempfile::tempdir().unwrap();
-    let runtime = Runtime::start(&["--profile", "coreclr-8", "--dies"], directory.path());
+    let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
+    let runtime = Runtime::start(&deadly, directory.path());
     let output = fuzz(
         &["--json", "--allow-harmful", "--rate", "1000", "--cases", "500", &runtime.socket],
         3,

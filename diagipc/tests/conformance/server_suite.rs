@@ -418,21 +418,18 @@ fn family_never_recorded_is_held_to_the_document() {
 #[test]
 #[ignore = "long: in the gate"]
 fn target_death_is_reported_and_run_continues() {
-    let only = ["--allow-harmful", "--only", "scripts/harmful"];
-    let report = against(&only, &["--profile", "coreclr-10", "--dies"], 0);
+    let only = ["--allow-harmful", "--only", "scripts/harmful/*-without-payload"];
+    let deadly = ["--profile", "coreclr-10", "--misbehave", "dies-of-empty-payload"];
+    let report = against(&only, &deadly, 0);
     let deaths = report
         .cases
         .iter()
         .filter(|case| case.deviation.as_ref().is_some_and(|one| one.fact == "F-72"))
         .count();
     assert!(deaths >= 10 && report.lost.is_none(), "{deaths} deaths, {:?}", report.lost);
-    assert_eq!(report.cases.len(), 30);
+    assert_eq!(report.cases.len(), 14);
     // For the strict profile a death is a failure, which says how the target ended.
-    let report = against(
-        &[&["--profile", "strict"], only.as_slice()].concat(),
-        &["--profile", "coreclr-10", "--dies"],
-        1,
-    );
+    let report = against(&[&["--profile", "strict"], only.as_slice()].concat(), &deadly, 1);
     let death = case(&report, "scripts/harmful/dump-without-payload")
         .detail
         .as_ref()
@@ -596,7 +593,8 @@ fn target_with_fixed_path_is_lost_with_the_reason() {
 #[test]
 fn running_target_death_is_lost() {
     let directory = tempfile::tempdir().unwrap();
-    let runtime = Runtime::start(&["--profile", "coreclr-10", "--dies"], directory.path());
+    let deadly = ["--profile", "coreclr-10", "--misbehave", "dies-of-empty-payload"];
+    let runtime = Runtime::start(&deadly, directory.path());
     let said = report(
         &[&runtime.1, "--allow-harmful", "--only", "requests/process", "--timeout", "1000"],
         3,

@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 """evidence.py REPORT ...
-evidence.py --agreement [DIAGIPC]
 
 Writes the outcomes in a report of `diagipc server --json` to diagipc/evidence/NAME.json, one line per case. NAME is the report's target, as
-`--name` gives it. A report of some cases (`--only`) keeps those of the others. diagipc/evidence/README.md explains the outcomes. --agreement:
-puts into spec/RUNTIMES.md how far the reference runtime agrees.
+`--name` gives it. A report of some cases (`--only`) keeps those of the others. diagipc/evidence/README.md explains the outcomes.
 """
 import json
 import os
-import subprocess
 import sys
 
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../evidence")
@@ -44,18 +41,7 @@ def in_order(item):
     return section, int(last) if last.isdecimal() else 0, last
 
 
-def agreement(diagipc="diagipc"):
-    """Writes the rows of all recordings into their table."""
-    import matrix
-    # For the system on which this runs.
-    files = [path_of(name[:-5]) for name in os.listdir(HOME) if name.endswith(".json") and not name.startswith("win-")]
-    done = subprocess.run([diagipc, "runtime", "--agreement", *files], check=True, stdout=subprocess.PIPE, text=True)
-    matrix.write(done.stdout.splitlines(), "| build | right requests | malformed requests |")
-
-
 def main():
-    if sys.argv[1:2] == ["--agreement"]:
-        return agreement(*sys.argv[2:])
     for path in sys.argv[1:] or sys.exit(__doc__):
         with open(path, encoding="utf-8") as file:
             report = json.load(file)

@@ -55,10 +55,11 @@ const REPLIES: &[(&str, u16, &str, End)] = &[
     ("reset", UNKNOWN, ERROR, End::Reset),
 ];
 
-/// Those with a test here.
+/// Those with a test here, or in `program`, since a process dies.
 const OTHERS: &[&str] = &[
     "trickle",
     "late",
+    "dies-of-empty-payload",
     "echo-payload",
     "second-reply",
     "socket-gone",

@@ -1,6 +1,5 @@
 //! The reference runtime, over real sockets.
 
-mod agreement;
 mod misbehaviour;
 mod profiles;
 mod program;

@@ -8,10 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use diagipc::known::Profile;
-use diagipc::networks::SocketNetwork;
 use diagipc::runtime::{Config, ReferenceRuntime};
-use dotnet_diagnostics_ipc::vectors::player::Player;
-use dotnet_diagnostics_ipc::vectors::{self, script::Plays};
 
 use crate::reference_runtime::{End, ask, message, request};
 use crate::tool;
@@ -251,7 +248,7 @@ fn program_ends_with_its_input() {
 }
 
 #[test]
-fn program_dies_only_with_dies_option() {
+fn program_dies_of_empty_payload_only_with_that_fault() {
     let directory = tempfile::tempdir().unwrap();
     let program = start(directory.path(), &[]);
     assert_eq!(
@@ -260,7 +257,7 @@ fn program_dies_only_with_dies_option() {
     );
     assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
 
-    let mut program = start(directory.path(), &["--dies"]);
+    let mut program = start(directory.path(), &["--misbehave", "dies-of-empty-payload"]);
     let mut stream = UnixStream::connect(&program.socket).unwrap();
     stream.write_all(&deadly()).unwrap();
     // SIGABRT.
@@ -277,78 +274,6 @@ fn program_unknown_option_is_refused() {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
         assert!(output.stderr.starts_with(b"diagipc: "));
     }
-}
-
-/// Scripts that kill the recorded runtimes (F-72, P-45), and their outcome.
-#[test]
-fn program_dies_in_recorded_cases() {
-    for (profile, of) in
-        [(Profile::CORECLR_8, 18), (Profile::CORECLR_9, 20), (Profile::CORECLR_10, 17)]
-    {
-        let mut died = 0;
-        for file in vectors::script_files().unwrap() {
-            for script in &file.scripts {
-                let (steps, deviation) = script.steps_on(&profile.recording().unwrap_or_default());
-                if deviation
-                    .is_none_or(|deviation| !["F-72", "P-45"].contains(&deviation.fact.as_str()))
-                {
-                    continue;
-                }
-                let directory = tempfile::tempdir().unwrap();
-                let is_suspended =
-                    matches!(&script.plays, Plays::Client(part) if part.target.suspended);
-                let suspended: &[&str] = if is_suspended { &["--suspended"] } else { &[] };
-                let profile = profile.to_string();
-                let mut program = start(
-                    directory.path(),
-                    &[&["--dies", "--profile", &profile], suspended].concat(),
-                );
-                let socket = program.socket.clone();
-                let mut network = SocketNetwork::to_socket(socket)
-                    .with_process(move || program.child.try_wait().unwrap().is_none())
-                    .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
-                let played =
-                    Player::new(&mut network, Duration::from_millis(file.within_ms.into()))
-                        .play(steps);
-                assert_eq!(
-                    played.map_err(|failure| failure.to_string()),
-                    Ok(()),
-                    "{} {} on {profile}",
-                    script.sc_id,
-                    script.name
-                );
-                died += 1;
-            }
-        }
-        assert_eq!(died, of, "{profile}");
-    }
-}
-
-/// `CollectTracing5` with these counts, all but one of which are right, and one provider without a
-/// filter or a set.
-fn counted(providers: u32, name: u32, event_ids: u32) -> Vec<u8> {
-    let number = |n: u32| n.to_le_bytes().to_vec();
-    let session =
-        [number(0), number(1), number(1), vec![0; 9], number(providers), vec![0; 12]].concat();
-    let provider =
-        [number(name), vec![b'P', 0, 0, 0], number(0), vec![1], number(event_ids), number(7)]
-            .concat();
-    message(0x0206, &[session, provider].concat())
-}
-
-/// F-72: only a count of event ids kills .NET 10. Any other is refused, however large.
-#[test]
-fn program_dies_only_of_huge_count_of_event_ids() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut program = start(directory.path(), &["--dies", "--profile", "coreclr-10"]);
-    let bad_encoding = message(0xffff, &[0x84, 0x13, 0x13, 0x80]);
-    for huge in [0x3fff_ffff, 0x8000_0001, u32::MAX] {
-        assert_eq!(ask(&program.socket, &counted(huge, 2, 1)).0, bad_encoding, "{huge:#x}");
-        assert_eq!(ask(&program.socket, &counted(1, huge, 1)).0, bad_encoding, "{huge:#x}");
-    }
-    let mut stream = UnixStream::connect(&program.socket).unwrap();
-    stream.write_all(&counted(1, 2, 0x3fff_ffff)).unwrap();
-    assert_eq!(program.status().signal(), Some(6));
 }
 
 /// P-27: it ends after the reply to the resume, but not where startup hooks are not supported.
