@@ -90,14 +90,17 @@ mod tests {
     fn known_death_needs_recorded_fault() {
         let net10 = Profile::CORECLR_10;
         let crash = |message: &[u8]| fact(net10, message, CaseVerdict::Crash);
-        let f_72 = || Some("F-72".into());
+        let fact_of = |fact: &str| Some(fact.to_owned());
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
         let without_payload = b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0";
         // Canonical, and beyond a limit: a buffer of 0 MB, and one provider "P".
         let zero = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\0\0\0\0\x01\0\0\0\0\x01\0\0\0\
             \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
-        assert_eq!((crash(without_payload), crash(zero), crash(resume)), (f_72(), None, None));
-        assert_eq!(fact(Profile::CORECLR_9, zero, CaseVerdict::Crash), f_72());
+        assert_eq!(
+            (crash(without_payload), crash(zero), crash(resume)),
+            (fact_of("F-7"), None, None)
+        );
+        assert_eq!(fact(Profile::CORECLR_9, zero, CaseVerdict::Crash), fact_of("F-72"));
         // A byte after the payload kills no observed runtime.
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), None);

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::script::{
 
 use super::row::Shape;
 use super::table::TABLE;
-use super::{Answer, Profile, Request, Row, Seen, rows_for};
+use super::{Answer, Does, Profile, Request, Row, Seen, rows_for};
 
 /// The variants of `script` for this target, the likeliest first: a deviation, or `None` for its
 /// own steps.
@@ -43,8 +43,9 @@ pub(super) fn row_of(
         return Some(row);
     }
     let (request, seen) = exchange(script, deviation)?;
-    rows_for(profile, &request)
-        .find(|row| row.fact == deviation.fact && row.explains(&request, &seen))
+    // What is undefined has the fact of what was seen.
+    let is_it = |row: &Row| row.fact == deviation.fact || row.does == Does::Anything;
+    rows_for(profile, &request).find(|row| is_it(row) && row.explains(&request, &seen))
 }
 
 /// The deviation: the first request of the script, and the target's reaction.

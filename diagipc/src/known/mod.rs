@@ -45,7 +45,9 @@ use self::table::TABLE;
 /// The rows for a target and a request, in the order of the table: a platform's row replaces the
 /// server's.
 fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'static Row> {
-    let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request);
+    // The payload of an unknown command is not read.
+    let is_read = move |row: &Row| row.does != Does::Anything || profile.knows(request.command);
+    let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request) && is_read(row);
     let is_shadowed =
         TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
     TABLE.iter().filter(fits).filter(move |row| !is_shadowed || row.is_of_a_platform())

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind, Path};
+use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind};
 
 use super::builds::{Build, Builds};
 use super::{Family, Profile};
@@ -119,24 +119,13 @@ pub(crate) enum Shape {
     Pieces,
     /// Its command is unknown.
     UnknownCommand,
-    /// It is malformed, and has no payload.
-    NoPayload,
     /// It is valid, and bytes follow it.
     BytesAfter,
     /// It is valid, and its payload continues after the last field.
     Surplus,
-    /// A field continues after the end of the payload, or has no end.
-    OverRead,
-    /// A string or an array has a count too large for the rest of the payload, and at least this.
-    Count(u32),
-    /// The same for a count in this field.
-    CountIn(&'static str, u32),
-    /// The payload ends in or before this field, or a count in it is too large.
-    CutIn(&'static str),
-    /// The payload ends in a provider's event filter, or before it.
-    FilterCut,
-    /// The payload ends before this field.
-    Without(&'static str),
+    /// Its payload ends early: a field, or what a count announces, continues after the end, or a
+    /// string has no end.
+    EndsEarly,
     /// It exceeds one of these limits, whatever the number.
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
@@ -165,6 +154,8 @@ pub(crate) enum Does {
     Pretends,
     /// It ends, and leaves its socket file.
     LeavesSocket,
+    /// Its behaviour is undefined: whatever it does.
+    Anything,
 }
 
 /// The properties of a request that a runtime's reaction may depend on.
@@ -174,9 +165,6 @@ pub(crate) struct Request {
     pub(crate) command: Command,
     /// Why a server refuses it, if it does.
     pub(crate) reason: Option<RefusalReason>,
-    /// The field at fault, if it does not decode.
-    pub(crate) path: Option<Path>,
-    pub(crate) has_payload: bool,
     /// Bytes follow that are not part of it.
     pub(crate) is_followed: bool,
     /// Bytes of its payload follow the last field.
@@ -241,8 +229,6 @@ impl Request {
         Self {
             command,
             reason: None,
-            path: None,
-            has_payload: true,
             is_followed: false,
             has_surplus: false,
             in_pieces: false,
@@ -269,27 +255,19 @@ impl Request {
         let is_followed = size < wire.len();
         let wire = wire.get(..size).unwrap_or(wire);
         let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-        let has_payload = wire.len() > HEADER_LEN;
         let request = Message::decode(wire).and_then(|message| message.request());
-        let (reason, path) = match &request {
-            Err(error) => {
-                let reason =
-                    RefusalReason::Malformed { kind: error.kind(), offset: offset(error.offset()) };
-                (Some(reason), Some(error.path()))
-            }
+        let reason = match &request {
+            Err(error) => Some(RefusalReason::Malformed {
+                kind: error.kind(),
+                offset: offset(error.offset()),
+            }),
             Ok(request) if request.command().since().is_none() => {
-                (Some(RefusalReason::UnknownCommand { command }), None)
+                Some(RefusalReason::UnknownCommand { command })
             }
-            Ok(request) => {
-                let limit = request.check_limits().err();
-                (
-                    limit.map(|limit| RefusalReason::OverLimit {
-                        kind: limit.kind(),
-                        offset: offset(limit.offset()),
-                    }),
-                    None,
-                )
-            }
+            Ok(request) => request.check_limits().err().map(|limit| RefusalReason::OverLimit {
+                kind: limit.kind(),
+                offset: offset(limit.offset()),
+            }),
         };
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus =
@@ -321,8 +299,6 @@ impl Request {
         let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(request)) if !request.startup_hook_path.is_empty_to_runtimes());
         Self {
             reason,
-            path,
-            has_payload,
             is_followed,
             has_surplus,
             variable,
@@ -427,6 +403,8 @@ impl Row {
                 Does::Waits => answer == Answer::Nothing,
                 Does::Pretends => answer == Answer::Ok,
                 Does::LeavesSocket => false,
+                // One that refuses it has checked it.
+                Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
             }
     }
 }
@@ -452,12 +430,6 @@ impl Shape {
             Some(Reason::Malformed { kind, .. }) => Some(kind),
             _ => None,
         };
-        let in_field =
-            |field| request.path.is_some_and(|path| path.segments().any(|(name, _)| name == field));
-        let is_cut = matches!(
-            malformed,
-            Some(DecodeErrorKind::UnexpectedEnd { .. } | DecodeErrorKind::CountTooLarge { .. })
-        );
         match self {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
@@ -482,29 +454,16 @@ impl Shape {
             Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
-            Self::NoPayload => malformed.is_some() && !request.has_payload,
             Self::BytesAfter => request.reason.is_none() && request.is_followed,
-            Self::OverRead => {
-                is_cut || matches!(malformed, Some(DecodeErrorKind::MissingTerminator { .. }))
-            }
-            Self::Count(least) => {
-                matches!(malformed, Some(DecodeErrorKind::CountTooLarge { count, .. }) if count >= least)
-            }
+            Self::EndsEarly => matches!(
+                malformed,
+                Some(
+                    DecodeErrorKind::UnexpectedEnd { .. }
+                        | DecodeErrorKind::CountTooLarge { .. }
+                        | DecodeErrorKind::MissingTerminator { .. }
+                )
+            ),
             Self::Surplus => request.reason.is_none() && request.has_surplus,
-            Self::CountIn(field, least) => Self::Count(least).fits(request) && in_field(field),
-            Self::CutIn(field) => is_cut && in_field(field),
-            Self::FilterCut => malformed.is_some_and(|kind| match kind {
-                DecodeErrorKind::UnexpectedEnd { .. } => in_field("filter"),
-                // Not possible in a message, except in this one.
-                DecodeErrorKind::CountTooLarge { count, .. } if in_field("filter") => {
-                    count <= MOST_IDS
-                }
-                _ => fits_without_filters(kind),
-            }),
-            Self::Without(field) => {
-                matches!(malformed, Some(DecodeErrorKind::UnexpectedEnd { remaining: 0, .. }))
-                    && in_field(field)
-            }
             Self::Beyond(limits) => {
                 let kind = match request.reason {
                     Some(Reason::OverLimit { kind, .. }) => Some(kind),
@@ -529,15 +488,4 @@ fn covers(builds: Builds, profile: Profile) -> bool {
     let of = |patch| Build::new(version.major, version.minor, patch);
     let (first, last) = profile.build().map_or((of(0), of(u16::MAX)), |build| (build, build));
     builds.iter().any(|range| *range.start() <= last && first <= *range.end())
-}
-
-/// No message holds more event ids than that.
-const MOST_IDS: u32 = 16_384;
-
-/// Whether the rest of the payload holds this many providers only if they have no filter: a
-/// provider has at least 20 bytes, with a filter 25.
-fn fits_without_filters(kind: DecodeErrorKind) -> bool {
-    let DecodeErrorKind::CountTooLarge { count, remaining } = kind else { return false };
-    let bytes = |each: u32| count.saturating_mul(each);
-    count > 0 && (bytes(20)..bytes(25)).contains(&remaining)
 }

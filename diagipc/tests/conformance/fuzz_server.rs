@@ -174,7 +174,7 @@ fn campaign_death_is_found_and_minimised() {
         assert_eq!(death["death"], "was killed by signal 6");
         assert_eq!(
             (&death["known"]["fact"], &death["reproduced"]),
-            (&"F-72".into(), &true.into()),
+            (&"F-7".into(), &true.into()),
             "{death}"
         );
     }
