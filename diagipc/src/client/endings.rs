@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 use super::request::Seen;
 use super::scenario::{Arguments, Exit, Unread};
 use super::scenario_player::{FOR_A_DESCRIPTOR, REST, SLICE, ScenarioPlayer, Stop};
-use super::{Operation, moves};
+use super::{Operation, runtime_bytes};
 use crate::faults::Fault;
 
 impl ScenarioPlayer<'_, '_> {
@@ -25,10 +25,10 @@ impl ScenarioPlayer<'_, '_> {
                 format!("expected StopTracing of session {session}, received nothing"),
             ));
         }
-        if bytes == moves::stop_message(session) {
+        if bytes == runtime_bytes::stop_message(session) {
             return Ok(());
         }
-        let came = moves::named(&bytes);
+        let came = runtime_bytes::named(&bytes);
         let code = RawHeader::read(&bytes).command;
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
         let text = format!("expected StopTracing of session {session}, received {came}");
@@ -92,7 +92,8 @@ impl ScenarioPlayer<'_, '_> {
         let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else {
             return Ok(());
         };
-        let text = format!("it sends {} on the connection of the stream", moves::named(&bytes));
+        let text =
+            format!("it sends {} on the connection of the stream", runtime_bytes::named(&bytes));
         if bytes.starts_with(&MAGIC) {
             return Err(Stop::fault(Fault::StopOnTheStream, text));
         }
@@ -116,8 +117,10 @@ impl ScenarioPlayer<'_, '_> {
                     .reveals
                     .filter(|_| self.requests == 0)
                     .unwrap_or(Fault::ConnectionReused);
-                self.findings
-                    .must(fault, format!("it sends {} on that connection", moves::named(&bytes)));
+                self.findings.must(
+                    fault,
+                    format!("it sends {} on that connection", runtime_bytes::named(&bytes)),
+                );
                 Ok(())
             }
             Received::Nothing => {
@@ -155,7 +158,7 @@ impl ScenarioPlayer<'_, '_> {
             Received::Bytes(bytes, _) => {
                 self.findings.must(
                     Fault::ConnectionReused,
-                    format!("it sends more: {}", moves::named(&bytes)),
+                    format!("it sends more: {}", runtime_bytes::named(&bytes)),
                 );
             }
         }

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 
-use super::moves::{block, environment_reply, string};
+use super::runtime_bytes::{block, environment_reply, string};
 use super::scenario::Scenario;
 use super::{Argument, Operation};
 

@@ -5,12 +5,12 @@ use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
 
-use super::moves::{
+use super::payloads::{ENTRIES, payload, process_info};
+use super::requests::answered;
+use super::runtime_bytes::{
     accept, block, close, descriptor, environment_reply, error, gives_up, lets_go, message_as, ok,
     request, request_of, send, stop, string, trickle,
 };
-use super::payloads::{ENTRIES, payload, process_info};
-use super::requests::answered;
 use super::scenario::{Entry, Exit, Move, Output, Scenario};
 use super::{Argument, Operation};
 use crate::faults::Fault;

@@ -1,7 +1,9 @@
 //! Scenarios about what the client sends: texts, numbers, and messages that are too large.
 
-use super::moves::{accept, block, close, descriptor, environment_reply, ok, request, send, stop};
 use super::payloads::payload;
+use super::runtime_bytes::{
+    accept, block, close, descriptor, environment_reply, ok, request, send, stop,
+};
 use super::scenario::{Exit, Move, Scenario};
 use super::spelling::size_with;
 use super::{Argument, Operation};

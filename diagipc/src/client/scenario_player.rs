@@ -17,7 +17,7 @@ use super::process::Running;
 use super::request::Seen;
 use super::scenario::{Decoy, Move, Request, Scenario, Unread};
 use super::target::{Target, is_there};
-use super::{Argument, Operation, moves};
+use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
 use crate::pace::Limit;
 
@@ -354,7 +354,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
             let until = self.in_a(REST);
-            let _ = self.player.send(&request.on, &moves::error(hresult), None, until)?;
+            let _ = self.player.send(&request.on, &runtime_bytes::error(hresult), None, until)?;
             self.player.end(&request.on, Ending::Close)?;
             return Err(Stop::Over);
         }
@@ -379,7 +379,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         if let Some(at) = later {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
-                moves::rename(self.moves.make_contiguous(), &found.on, &request.on);
+                runtime_bytes::rename(self.moves.make_contiguous(), &found.on, &request.on);
             }
             return Ok(());
         }
@@ -396,8 +396,12 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
         // The runtime is older than that.
         let until = self.in_a(REST);
-        let _ =
-            self.player.send(&request.on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+        let _ = self.player.send(
+            &request.on,
+            &runtime_bytes::error(HResult::UNKNOWN_COMMAND),
+            None,
+            until,
+        )?;
         self.player.end(&request.on, Ending::Close)?;
         self.moves.push_front(Move::Request(request.clone()));
         self.step(&Step::Accept(dotnet_diagnostics_ipc::vectors::script::Accept {

@@ -10,8 +10,8 @@ use dotnet_diagnostics_ipc::vectors::script::{
 use dotnet_diagnostics_ipc::vectors::{LoadError, named_script_files};
 use serde_json::Value;
 
-use super::moves::{close, gives_up, lets_go};
 use super::replies::RESULTS;
+use super::runtime_bytes::{close, gives_up, lets_go};
 use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
 use super::scripted_outcome::{exit, output, reveals, suspects};
 use super::{Argument, Operation};

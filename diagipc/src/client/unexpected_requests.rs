@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
 use super::scenario::{Exit, Move, Unread};
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
-use super::{Operation, moves, payloads};
+use super::{Operation, payloads, runtime_bytes};
 use crate::faults::Fault;
 use crate::pace::Limit;
 
@@ -117,16 +117,17 @@ impl ScenarioPlayer<'_, '_> {
         if command == Command::STOP_TRACING {
             self.judge_late_stop(bytes);
         } else {
-            self.findings.note(format!("{} is also sent, and answered", moves::named(bytes)));
+            self.findings
+                .note(format!("{} is also sent, and answered", runtime_bytes::named(bytes)));
         }
         let until = self.in_a(REST);
-        let _ = self.player.send(on, &moves::ok(&payload), None, until)?;
+        let _ = self.player.send(on, &runtime_bytes::ok(&payload), None, until)?;
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
     /// If the client stops a session, it believes that it has one.
     fn judge_late_stop(&mut self, bytes: &[u8]) {
-        let stop = moves::named(bytes);
+        let stop = runtime_bytes::named(bytes);
         match self.scenario.reveals {
             Some(fault)
                 if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero =>
@@ -172,10 +173,15 @@ impl ScenarioPlayer<'_, '_> {
             return Ok(());
         }
         let (bytes, _) = self.read(&on, Unread::None)?;
-        if let Some(request) = (!bytes.is_empty()).then(|| moves::named(&bytes)) {
+        if let Some(request) = (!bytes.is_empty()).then(|| runtime_bytes::named(&bytes)) {
             self.judge_surplus(&bytes, &request);
             let until = self.in_a(REST);
-            let _ = self.player.send(&on, &moves::error(HResult::UNKNOWN_COMMAND), None, until)?;
+            let _ = self.player.send(
+                &on,
+                &runtime_bytes::error(HResult::UNKNOWN_COMMAND),
+                None,
+                until,
+            )?;
         }
         self.player.end(&on, Ending::Close).map_err(Stop::from)
     }
@@ -256,7 +262,7 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
         let until = self.in_a(LOOK);
         if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
-            let found = format!("it sends {} on the same connection", moves::named(&bytes));
+            let found = format!("it sends {} on the same connection", runtime_bytes::named(&bytes));
             return Err(Stop::fault(Fault::ConnectionReused, found));
         }
         self.player.end(on, Ending::Close).map_err(Stop::from)

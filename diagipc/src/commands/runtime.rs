@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-#[cfg(unix)]
 use diagipc::known::Profile;
 use diagipc::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
 use dotnet_diagnostics_ipc::vectors::script::SignalKind;

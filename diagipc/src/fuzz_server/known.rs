@@ -8,7 +8,7 @@ use crate::known::{Answer, Profile, Seen, explain};
 use crate::server::Death;
 use crate::server::expectation::Expectation;
 use crate::server::judge::judge;
-use crate::server::request::Answered;
+use crate::server::request::Reaction;
 
 /// The fact found by the rules of the server suite. They cover this symptom.
 pub(super) fn known(
@@ -27,7 +27,7 @@ pub(super) fn known(
 fn left_open(
     profile: Profile,
     expectation: &Expectation<'_>,
-    answered: &Answered,
+    answered: &Reaction,
 ) -> Option<KnownDeviation> {
     let hresult = answered.came.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
     use crate::fuzz_server::Delivery;
-    use crate::server::ask::Came;
+    use crate::server::ask::Received;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {
         let case = FuzzCase {
@@ -52,8 +52,8 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let answered = Answered {
-            came: Came::End(End::Reset, Vec::new()),
+        let answered = Reaction {
+            came: Received::End(End::Reset, Vec::new()),
             wrong: Vec::new(),
             left_open: false,
             has_surplus: false,
@@ -73,8 +73,9 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x14\0\x03\x7f\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let unknown = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        let answered = Answered {
+        let unknown =
+            Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        let answered = Reaction {
             came: unknown,
             wrong: Vec::new(),
             left_open: true,

@@ -12,9 +12,9 @@ use super::cause::Symptom;
 use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
 use crate::server::Death;
-use crate::server::ask::Came;
+use crate::server::ask::Received;
 use crate::server::exchange::Exchanges;
-use crate::server::request::{Answered, Patience, read};
+use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
@@ -31,17 +31,17 @@ pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
     /// What no server may do, with the numbers.
     pub(super) symptoms: Vec<(Symptom, String)>,
-    pub(super) answered: Answered,
+    pub(super) answered: Reaction,
 }
 
 impl Observed {
     /// How many bytes were received.
     pub(super) fn seen(&self) -> usize {
         match &self.answered.came {
-            Came::Message(bytes)
-            | Came::NoMessage(bytes)
-            | Came::End(_, bytes)
-            | Came::Silence(bytes) => bytes.len(),
+            Received::Message(bytes)
+            | Received::NoMessage(bytes)
+            | Received::End(_, bytes)
+            | Received::Silence(bytes) => bytes.len(),
         }
     }
 
@@ -87,8 +87,8 @@ pub(super) fn play(
         close: CLOSE,
     };
     let mut player = Player::new(&mut network, within);
-    let nothing = || Answered {
-        came: Came::Silence(Vec::new()),
+    let nothing = || Reaction {
+        came: Received::Silence(Vec::new()),
         wrong: Vec::new(),
         left_open: false,
         has_surplus: false,
@@ -108,7 +108,7 @@ pub(super) fn play(
     // For an unknown process, only its endpoint is known.
     let is_known = subject.process_id().is_some();
     let mut is_dead = false;
-    if is_known && !matches!(answered.came, Came::Message(_)) {
+    if is_known && !matches!(answered.came, Received::Message(_)) {
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {

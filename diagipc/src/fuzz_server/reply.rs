@@ -7,11 +7,11 @@ use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::verdict::CaseVerdict;
 use crate::faults::Fault;
-use crate::server::ask::Came;
+use crate::server::ask::Received;
 use crate::server::exchange::{Exchange, Exchanges};
 use crate::server::fault_seen::FaultSeen;
-use crate::server::request::{Answered, ON};
-use crate::server::{conduct, reply_faults};
+use crate::server::request::{ON, Reaction};
+use crate::server::{answer_faults, reply_faults};
 
 /// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,21 +22,21 @@ pub(super) struct Judged {
 }
 
 /// Checks the whole answer to `case`; `exchanges` have its bytes.
-pub(super) fn judge(answered: &Answered, exchanges: &Exchanges, case: &FuzzCase) -> Judged {
+pub(super) fn judge(answered: &Reaction, exchanges: &Exchanges, case: &FuzzCase) -> Judged {
     let symptoms = exchanges.on(ON).map_or_else(Vec::new, |exchange| {
         let mut symptoms = in_bytes(exchange, exchanges, answered, case);
-        if matches!(answered.came, Came::Message(_)) {
+        if matches!(answered.came, Received::Message(_)) {
             symptoms.extend(in_checks(exchange, answered, case));
         }
         symptoms
     });
     let verdict = match (symptoms.first(), &answered.came) {
         (Some((symptom, _)), _) => symptom.verdict(),
-        (None, Came::Message(_)) if answered.came.error().is_some() => CaseVerdict::Error,
-        (None, Came::Message(_)) => CaseVerdict::Ok,
-        (None, Came::Silence(_)) if case.delivery == Delivery::Leave => CaseVerdict::Left,
-        (None, Came::Silence(_)) => CaseVerdict::Silent,
-        (None, Came::NoMessage(_) | Came::End(..)) => CaseVerdict::Closed,
+        (None, Received::Message(_)) if answered.came.error().is_some() => CaseVerdict::Error,
+        (None, Received::Message(_)) => CaseVerdict::Ok,
+        (None, Received::Silence(_)) if case.delivery == Delivery::Leave => CaseVerdict::Left,
+        (None, Received::Silence(_)) => CaseVerdict::Silent,
+        (None, Received::NoMessage(_) | Received::End(..)) => CaseVerdict::Closed,
     };
     Judged { verdict, symptoms }
 }
@@ -45,7 +45,7 @@ pub(super) fn judge(answered: &Answered, exchanges: &Exchanges, case: &FuzzCase)
 fn in_bytes(
     exchange: &Exchange,
     exchanges: &Exchanges,
-    answered: &Answered,
+    answered: &Reaction,
     case: &FuzzCase,
 ) -> Vec<(Symptom, String)> {
     let bytes = exchange.came.as_slice();
@@ -73,13 +73,13 @@ fn in_bytes(
         None => reply_faults::faults_in_exchange(exchange),
     };
     let behind = answered.wrong.iter().filter(|_| !has_unread && found.is_empty());
-    let behind = behind.filter_map(|wrong| conduct::fault_in_wrong(wrong, exchanges));
+    let behind = behind.filter_map(|wrong| answer_faults::fault_in_wrong(wrong, exchanges));
     let behind: Vec<FaultSeen> = behind.collect();
     found.into_iter().chain(behind).map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
 }
 
 /// What the server should have checked in the request, and what it should have done after a reply.
-fn in_checks(exchange: &Exchange, answered: &Answered, case: &FuzzCase) -> Vec<(Symptom, String)> {
+fn in_checks(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     let mut symptoms = Vec::new();
     let request = RawHeader::read(&case.message);
     if exchange.reply_header().map(|header| header.command) == Some(Command::OK) {
@@ -140,8 +140,8 @@ mod tests {
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-    fn answered(came: Came) -> Answered {
-        Answered {
+    fn answered(came: Received) -> Reaction {
+        Reaction {
             came,
             wrong: Vec::new(),
             left_open: false,
@@ -150,16 +150,16 @@ mod tests {
         }
     }
 
-    fn message(bytes: &[u8]) -> Answered {
-        answered(Came::Message(bytes.to_vec()))
+    fn message(bytes: &[u8]) -> Reaction {
+        answered(Received::Message(bytes.to_vec()))
     }
 
     /// The answer to that request, with its bytes; nothing follows them.
-    fn judge_delivered(answered: &Answered, request: &[u8], delivery: Delivery) -> Judged {
-        let (Came::Message(came)
-        | Came::NoMessage(came)
-        | Came::End(_, came)
-        | Came::Silence(came)) = &answered.came;
+    fn judge_delivered(answered: &Reaction, request: &[u8], delivery: Delivery) -> Judged {
+        let (Received::Message(came)
+        | Received::NoMessage(came)
+        | Received::End(_, came)
+        | Received::Silence(came)) = &answered.came;
         let exchange = Exchange {
             on: ON.to_owned(),
             sent: request.to_vec(),
@@ -173,7 +173,7 @@ mod tests {
 
     /// The verdict, and the server's faults.
     #[track_caller]
-    fn judged(answered: &Answered, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
+    fn judged(answered: &Reaction, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
         let Judged { verdict, symptoms } = judge_delivered(answered, request, Delivery::Whole);
         (verdict, symptoms)
     }
@@ -182,32 +182,33 @@ mod tests {
     fn live_server_is_judged_by_its_answer() {
         let verdict = |came| judged(&answered(came), RESUME).0;
         let magic = || MAGIC.to_vec();
-        let error = Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        let error =
+            Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
         assert_eq!(
             (judged(&message(OK), RESUME).0, verdict(error)),
             (CaseVerdict::Ok, CaseVerdict::Error)
         );
-        assert_eq!(verdict(Came::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
-        assert_eq!(verdict(Came::Silence(Vec::from([7]))), CaseVerdict::Leaked);
+        assert_eq!(verdict(Received::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
+        assert_eq!(verdict(Received::Silence(Vec::from([7]))), CaseVerdict::Leaked);
         // It begins like a message, but is not one.
         assert_eq!(
-            verdict(Came::NoMessage([magic(), Vec::from([0; 6])].concat())),
+            verdict(Received::NoMessage([magic(), Vec::from([0; 6])].concat())),
             CaseVerdict::Malformed
         );
-        assert_eq!(verdict(Came::End(End::Closed, magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Came::Silence(magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Came::End(End::Reset, Vec::new())), CaseVerdict::Closed);
-        assert_eq!(verdict(Came::Silence(Vec::new())), CaseVerdict::Silent);
-        let silence = answered(Came::Silence(Vec::new()));
+        assert_eq!(verdict(Received::End(End::Closed, magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Received::Silence(magic())), CaseVerdict::Malformed);
+        assert_eq!(verdict(Received::End(End::Reset, Vec::new())), CaseVerdict::Closed);
+        assert_eq!(verdict(Received::Silence(Vec::new())), CaseVerdict::Silent);
+        let silence = answered(Received::Silence(Vec::new()));
         let left = judge_delivered(&silence, RESUME, Delivery::Leave);
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
         assert_eq!(
-            judged(&Answered { left_open: true, ..message(OK) }, RESUME).0,
+            judged(&Reaction { left_open: true, ..message(OK) }, RESUME).0,
             CaseVerdict::LeftOpen
         );
         // Faults after the reply count, unless bytes follow the request that the server never reads
         // (F-70).
-        let wrong = Answered { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
+        let wrong = Reaction { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
         assert_eq!(
             judged(&wrong, RESUME).1,
             [(
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn reply_each_field_is_checked() {
-        let says = |answered: &Answered| judged(answered, RESUME).1;
+        let says = |answered: &Reaction| judged(answered, RESUME).1;
         let one = |fault, text: &str| Vec::from([(Symptom::Reply(fault), text.into())]);
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
@@ -242,16 +243,16 @@ mod tests {
         );
         let other_magic = b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0".to_vec();
         assert_eq!(
-            says(&answered(Came::NoMessage(other_magic))),
+            says(&answered(Received::NoMessage(other_magic))),
             one(Fault::MagicWrong, "the magic is 444f544e45545f4950435f563200")
         );
         let short = OK.get(..22).unwrap().to_vec();
         assert_eq!(
-            says(&answered(Came::End(End::Closed, short))),
+            says(&answered(Received::End(End::Closed, short))),
             one(Fault::ReplyCut, "size is 24, but 22 bytes were received")
         );
         // No second name for an open connection.
-        let surplus = Answered {
+        let surplus = Reaction {
             left_open: true,
             has_surplus: true,
             ..message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0and")

@@ -37,7 +37,9 @@ pub(super) fn row_of(
     deviation: &Deviation,
 ) -> Option<&'static Row> {
     let is_told = |row: &&Row| {
-        row.fact == deviation.fact && matches!(row.when.shape, Shape::Told) && row.is_of(profile)
+        row.fact == deviation.fact
+            && matches!(row.when.shape, Shape::NotARequest)
+            && row.is_of(profile)
     };
     if let Some(row) = TABLE.iter().find(is_told) {
         return Some(row);

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Script, Step};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
-use super::row::{Answer, Evidence, Platform};
+use super::row::{Answer, Platform, RowSource};
 use super::table::TABLE;
 use super::*;
 use crate::Grade;
@@ -64,7 +64,7 @@ fn row_of(
                     );
                     let is_known = |row: &&Row| match (seen.answer, row.does) {
                         (Answer::Error(_), Does::Refuses(_)) => matches!(row.layer, Layer::Host(_)),
-                        (Answer::Ok, Does::Takes) => true,
+                        (Answer::Ok, Does::Accepts) => true,
                         _ => false,
                     };
                     let mut known =
@@ -139,7 +139,7 @@ fn row_has_evidence() {
     let is_shown_here =
         |row: &Row| (row.layer == Layer::Platform(Platform::Windows)) == cfg!(windows);
     for (place, row) in TABLE.iter().enumerate().filter(|(_, row)| is_shown_here(row)) {
-        if let Evidence::Elsewhere(file) = row.evidence {
+        if let RowSource::Elsewhere(file) = row.source {
             assert!(
                 std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file).exists(),
                 "{file}"

@@ -78,7 +78,9 @@ pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &
 pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
     let model = profile.model();
     TABLE.iter().any(|row| {
-        row.fact == fact && matches!(row.when.shape, row::Shape::Told) && row.is_done_by(model)
+        row.fact == fact
+            && matches!(row.when.shape, row::Shape::NotARequest)
+            && row.is_done_by(model)
     })
 }
 

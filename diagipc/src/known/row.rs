@@ -31,14 +31,14 @@ pub(crate) struct Row {
     pub(crate) text: &'static str,
     /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(crate) fault: bool,
-    /// Its evidence.
+    /// Where it is from.
     #[cfg_attr(not(all(test, unix)), allow(dead_code, reason = "tests hold the table to it"))]
-    pub(crate) evidence: Evidence,
+    pub(crate) source: RowSource,
 }
 
-/// The evidence for a row.
+/// Where a row is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Evidence {
+pub(crate) enum RowSource {
     /// The recordings of `evidence/`.
     Recorded,
     /// No case shows it; this file of the project does.
@@ -132,7 +132,7 @@ pub(crate) enum Shape {
     NoDescriptor,
     /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts
     /// contain the row's fact.
-    Told,
+    NotARequest,
 }
 
 /// A runtime's reaction.
@@ -145,13 +145,13 @@ pub(crate) enum Does {
     /// It answers with this, and leaves the connection open.
     LeavesOpen(HResult),
     /// It accepts malformed bytes, whatever the result.
-    Takes,
+    Accepts,
     /// It sends bytes without a header.
     NoHeader,
     /// It sends nothing, and waits.
     Waits,
     /// It answers OK, and does nothing.
-    Pretends,
+    OkWithoutEffect,
     /// It ends, and leaves its socket file.
     LeavesSocket,
     /// Its behaviour is undefined: whatever it does.
@@ -338,7 +338,7 @@ pub(crate) enum Answer {
 impl Row {
     /// The same row, shown by this file instead of a case.
     pub(super) const fn shown_by(self, file: &'static str) -> Self {
-        Self { evidence: Evidence::Elsewhere(file), ..self }
+        Self { source: RowSource::Elsewhere(file), ..self }
     }
 
     /// Whether a target is known for it. Nothing is known of what was never observed.
@@ -393,7 +393,7 @@ impl Row {
                     answer == Answer::Error(hresult) && !left_open && !died && !wrong
                 }
                 Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
-                Does::Takes => {
+                Does::Accepts => {
                     is_taken
                         && (request.reason.is_some() || request.is_followed)
                         && !wrong
@@ -401,7 +401,7 @@ impl Row {
                 }
                 Does::NoHeader => answer == Answer::NoHeader,
                 Does::Waits => answer == Answer::Nothing,
-                Does::Pretends => answer == Answer::Ok,
+                Does::OkWithoutEffect => answer == Answer::Ok,
                 Does::LeavesSocket => false,
                 // One that refuses it has checked it.
                 Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
@@ -477,7 +477,7 @@ impl Shape {
                 })
             }
             Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
-            Self::Told => false,
+            Self::NotARequest => false,
         }
     }
 }

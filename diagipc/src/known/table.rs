@@ -9,7 +9,7 @@ use super::builds::{
     NET8_AND_9, NET8_AND_9_0_7, NET8_TO_10, NET9, NET9_0_5, NET9_0_5_AND_10_0_12, NET9_AND_10,
     NET10, NET10_0_9_TO_11, NET10_0_9_TO_12, PATH_TOO_LONG_HOLDS, PERF_MAP_KILLS_SUSPENDED,
 };
-use super::row::{Commands, Does, Evidence, Layer, Platform, Row, Shape, Variable, When};
+use super::row::{Commands, Does, Layer, Platform, Row, RowSource, Shape, Variable, When};
 
 const ALL: &[Commands] = &[Commands::AllBut(&[])];
 const DUMPS: &[Commands] = &[Commands::Set(Command::GENERATE_CORE_DUMP.set)];
@@ -57,7 +57,7 @@ const fn server(
         does,
         text,
         fault: false,
-        evidence: Evidence::Recorded,
+        source: RowSource::Recorded,
     }
 }
 
@@ -105,7 +105,7 @@ const fn windows(fact: &'static str, when: When, does: Does, text: &'static str)
 }
 
 /// For behaviour that no request shows.
-const TOLD: When = when(&[], Shape::Told);
+const NOT_A_REQUEST: When = when(&[], Shape::NotARequest);
 
 const fn when(commands: &'static [Commands], shape: Shape) -> When {
     When { commands, shape, harmful: false }
@@ -232,7 +232,7 @@ pub(super) static TABLE: &[Row] = &[
     windows(
         "F-126",
         when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
-        Does::Takes,
+        Does::Accepts,
         "Windows writes a dump without a name to the temporary directory",
     ),
     windows(
@@ -260,7 +260,7 @@ pub(super) static TABLE: &[Row] = &[
             ".NET 6 answers a dump whose name is not in the code page with an Error of code 0",
         )
     },
-    windows("F-118", TOLD, Does::Waits, "an unread reply blocks the server"),
+    windows("F-118", NOT_A_REQUEST, Does::Waits, "an unread reply blocks the server"),
     // Programs
     host(
         "P-40",
@@ -341,7 +341,7 @@ pub(super) static TABLE: &[Row] = &[
         NET8_TO_10,
         NET10_0_9_TO_11,
         when(HOOK, Shape::Right),
-        Does::Pretends,
+        Does::OkWithoutEffect,
         "a program published without startup hooks accepts them, and runs none",
     )
     .shown_by("diagipc/tests/live/startup_hook.py"),
@@ -417,7 +417,7 @@ pub(super) static TABLE: &[Row] = &[
         "F-70",
         NET6_TO_10,
         when(ALL, Shape::BytesAfter),
-        Does::Takes,
+        Does::Accepts,
         "bytes after the message are not read",
     ),
     server(
@@ -455,50 +455,50 @@ pub(super) static TABLE: &[Row] = &[
     server(
         "F-59",
         NET10,
-        TOLD,
-        Does::Takes,
+        NOT_A_REQUEST,
+        Does::Accepts,
         "empty fields and unknown tags of a port are ignored, and the rest is used",
     )
     .shown_by("diagipc/tests/live/ports.py"),
     server(
         "P-13",
         PATH_TOO_LONG_HOLDS,
-        TOLD,
+        NOT_A_REQUEST,
         Does::Waits,
         "a suspending port whose path is too long blocks the start forever",
     ),
     native_aot(
         "F-104",
         NET8_AND_9,
-        TOLD,
-        Does::Pretends,
+        NOT_A_REQUEST,
+        Does::OkWithoutEffect,
         "there is no rundown, so stopping an idle program has nothing to wait for",
     ),
     native_aot(
         "F-106",
         NET8_AND_9,
-        TOLD,
-        Does::Pretends,
+        NOT_A_REQUEST,
+        Does::OkWithoutEffect,
         "a value other than plain hexadecimal digits suspends nothing",
     ),
     native_aot(
         "F-107",
         NET8_AND_9,
-        TOLD,
-        Does::Pretends,
+        NOT_A_REQUEST,
+        Does::OkWithoutEffect,
         "of the variables that disable the server, only `DOTNET_EnableDiagnostics` in plain digits is read",
     ),
     native_aot(
         "F-97",
         NET8_AND_9,
-        TOLD,
-        Does::Pretends,
+        NOT_A_REQUEST,
+        Does::OkWithoutEffect,
         "a truncated character at the end of an entry is dropped",
     ),
     native_aot(
         "F-109",
         NET8_AND_9,
-        TOLD,
+        NOT_A_REQUEST,
         Does::LeavesSocket,
         "a signal leaves the socket file, unless the program handles it",
     ),
@@ -506,7 +506,7 @@ pub(super) static TABLE: &[Row] = &[
         "P-49",
         NET10,
         NET10,
-        TOLD,
+        NOT_A_REQUEST,
         Does::LeavesSocket,
         "SIGTERM leaves the socket file, unless the program handles it",
     ),
@@ -514,7 +514,7 @@ pub(super) static TABLE: &[Row] = &[
         "P-50",
         NET8_AND_9,
         NET8_AND_9,
-        TOLD,
+        NOT_A_REQUEST,
         Does::Waits,
         "SIGTERM does not end a suspended runtime",
     ),

@@ -106,7 +106,7 @@ fn vector_acceptable_on_build_has_row() {
                         let command = group.command.as_deref().unwrap().parse().unwrap();
                         let is_harmful = test.hazard == Some(Hazard::Harmful);
                         let request = Request { is_harmful, ..Request::of(command, wire) };
-                        let takes = [Does::Takes, Does::Anything];
+                        let takes = [Does::Accepts, Does::Anything];
                         rows_of(name)
                             .any(|row| takes.contains(&row.does) && row.when.fits(&request))
                     }
@@ -115,7 +115,7 @@ fn vector_acceptable_on_build_has_row() {
                         rows_of(name).any(|row| matches!(row.when.shape, Shape::EndsEarly))
                     }
                     _ => rows_of(name).any(|row| {
-                        row.does == Does::Takes && matches!(row.when.shape, Shape::Told)
+                        row.does == Does::Accepts && matches!(row.when.shape, Shape::NotARequest)
                     }),
                 };
                 if !is_there {
@@ -148,7 +148,7 @@ fn row_accepting_request_has_acceptable_vector() {
                 let request = Request::of(command, wire);
                 for build in RECORDED {
                     let takes = rows_of(build)
-                        .any(|row| row.does == Does::Takes && row.when.fits(&request));
+                        .any(|row| row.does == Does::Accepts && row.when.fits(&request));
                     if profile(build).knows(command) && takes {
                         seen += 1;
                         if !test.acceptable_on.iter().any(|name| name == build) {

@@ -151,7 +151,7 @@ impl Answers {
     ) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
-        if !application.profile.pretends(Command::GENERATE_CORE_DUMP) {
+        if !application.profile.does_nothing_for(Command::GENERATE_CORE_DUMP) {
             application.wait(Some(DUMP_TAKES), |_| None::<()>);
         }
         if application.wrong.has(Kind::SocketGone) {

@@ -105,8 +105,8 @@ impl Profile {
     }
 
     /// Whether it answers the command with OK, and does nothing.
-    pub(super) fn pretends(self, command: Command) -> bool {
-        rows(self, Request::right(command)).any(|row| row.does == Does::Pretends)
+    pub(super) fn does_nothing_for(self, command: Command) -> bool {
+        rows(self, Request::right(command)).any(|row| row.does == Does::OkWithoutEffect)
     }
 
     /// The error of its platform for the command, even if the request is valid.

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
 use dotnet_diagnostics_ipc::message::{Message, Reply as Answer, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{Network, Player, PlayerError, Received};
+use dotnet_diagnostics_ipc::vectors::player::{self, Network, Player, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
 
@@ -17,7 +17,7 @@ use crate::byte_count::ByteCount;
 
 /// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum Received {
     /// A whole message.
     Message(Vec<u8>),
     /// 20 bytes that are not a header.
@@ -28,7 +28,7 @@ pub(crate) enum Came {
     Silence(Vec<u8>),
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for Received {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(bytes) => write!(f, "a message of {} bytes", bytes.len()),
@@ -42,7 +42,7 @@ impl fmt::Display for Came {
     }
 }
 
-impl Came {
+impl Received {
     /// The error code, for an error message.
     pub(crate) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
@@ -64,19 +64,21 @@ pub(super) fn next_message(
     player: &mut Player<'_>,
     on: &str,
     until: Duration,
-) -> Result<Came, PlayerError> {
+) -> Result<Received, PlayerError> {
     let mut bytes = Vec::new();
     let mut wanted = HEADER_LEN;
     loop {
-        match Received::fill(&mut bytes, wanted, |missing| player.receive(on, missing, until))? {
+        match player::Received::fill(&mut bytes, wanted, |missing| {
+            player.receive(on, missing, until)
+        })? {
             None => {}
-            Some(Received::End(end)) => return Ok(Came::End(end, bytes)),
-            Some(_) => return Ok(Came::Silence(bytes)),
+            Some(player::Received::End(end)) => return Ok(Received::End(end, bytes)),
+            Some(_) => return Ok(Received::Silence(bytes)),
         }
         match Header::decode(&bytes) {
             Ok(header) if usize::from(header.size) > wanted => wanted = header.size.into(),
-            Ok(_) => return Ok(Came::Message(bytes)),
-            Err(_) => return Ok(Came::NoMessage(bytes)),
+            Ok(_) => return Ok(Received::Message(bytes)),
+            Err(_) => return Ok(Received::NoMessage(bytes)),
         }
     }
 }
@@ -97,7 +99,8 @@ fn identity(
     on: &str,
     until: Duration,
 ) -> Result<Option<Identity>, PlayerError> {
-    let Came::Message(bytes) = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?
+    let Received::Message(bytes) =
+        ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?
     else {
         return Ok(None);
     };
@@ -128,7 +131,7 @@ pub(super) fn answers(
     until: Duration,
 ) -> Result<(), PlayerError> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
-        Came::Message(bytes)
+        Received::Message(bytes)
             if Message::decode_prefix(&bytes)
                 .is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
         {
@@ -145,8 +148,8 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
     match ask(&mut player, "the last one", Command::PROCESS_INFO, &ProcessInfo {}, until)? {
-        Came::Silence(_) => Err(PlayerError::differs("a complete ProcessInfo gets no answer")),
-        Came::Message(_) | Came::NoMessage(_) | Came::End(..) => Ok(()),
+        Received::Silence(_) => Err(PlayerError::differs("a complete ProcessInfo gets no answer")),
+        Received::Message(_) | Received::NoMessage(_) | Received::End(..) => Ok(()),
     }
 }
 
@@ -157,7 +160,7 @@ fn ask(
     command: Command,
     request: &impl Encode,
     until: Duration,
-) -> Result<Came, PlayerError> {
+) -> Result<Received, PlayerError> {
     let request = encode_to_vec(command, request)
         .map_err(|error| PlayerError::differs(format!("{error}")))?;
     player.open(on, until)?;

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::vectors::player::{Conversation, Network, Player, Pla
 use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
-use super::ask::Came;
+use super::ask::Received;
 use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::fault_seen::FaultSeen;
@@ -28,7 +28,7 @@ use super::spawn::RunsIn;
 use super::survey::Survey;
 use super::target::{Target, process_of, with_user_events};
 use super::{
-    Death, Options, ServerCase, ServerCaseKind, conduct, dump_path, reply_faults, request,
+    Death, Options, ServerCase, ServerCaseKind, answer_faults, dump_path, reply_faults, request,
 };
 use crate::faults::Fault;
 use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
@@ -170,7 +170,7 @@ impl<'o> CasePlayer<'o> {
                     match request::play(player, group, &sent, within, close) {
                         Ok(mut answered) => {
                             answered.left_open &= !keeps_open;
-                            let lives = matches!(answered.came, Came::Message(_))
+                            let lives = matches!(answered.came, Received::Message(_))
                                 && test.hazard != Some(Hazard::Harmful);
                             let death = if lives { None } else { death(player) };
                             let expectation = Expectation::of_vector(group, test);
@@ -178,7 +178,7 @@ impl<'o> CasePlayer<'o> {
                                 left_open::fault_in_request(profile, &expectation, test, &answered)
                                     .filter(|_| death.is_none());
                             Ok(habit.unwrap_or_else(|| {
-                                let mut faults = conduct::faults_in_answer(
+                                let mut faults = answer_faults::faults_in_answer(
                                     player.conversation(),
                                     process,
                                     &expectation,
@@ -297,7 +297,7 @@ impl<'o> CasePlayer<'o> {
             let conversation = player.conversation();
             let faults = step
                 .map(|step| {
-                    conduct::faults_in_failure(conversation, process, step, &failure, death)
+                    answer_faults::faults_in_failure(conversation, process, step, &failure, death)
                 })
                 .unwrap_or_default();
             let died = death.is_some();

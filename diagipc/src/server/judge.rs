@@ -5,10 +5,10 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::Verdict;
 
 use super::Death;
-use super::ask::Came;
+use super::ask::Received;
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
-use super::request::Answered;
+use super::request::Reaction;
 use crate::faults::Fault;
 use crate::known::{Answer, Profile, Row, Seen, explain};
 use crate::{Grade, KnownDeviation};
@@ -93,7 +93,7 @@ pub(super) fn expected(expectation: &Expectation<'_>) -> String {
 pub(crate) fn judge(
     profile: Profile,
     expectation: &Expectation<'_>,
-    answered: &Answered,
+    answered: &Reaction,
     death: Option<Death>,
 ) -> Judgement {
     let seen = seen(answered, death);
@@ -154,10 +154,10 @@ pub(super) fn lacks(command: Option<Command>) -> String {
     format!("{name}DS_IPC_E_UNKNOWN_COMMAND")
 }
 
-fn came(came: &Came, error: Option<HResult>) -> String {
+fn came(came: &Received, error: Option<HResult>) -> String {
     match error {
         Some(hresult) => format!("the reply is the error {hresult}"),
-        None if matches!(came, Came::Message(_)) => "the reply is OK".into(),
+        None if matches!(came, Received::Message(_)) => "the reply is OK".into(),
         None => format!("{came}"),
     }
 }
@@ -187,13 +187,13 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
 }
 
 /// The result of a request.
-fn seen(answered: &Answered, death: Option<Death>) -> Seen {
+fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
     let answer = match (&answered.came, answered.came.error()) {
-        (Came::Message(_), None) => Answer::Ok,
-        (Came::Message(_), Some(hresult)) => Answer::Error(hresult),
-        (Came::NoMessage(_), _) => Answer::NoHeader,
-        (Came::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
-        (Came::Silence(_) | Came::End(..), _) => Answer::Other,
+        (Received::Message(_), None) => Answer::Ok,
+        (Received::Message(_), Some(hresult)) => Answer::Error(hresult),
+        (Received::NoMessage(_), _) => Answer::NoHeader,
+        (Received::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
+        (Received::Silence(_) | Received::End(..), _) => Answer::Other,
     };
     Seen {
         answer,
@@ -210,19 +210,19 @@ mod tests {
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
-    use crate::server::ask::Came;
+    use crate::server::ask::Received;
     use crate::server::request::{is_cut, message_of};
 
     const CORECLR: Profile = Profile::CORECLR_10;
 
-    fn error(hresult: HResult) -> Came {
-        Came::Message(
+    fn error(hresult: HResult) -> Received {
+        Received::Message(
             encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
         )
     }
 
-    fn ok() -> Came {
-        Came::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec())
+    fn ok() -> Received {
+        Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec())
     }
 
     fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
@@ -238,14 +238,14 @@ mod tests {
         files: &[File],
         profile: Profile,
         tc_id: u32,
-        came: Came,
+        came: Received,
         left_open: bool,
     ) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
         let judgement = judge(
             profile,
             &Expectation::of_vector(group, test),
-            &Answered {
+            &Reaction {
                 came,
                 wrong: Vec::new(),
                 left_open,
@@ -268,7 +268,7 @@ mod tests {
         let invalid =
             tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
         assert_eq!(found(invalid, ok()), ["the reply is OK"]);
-        assert_eq!(found(invalid, Came::Silence(Vec::new())), ["no reply was received"]);
+        assert_eq!(found(invalid, Received::Silence(Vec::new())), ["no reply was received"]);
         let valid =
             tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
         assert_eq!(
@@ -276,11 +276,11 @@ mod tests {
             ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
         );
         assert_eq!(
-            found(valid, Came::End(End::Reset, vec![1])),
+            found(valid, Received::End(End::Reset, vec![1])),
             ["the connection was reset after 1 byte"]
         );
         assert_eq!(
-            found(valid, Came::NoMessage(vec![0xab; 2])),
+            found(valid, Received::NoMessage(vec![0xab; 2])),
             ["bytes that are not a header: abab"]
         );
     }
@@ -386,14 +386,14 @@ mod tests {
         // Refused with the wrong reason.
         assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
         // A wait for a descriptor that is never sent.
-        let waits = known(with("count_too_large", "CollectTracing"), Came::Silence(Vec::new()));
+        let waits = known(with("count_too_large", "CollectTracing"), Received::Silence(Vec::new()));
         assert_eq!(waits, informational("F-7"));
         // Memory of the runtime instead of an answer.
         let process = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Process/ProcessInfo")
                 && test.result == Verdict::Invalid
         });
-        assert_eq!(known(process, Came::NoMessage(vec![0; 20])), informational("F-71"));
+        assert_eq!(known(process, Received::NoMessage(vec![0; 20])), informational("F-71"));
         // None of this is known of any other server.
         let (grade, fact, _) =
             judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
@@ -455,6 +455,6 @@ mod tests {
             test.acceptable_on.iter().any(|name| name.starts_with("net10.")) && test.error.is_some()
         });
         assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-7"));
-        assert_eq!(judged(&files, old, taken, Came::Silence(vec![1]), false).0, Grade::Fail);
+        assert_eq!(judged(&files, old, taken, Received::Silence(vec![1]), false).0, Grade::Fail);
     }
 }

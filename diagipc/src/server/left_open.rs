@@ -7,11 +7,11 @@ use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
-use super::ask::Came;
+use super::ask::Received;
 use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::judge::Judgement;
-use super::request::{Answered, is_cut};
+use super::request::{Reaction, is_cut};
 use crate::known::{Family, Profile};
 
 /// The text for anything that the document leaves open.
@@ -40,7 +40,7 @@ pub(super) fn fault_in_request(
     profile: Profile,
     expectation: &Expectation<'_>,
     test: &Test,
-    answered: &Answered,
+    answered: &Reaction,
 ) -> Option<Judgement> {
     if profile.family() != Family::Strict {
         return None;
@@ -49,15 +49,15 @@ pub(super) fn fault_in_request(
     let command = expectation.request.map(|request| request.command);
     let error = answered.came.error();
     let (fact, found) = match &answered.came {
-        Came::End(end, bytes) if is_cut && bytes.is_empty() => {
+        Received::End(end, bytes) if is_cut && bytes.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        Came::Message(_)
+        Received::Message(_)
             if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid =>
         {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
-        Came::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
+        Received::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
             ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
         _ => return None,

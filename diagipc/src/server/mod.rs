@@ -22,13 +22,13 @@
 
 mod abilities;
 mod address;
-mod agreement;
+pub(super) mod answer_faults;
 pub(super) mod ask;
 mod attempt;
 mod block_faults;
 mod case;
 mod claims;
-pub(super) mod conduct;
+mod consistency;
 mod dump_path;
 pub(super) mod exchange;
 pub(super) mod expectation;

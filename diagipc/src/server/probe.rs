@@ -12,13 +12,13 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::{Reply, Request, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player, PlayerError, Received};
+use dotnet_diagnostics_ipc::vectors::player::{self, Network as _, Player, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{self, Ending, FdKind, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
 
 use super::abilities::Has;
-use super::ask::{Came, next_message};
+use super::ask::{Received, next_message};
 use super::pace::Pace;
 use super::request::{ON, Patience, read, wants_descriptor};
 use super::spawn::RunsIn;
@@ -111,9 +111,9 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
                 Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
             }
             // The answer of .NET 3 to an unknown id of the profiler set (F-68).
-            (Came::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
-            (Came::Message(_), _) => Has::Yes,
-            (Came::Silence(bytes), _) if bytes.is_empty() => Has::Silent,
+            (Received::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
+            (Received::Message(_), _) => Has::Yes,
+            (Received::Silence(bytes), _) if bytes.is_empty() => Has::Silent,
             _ => Has::Unclear,
         },
         Err(_) => Has::Unclear,
@@ -140,7 +140,7 @@ pub(super) fn reply_to(
     network: &mut TargetNetwork,
     wire: &[u8],
     within: Duration,
-) -> Result<Came, PlayerError> {
+) -> Result<Received, PlayerError> {
     let (mut player, until) = sent(network, wire, within)?;
     let came = next_message(&mut player, ON, until);
     let _ = player.close_all();
@@ -154,11 +154,11 @@ pub(super) fn reply_to_pieces(
     first: &[u8],
     others: &[u8],
     waits: Waits,
-) -> Result<Came, PlayerError> {
+) -> Result<Received, PlayerError> {
     let (mut player, until) = sent(network, first, waits.whole)?;
     let answers = player.network().now().saturating_add(waits.learned);
     let mut came = next_message(&mut player, ON, answers)?;
-    if came == Came::Silence(Vec::new()) {
+    if came == Received::Silence(Vec::new()) {
         let _ = player.send(ON, others, None, until)?;
         came = next_message(&mut player, ON, until)?;
     }
@@ -170,14 +170,14 @@ pub(super) fn reply_to_pieces(
 pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
     let (mut player, until) = sent(network, &request, waits.whole)?;
-    let Came::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
+    let Received::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
     let ends = player.network().now().saturating_add(waits.learned);
-    if !matches!(player.receive(ON, 1, ends)?, Received::Nothing) {
+    if !matches!(player.receive(ON, 1, ends)?, player::Received::Nothing) {
         return Ok(false);
     }
     let until = player.network().now().saturating_add(waits.learned);
     let _ = player.send(ON, &request, None, until)?;
-    let again = matches!(next_message(&mut player, ON, until)?, Came::Message(_));
+    let again = matches!(next_message(&mut player, ON, until)?, Received::Message(_));
     let _ = player.close_all();
     Ok(again)
 }
@@ -197,10 +197,10 @@ pub(super) fn one_client_at_a_time(
     let came = next_message(&mut player, BESIDE, until)?;
     let _ = player.close_all();
     Ok(match came {
-        Came::Message(_) => {
+        Received::Message(_) => {
             Has::No("it answers a second client while the first is silent".to_string())
         }
-        Came::Silence(bytes) if bytes.is_empty() => Has::Yes,
+        Received::Silence(bytes) if bytes.is_empty() => Has::Yes,
         _ => Has::Unclear,
     })
 }
@@ -233,7 +233,7 @@ pub(super) fn user_events(
     let (mut player, _) = sent(network, wire, waits.whole)?;
     let until = player.network().now().saturating_add(waits.learned);
     let came = next_message(&mut player, ON, until)?;
-    if came == Came::Silence(Vec::new()) {
+    if came == Received::Silence(Vec::new()) {
         // It waits for one; this one is unsuitable, so no session starts.
         let until = player.network().now().saturating_add(waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
@@ -306,7 +306,7 @@ fn begin(
     player: &mut Player<'_>,
     format: Format,
     waits: Waits,
-) -> Result<Result<u64, Came>, PlayerError> {
+) -> Result<Result<u64, Received>, PlayerError> {
     let providers = [ProviderConfig::new("No-Such-Provider", 0, EventLevel::CRITICAL)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
@@ -319,7 +319,7 @@ fn begin(
     player.open(ON, until)?;
     let _ = player.send(ON, &request, None, until)?;
     let came = next_message(player, ON, until)?;
-    let Came::Message(bytes) = &came else { return Ok(Err(came)) };
+    let Received::Message(bytes) = &came else { return Ok(Err(came)) };
     let reply = dotnet_diagnostics_ipc::message::Message::decode(bytes)
         .ok()
         .and_then(|message| message.reply_as::<CollectTracing2<'_>>().ok());
@@ -333,8 +333,9 @@ fn begin(
 fn first_bytes(player: &mut Player<'_>, within: Duration) -> Result<Vec<u8>, PlayerError> {
     let until = player.network().now().saturating_add(within);
     let mut bytes = Vec::new();
-    let _ =
-        Received::fill(&mut bytes, NETTRACE.len(), |missing| player.receive(ON, missing, until))?;
+    let _ = player::Received::fill(&mut bytes, NETTRACE.len(), |missing| {
+        player.receive(ON, missing, until)
+    })?;
     Ok(bytes)
 }
 

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::{Abilities, Has};
-use super::ask::Came;
+use super::ask::Received;
 use crate::known::{Family, Profile};
 
 /// The systems and processors reported by runtimes.
@@ -21,18 +21,18 @@ const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 
 /// A target's answers to the questions of [`conclude`].
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(super) struct Recognition {
     /// To `ProcessInfo2`.
-    pub(super) process_info2: Option<Came>,
+    pub(super) process_info2: Option<Received>,
     /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
     /// descriptor (F-74).
-    pub(super) unknown_profiler_id: Option<Came>,
+    pub(super) unknown_profiler_id: Option<Received>,
     /// To a startup hook without a path, which no runtime applies; `None` if it was not asked.
-    pub(super) absent_hook: Option<Came>,
+    pub(super) absent_hook: Option<Received>,
     /// To a dump of type 0; `None` if it was not asked.
-    pub(super) dump_type_0: Option<Came>,
+    pub(super) dump_type_0: Option<Received>,
     /// To a `ProcessInfo2` whose header arrives in two pieces: .NET 3 refuses that (P-39).
-    pub(super) header_in_pieces: Option<Came>,
+    pub(super) header_in_pieces: Option<Received>,
 }
 
 /// A profile, and the reason.
@@ -55,8 +55,8 @@ impl Conclusion {
 }
 
 /// Concludes a target's profile. `abilities` has the commands that can be asked for harmlessly.
-pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
-    let Some(came) = &evidence.process_info2 else {
+pub(super) fn conclude(recognition: &Recognition, abilities: &Abilities) -> Conclusion {
+    let Some(came) = &recognition.process_info2 else {
         return Conclusion::strict("it does not answer ProcessInfo2");
     };
     if abilities.keeps_open {
@@ -66,24 +66,24 @@ pub(super) fn conclude(evidence: &Evidence, abilities: &Abilities) -> Conclusion
         return Conclusion::strict(how);
     }
     match came.error() {
-        Some(HResult::UNKNOWN_COMMAND) => older(evidence, abilities),
+        Some(HResult::UNKNOWN_COMMAND) => older(recognition, abilities),
         Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 with {hresult}")),
         None => match version(came) {
-            Ok((text, major)) => conclude_version(&text, major, evidence, abilities),
+            Ok((text, major)) => conclude_version(&text, major, recognition, abilities),
             Err(why) => Conclusion::strict(&why),
         },
     }
 }
 
 /// .NET Core 3 knows neither `ProcessInfo2` nor its set, and refuses a header in pieces.
-fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
+fn older(recognition: &Recognition, abilities: &Abilities) -> Conclusion {
     const PROFILE: Profile = Profile::CORECLR_3_1;
     if let Err(why) = commands_fit(PROFILE, abilities) {
         return Conclusion::strict(&format!(
             "it does not know ProcessInfo2 (nor does .NET 3), but {why}"
         ));
     }
-    match evidence.header_in_pieces.as_ref().and_then(Came::error) {
+    match recognition.header_in_pieces.as_ref().and_then(Received::error) {
         Some(HResult::BAD_ENCODING) => Conclusion {
             profile: PROFILE,
             why: "it knows only the commands of .NET Core 3, and refuses a header that arrives in pieces".to_owned(),
@@ -95,7 +95,7 @@ fn older(evidence: &Evidence, abilities: &Abilities) -> Conclusion {
 fn conclude_version(
     text: &str,
     major: u8,
-    evidence: &Evidence,
+    recognition: &Recognition,
     abilities: &Abilities,
 ) -> Conclusion {
     let says = format!("ProcessInfo2 says {text}");
@@ -105,9 +105,9 @@ fn conclude_version(
     }
     let native_aot = profile.of_family(Family::NativeAot);
     let fits = format!("{says}, and its commands are those of .NET {major}");
-    let Some(came) = &evidence.unknown_profiler_id else {
+    let Some(came) = &recognition.unknown_profiler_id else {
         let hook = "the reply to a startup hook without a path is";
-        let (profile, why) = match evidence.absent_hook.as_ref().and_then(Came::error) {
+        let (profile, why) = match recognition.absent_hook.as_ref().and_then(Received::error) {
             Some(HResult::NOT_SUPPORTED) => {
                 (native_aot, format!("{hook} NOTSUPPORTED: NativeAOT (F-93)"))
             }
@@ -124,7 +124,8 @@ fn conclude_version(
         Some(HResult::UNKNOWN_COMMAND) => {
             Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") }
         }
-        Some(HResult::NOT_SUPPORTED) => match evidence.dump_type_0.as_ref().map(Came::error) {
+        Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(Received::error)
+        {
             Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
                 profile: Profile::MONO,
                 why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
@@ -162,8 +163,8 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
 }
 
 /// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
-fn version(came: &Came) -> Result<(String, u8), String> {
-    let Came::Message(bytes) = came else {
+fn version(came: &Received) -> Result<(String, u8), String> {
+    let Received::Message(bytes) = came else {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
     };
     let reply =
@@ -207,13 +208,13 @@ mod tests {
 
     use super::*;
 
-    fn error(hresult: HResult) -> Came {
-        Came::Message(
+    fn error(hresult: HResult) -> Received {
+        Received::Message(
             encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
         )
     }
 
-    fn says(version: &str, os: &str) -> Came {
+    fn says(version: &str, os: &str) -> Received {
         let info = ProcessInfo2Reply {
             process_id: 12,
             runtime_cookie: Guid::from_bytes([1; 16]),
@@ -223,7 +224,7 @@ mod tests {
             managed_entrypoint_assembly_name: "app".into(),
             clr_product_version: version.into(),
         };
-        Came::Message(encode_to_vec(Command::OK, &info).unwrap())
+        Received::Message(encode_to_vec(Command::OK, &info).unwrap())
     }
 
     fn unknown() -> Has {
@@ -247,16 +248,16 @@ mod tests {
         }
     }
 
-    fn concluded(evidence: &Evidence, abilities: &Abilities) -> String {
-        conclude(evidence, abilities).profile.to_string()
+    fn concluded(recognition: &Recognition, abilities: &Abilities) -> String {
+        conclude(recognition, abilities).profile.to_string()
     }
 
     #[test]
     fn runtime_is_recognised_by_its_fields_commands_and_profiler_set() {
-        let ask = |version, set| Evidence {
+        let ask = |version, set| Recognition {
             process_info2: Some(says(version, "Linux")),
             unknown_profiler_id: Some(error(set)),
-            ..Evidence::default()
+            ..Recognition::default()
         };
         let (nine, ten) = (runtime(Profile::CORECLR_9), runtime(Profile::CORECLR_10));
         assert_eq!(concluded(&ask("9.0.5", HResult::UNKNOWN_COMMAND), &nine), "coreclr-9.0.5");
@@ -265,18 +266,18 @@ mod tests {
             "coreclr-10"
         );
         assert_eq!(concluded(&ask("9.0.20", HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
-        let aot = Evidence {
+        let aot = Recognition {
             dump_type_0: Some(error(HResult::FAIL)),
             ..ask("9.0.20", HResult::NOT_SUPPORTED)
         };
         assert_eq!(concluded(&aot, &nine), "nativeaot-9.0.20");
-        let dump = Evidence {
+        let dump = Recognition {
             dump_type_0: Some(error(HResult::NOT_SUPPORTED)),
             ..ask("9.0.20", HResult::NOT_SUPPORTED)
         };
         assert_eq!(concluded(&dump, &nine), "mono");
         // Where that may not be asked, a hook without a path says it.
-        let hook = |hresult| Evidence {
+        let hook = |hresult| Recognition {
             absent_hook: Some(error(hresult)),
             unknown_profiler_id: None,
             ..ask("9.0.20", HResult::OK)
@@ -284,27 +285,27 @@ mod tests {
         assert_eq!(concluded(&hook(HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
         assert_eq!(concluded(&hook(HResult::INVALID_ARG), &nine), "coreclr-9.0.20");
         // Unasked commands are assumed, and the note says so.
-        let running = Evidence { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
+        let running = Recognition { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
         assert!(conclude(&running, &nine).note().contains("assumed"));
         // .NET 3 knows neither.
-        let old = Evidence {
+        let old = Recognition {
             process_info2: Some(error(HResult::UNKNOWN_COMMAND)),
             header_in_pieces: Some(error(HResult::BAD_ENCODING)),
-            ..Evidence::default()
+            ..Recognition::default()
         };
         assert_eq!(concluded(&old, &runtime(Profile::CORECLR_3_1)), "coreclr-3.1");
     }
 
     #[test]
     fn server_without_dotnet_evidence_is_strict() {
-        let ask = |reply| Evidence {
+        let ask = |reply| Recognition {
             process_info2: Some(reply),
             unknown_profiler_id: Some(error(HResult::UNKNOWN_COMMAND)),
-            ..Evidence::default()
+            ..Recognition::default()
         };
         let nine = runtime(Profile::CORECLR_9);
-        let strict = |evidence: &Evidence, abilities: &Abilities, why: &str| {
-            let conclusion = conclude(evidence, abilities);
+        let strict = |recognition: &Recognition, abilities: &Abilities, why: &str| {
+            let conclusion = conclude(recognition, abilities);
             assert!(
                 conclusion.profile == Profile::STRICT && conclusion.why.contains(why),
                 "{conclusion:?}"
@@ -325,9 +326,9 @@ mod tests {
             "CollectTracing5, which is newer",
         );
         strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
-        strict(&ask(Came::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
-        strict(&Evidence::default(), &nine, "does not answer");
-        let other = Evidence {
+        strict(&ask(Received::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
+        strict(&Recognition::default(), &nine, "does not answer");
+        let other = Recognition {
             unknown_profiler_id: Some(error(HResult::FAIL)),
             ..ask(says("9.0.5", "Linux"))
         };
@@ -337,7 +338,7 @@ mod tests {
             Abilities { features: [(Ability::OneClientAtATime, beside)].into(), ..nine.clone() };
         strict(&ask(says("9.0.5", "Linux")), &concurrent, "a second client");
         // Three commands without ProcessInfo2 alone do not mean .NET 3.
-        let small = Evidence {
+        let small = Recognition {
             header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)),
             ..ask(error(HResult::UNKNOWN_COMMAND))
         };

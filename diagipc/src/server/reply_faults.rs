@@ -20,7 +20,7 @@ use crate::faults::Fault;
 /// The faults on the connections of a case.
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let mut found: Vec<FaultSeen> = exchanges.all.iter().flat_map(faults_in_exchange).collect();
-    found.extend(super::agreement::faults_in_case(exchanges, process));
+    found.extend(super::consistency::faults_in_case(exchanges, process));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in found {
         if seen.iter().all(|before| before.fault != one.fault) {

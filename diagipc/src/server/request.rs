@@ -8,11 +8,11 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Player, PlayerError, Received, Sent};
+use dotnet_diagnostics_ipc::vectors::player::{self, Conversation, Player, PlayerError, Sent};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, ReadAs, Test, Type, Value};
 
-use super::ask::{Came, next_message};
+use super::ask::{Received, next_message};
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";
@@ -24,9 +24,9 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// A server's reaction to a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct Reaction {
     /// The first answer.
-    pub(crate) came: Came,
+    pub(crate) came: Received,
     /// What is wrong with it, or with its continuation.
     pub(crate) wrong: Vec<Wrong>,
     /// Whether the connection stayed open after a final reply.
@@ -54,7 +54,7 @@ pub(crate) enum Wrong {
     /// A session is not stopped.
     NotStopped {
         /// The answer to `StopTracing`.
-        came: Came,
+        came: Received,
     },
     /// How the stream of the stopped session ended, if it did.
     Stream(Option<End>),
@@ -65,7 +65,7 @@ pub(crate) enum Wrong {
         /// The received size.
         came: usize,
         /// The end.
-        then: Received,
+        then: player::Received,
     },
     /// The environment is malformed.
     Environment(DecodeRefusal),
@@ -86,8 +86,8 @@ impl fmt::Display for Wrong {
             Self::Stream(None) => f.write_str("the stream of the stopped session does not end"),
             Self::EnvironmentCut { announced, came, then } => {
                 let then = match then {
-                    Received::End(end) => format!("{end}"),
-                    Received::Bytes(..) | Received::Nothing => {
+                    player::Received::End(end) => format!("{end}"),
+                    player::Received::Bytes(..) | player::Received::Nothing => {
                         "nothing more was received".to_string()
                     }
                 };
@@ -116,7 +116,7 @@ pub(crate) fn play(
     test: &Test,
     within: Duration,
     close: Duration,
-) -> Result<Answered, PlayerError> {
+) -> Result<Reaction, PlayerError> {
     let wire = test.wire.as_deref().unwrap_or_default();
     if is_cut(wire) {
         // A server waits for the rest until the input ends (F-69).
@@ -148,20 +148,20 @@ pub(crate) fn read(
     command: Option<Command>,
     asked: &Value,
     patience: Patience,
-) -> Result<Answered, PlayerError> {
+) -> Result<Reaction, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Answered {
+    let mut answered = Reaction {
         came,
         wrong: Vec::new(),
         left_open: false,
         has_surplus: false,
         stream: Vec::new(),
     };
-    if matches!(answered.came, Came::NoMessage(_)) {
+    if matches!(answered.came, Received::NoMessage(_)) {
         hear_out(player)?;
     }
-    let Came::Message(reply) = &answered.came else { return Ok(answered) };
+    let Received::Message(reply) = &answered.came else { return Ok(answered) };
     let subject = ReadAs { kind: Type::Reply, command, from_server: true };
     let value = match subject.decode(reply) {
         Ok(decoded) => {
@@ -192,7 +192,7 @@ fn follow(
     asked: &Value,
     reply: &Value,
     patience: Patience,
-    answered: &mut Answered,
+    answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
     let session_id =
@@ -230,7 +230,7 @@ fn stop(
     player: &mut Player<'_>,
     id: u64,
     until: Duration,
-    answered: &mut Answered,
+    answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let stream = player.link(ON)?;
     player.network().drain(stream)?;
@@ -242,7 +242,7 @@ fn stop(
     let subject =
         ReadAs { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
     let echo = match &came {
-        Came::Message(bytes) => {
+        Received::Message(bytes) => {
             subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply)
         }
         _ => None,
@@ -267,7 +267,7 @@ fn environment(
     player: &mut Player<'_>,
     reply: &Value,
     patience: Patience,
-    answered: &mut Answered,
+    answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let until = after(player, patience.rest);
     let announced = reply
@@ -277,7 +277,7 @@ fn environment(
         .unwrap_or(0);
     let mut block = Vec::new();
     if let Some(other) =
-        Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))?
+        player::Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))?
     {
         answered.wrong.push(Wrong::EnvironmentCut { announced, came: block.len(), then: other });
         return Ok(());
@@ -294,12 +294,12 @@ fn environment(
 fn close(
     player: &mut Player<'_>,
     patience: Patience,
-    answered: &mut Answered,
+    answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let until = after(player, patience.close);
     let came = player.receive(ON, 1, until)?;
-    answered.left_open = !matches!(came, Received::End(_));
-    answered.has_surplus = matches!(came, Received::Bytes(..));
+    answered.left_open = !matches!(came, player::Received::End(_));
+    answered.has_surplus = matches!(came, player::Received::Bytes(..));
     if answered.has_surplus {
         hear_out(player)?;
     }
@@ -309,7 +309,7 @@ fn close(
 /// Reads what else is available: it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, LAST_WORDS);
-    while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
+    while let player::Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     Ok(())
 }
 

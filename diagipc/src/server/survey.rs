@@ -13,10 +13,10 @@ use dotnet_diagnostics_ipc::vectors::script::{self, Ability};
 use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
-use super::ask::Came;
+use super::ask::Received;
 use super::pace::{Pace, WITHIN};
 use super::probe::{self, Waits};
-use super::recognise::{Conclusion, Evidence, conclude};
+use super::recognise::{Conclusion, Recognition, conclude};
 use super::spawn::RunsIn;
 use super::target::Target;
 use super::{Options, ServerCase};
@@ -47,7 +47,7 @@ pub(crate) fn survey(
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     if probe::measure(subject, &mut pace).is_err() {
         // A target about which nothing can be learned. Its cases show what is wrong.
-        let conclusion = given.is_none().then(|| conclude(&Evidence::default(), &abilities));
+        let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
         return Ok(Survey {
             profile: given.unwrap_or(Profile::STRICT),
             conclusion,
@@ -141,39 +141,41 @@ impl Surveyor<'_> {
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
-        let mut evidence = Evidence {
+        let mut recognition = Recognition {
             process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, whole).ok(),
-            ..Evidence::default()
+            ..Recognition::default()
         };
-        let is_unknown = evidence.process_info2.as_ref().is_some_and(|came| came.error().is_some());
+        let is_unknown =
+            recognition.process_info2.as_ref().is_some_and(|came| came.error().is_some());
         if is_unknown {
             let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
             let (mut network, waits) = (self.subject.shared()?, self.waits);
-            evidence.header_in_pieces =
+            recognition.header_in_pieces =
                 probe::reply_to_pieces(&mut network, first, others, waits).ok();
-            return Ok(conclude(&evidence, self.abilities));
+            return Ok(conclude(&recognition, self.abilities));
         }
-        let profile = conclude(&evidence, self.abilities).profile;
+        let profile = conclude(&recognition, self.abilities).profile;
         if profile.family() == Family::Strict {
-            return Ok(conclude(&evidence, self.abilities));
+            return Ok(conclude(&recognition, self.abilities));
         }
         if self.subject.can_spawn() || self.options.allow_harmful {
             let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
-            evidence.unknown_profiler_id =
+            recognition.unknown_profiler_id =
                 probe::reply_to(&mut self.subject.shared()?, &unknown, whole).ok();
             if self.options.allow_side_effects {
-                evidence.dump_type_0 = self.dump_of_type_0();
+                recognition.dump_type_0 = self.dump_of_type_0();
             }
         } else if self.options.allow_side_effects && profile.knows(Command::APPLY_STARTUP_HOOK) {
             let hook = ApplyStartupHook { startup_hook_path: IpcString::ABSENT };
             let hook = encode_to_vec(Command::APPLY_STARTUP_HOOK, &hook).unwrap_or_default();
-            evidence.absent_hook = probe::reply_to(&mut self.subject.shared()?, &hook, whole).ok();
+            recognition.absent_hook =
+                probe::reply_to(&mut self.subject.shared()?, &hook, whole).ok();
         }
-        Ok(conclude(&evidence, self.abilities))
+        Ok(conclude(&recognition, self.abilities))
     }
 
     /// The answer to a dump of an invalid type, from a target started for it.
-    fn dump_of_type_0(&self) -> Option<Came> {
+    fn dump_of_type_0(&self) -> Option<Received> {
         let (_spawned, mut network) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
         let request = GenerateCoreDump {

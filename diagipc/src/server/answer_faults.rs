@@ -8,12 +8,12 @@ use dotnet_diagnostics_ipc::vectors::player::{Conversation, Difference, Failure,
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
-use super::ask::{Came, error_of};
+use super::ask::{Received, error_of};
 use super::exchange::{Exchange, Exchanges};
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
-use super::request::{Answered, ON, Wrong, is_cut, is_too_small, message_of};
+use super::request::{ON, Reaction, Wrong, is_cut, is_too_small, message_of};
 use super::{Death, reply_faults};
 use crate::faults::Fault;
 
@@ -22,7 +22,7 @@ pub(super) fn faults_in_answer(
     conversation: &Conversation,
     process: &TargetProcess,
     expectation: &Expectation<'_>,
-    answered: &Answered,
+    answered: &Reaction,
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
     let due = match expectation.verdict {
@@ -45,15 +45,15 @@ pub(super) fn faults_in_answer(
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
     match &answered.came {
-        Came::Message(bytes)
+        Received::Message(bytes)
             if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
-        Came::Message(bytes) => {
+        Received::Message(bytes) => {
             found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, exchanges));
             found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
         }
-        Came::NoMessage(_) => {}
-        Came::End(end, _) => found.push(closed(exchange, *end)),
-        Came::Silence(_) => found.push(silence(exchange)),
+        Received::NoMessage(_) => {}
+        Received::End(end, _) => found.push(closed(exchange, *end)),
+        Received::Silence(_) => found.push(silence(exchange)),
     }
     if answered.left_open {
         found.push(left_open(exchange));
@@ -172,7 +172,7 @@ fn answer(
         (Due::Ok, Some(code)) => {
             let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
             let text = format!("{asked}: hresult is {code}, expected an OK");
-            let ended = super::agreement::ended_sessions(exchanges)
+            let ended = super::consistency::ended_sessions(exchanges)
                 .filter(|_| !of_bytes && exchange.is_answered_as_session());
             if let Some(ended) = ended {
                 let text =
@@ -235,7 +235,7 @@ pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<Fau
             let exchange =
                 exchanges.all.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
             match came {
-                Came::Message(bytes) => Some(match error_of(bytes) {
+                Received::Message(bytes) => Some(match error_of(bytes) {
                     Some(code) => FaultSeen::new(
                         Fault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
@@ -245,9 +245,9 @@ pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<Fau
                         "the reply to StopTracing does not have the requested id",
                     ),
                 }),
-                Came::End(end, _) => Some(closed(exchange, *end)),
-                Came::Silence(_) => Some(silence(exchange)),
-                Came::NoMessage(_) => None,
+                Received::End(end, _) => Some(closed(exchange, *end)),
+                Received::Silence(_) => Some(silence(exchange)),
+                Received::NoMessage(_) => None,
             }
         }
         Wrong::Stream(Some(end)) => Some(FaultSeen::new(
@@ -266,8 +266,8 @@ pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<Fau
     }
 }
 
-fn code_of(came: &Came) -> Option<Command> {
-    let Came::Message(bytes) = came else { return None };
+fn code_of(came: &Received) -> Option<Command> {
+    let Received::Message(bytes) = came else { return None };
     Message::decode_prefix(bytes).ok().map(|(message, _)| message.command)
 }
 
