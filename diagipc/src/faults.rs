@@ -54,7 +54,7 @@ macro_rules! faults {
         ///
         /// let fault = Fault::StringLengthInBytes;
         /// assert_eq!(fault.name(), "string-length-in-bytes");
-        /// assert_eq!(fault.suites(), [Suite::Server, Suite::Client]);
+        /// assert!(fault.suites().contains(&Suite::Client));
         /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
