@@ -6,7 +6,7 @@ mod commands;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use commands::{
     Outcome, adapter, call, check, client, codec, completions, decode, dump, encode, env, explain,
     fuzz_server, grammar, info, interrupt, man, printable, proxy, ps, record, replay, report,
@@ -63,7 +63,7 @@ enum Command {
     Adapter(adapter::Arguments),
     /// Compares the reports of several runs
     Report(report::Arguments),
-    /// Explains a case, fact, fault, flag or word in a report
+    /// Explains a case, vector, script, fact, fault, flag or word in a report
     Explain(explain::Arguments),
     /// Shows the meaning of bytes: an annotated dump, or JSON
     Decode(decode::Arguments),
@@ -73,9 +73,9 @@ enum Command {
     Runtime(runtime::Arguments),
     /// Prints the grammar of every message for other languages and tools
     Grammar(grammar::Arguments),
-    /// Lists, shows or exports the golden vectors
+    /// Lists or exports the golden vectors
     Vectors(vectors::Arguments),
-    /// Lists or shows the exchange scripts: whole conversations
+    /// Lists the exchange scripts: whole conversations
     Scripts(scripts::Arguments),
     /// Records the messages between a client and a runtime, as exchange scripts
     Record(record::Arguments),
@@ -89,8 +89,37 @@ enum Command {
     Man(man::Arguments),
 }
 
+/// The commands by what they are for, as `--help` lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Ask a process", &["ps", "info", "env", "trace", "dump"]),
+    (
+        "Test an implementation",
+        &["server", "client", "codec", "fuzz-server", "check", "report", "explain"],
+    ),
+    ("Stand between or in place of others", &["runtime", "proxy", "record", "replay"]),
+    ("Look at bytes and test data", &["decode", "encode", "vectors", "scripts", "grammar"]),
+    ("Set up", &["completions", "man"]),
+];
+
+/// The command line.
+fn command() -> clap::Command {
+    let command = Arguments::command();
+    let line = |name: &&str| {
+        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+        format!("  {name:<11}  {}\n", about.map(ToString::to_string).unwrap_or_default())
+    };
+    let group = |(title, names): (&str, &[&str])| {
+        format!("{title}:\n{}\n", names.iter().map(line).collect::<String>())
+    };
+    let groups: String = GROUPS.into_iter().map(group).collect();
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments =
+        Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
         Command::Ps(arguments) => ps::run(arguments, &mut out),

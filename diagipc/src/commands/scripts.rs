@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use anyhow::anyhow;
 use diagipc::annotated;
 use diagipc::annotated::items::{Item, Side, Splitter};
 use dotnet_diagnostics_ipc::header::Header;
@@ -27,17 +26,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Shows one script: its steps, and the meaning of its known bytes
-    Show {
-        /// The number of the script, or its name
-        #[arg(value_name = "SCID")]
-        script: String,
-    },
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let files = golden::script_files()?;
-    let mut scripts = files.iter().flat_map(|file| &file.scripts);
+    let scripts = files.iter().flat_map(|file| &file.scripts);
     match &arguments.command {
         Command::List { json: true } => {
             let rows: Vec<_> = scripts.collect();
@@ -45,10 +38,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             writeln!(out)?;
         }
         Command::List { json: false } => list(scripts, out)?,
-        Command::Show { script } => {
-            let found = scripts.find(|one| one.name == *script || one.sc_id.to_string() == *script);
-            show(found.ok_or_else(|| anyhow!("unknown script {script}"))?, out)?;
-        }
     }
     Ok(Outcome::Well)
 }

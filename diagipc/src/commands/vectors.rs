@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use diagipc::annotated;
 pub(crate) use diagipc::annotated::name;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
@@ -26,12 +26,6 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
-    },
-    /// Shows one vector: its value, and its bytes with their meaning
-    Show {
-        /// The number of the vector
-        #[arg(value_name = "TCID")]
-        tc_id: u32,
     },
     /// Writes the files to a directory, including exchange scripts, schemas and documentation
     Export {
@@ -73,7 +67,6 @@ static COMPANIONS: &[(&str, &str)] = &[
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     match &arguments.command {
         Command::List { json } => list(*json, out),
-        Command::Show { tc_id } => show(*tc_id, out),
         Command::Export { directory, force } => export(directory, *force, out),
         Command::Corpus { directory } => corpus(directory, out),
     }?;
@@ -111,19 +104,6 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         ]);
     }
     writeln!(out, "{table}")?;
-    Ok(())
-}
-
-fn show(tc_id: u32, out: &mut dyn Write) -> anyhow::Result<()> {
-    let files = golden::files()?;
-    let mut all = files
-        .iter()
-        .flat_map(|file| &file.groups)
-        .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-    let (group, test) = all
-        .find(|(_, test)| test.tc_id == tc_id)
-        .ok_or_else(|| anyhow!("unknown vector {tc_id}"))?;
-    describe(group, test, out)?;
     Ok(())
 }
 

@@ -543,7 +543,7 @@ pub(super) fn entry(
 }
 
 fn expected(script: &Script) -> String {
-    format!("as in script {}: diagipc scripts show {}", script.sc_id, script.name)
+    format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
 }
 
 impl Attempt {

@@ -199,7 +199,7 @@ fn usage_error_exits_with_2() {
         &["decode", "/"],
         &["encode"],
         &["encode", "/no/such/file"],
-        &["vectors", "show", "1"],
+        &["explain", "1"],
         &["nonsense"],
         &[],
     ] {

@@ -70,6 +70,15 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
+/// The commands in the groups of `--help`.
+#[cfg(unix)]
+fn listed_commands() -> Vec<String> {
+    let help = text(&run(&["--help"], b"", 0));
+    let groups = help.split("\nOptions:").next().unwrap_or_default();
+    let names = groups.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.map(ToOwned::to_owned).collect()
+}
+
 fn decode(arguments: &[&str], status: i32) -> Value {
     let output = run(&[&["decode", "--json"], arguments].concat(), b"", status);
     serde_json::from_slice(&output.stdout).expect("JSON")

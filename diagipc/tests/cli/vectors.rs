@@ -40,13 +40,13 @@ fn vectors_export_passes_check() {
 }
 
 #[test]
-fn vectors_list_and_show() {
+fn vectors_are_listed_and_explained() {
     let groups = vectors::files().unwrap().iter().map(|file| file.groups.len()).sum::<usize>();
     assert_eq!(text(&run(&["vectors", "list"], b"", 0)).lines().count(), groups + 1);
     let list: Vec<Value> =
         serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), groups);
-    let shown = text(&run(&["vectors", "show", "3201"], b"", 0));
+    let shown = text(&run(&["explain", "3201"], b"", 0));
     assert!(
         shown.contains("tcId 3201")
             && shown.contains("hazard  harmful")
@@ -56,7 +56,7 @@ fn vectors_list_and_show() {
 }
 
 #[test]
-fn scripts_list_and_show() {
+fn scripts_are_listed_and_explained() {
     let scripts: usize =
         vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
     assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
@@ -64,8 +64,8 @@ fn scripts_list_and_show() {
         serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), scripts);
 
-    let shown = text(&run(&["scripts", "show", "20134"], b"", 0));
-    assert_eq!(shown, text(&run(&["scripts", "show", "second-request-with-the-first"], b"", 0)));
+    let shown = text(&run(&["explain", "20134"], b"", 0));
+    assert_eq!(shown, text(&run(&["explain", "second-request-with-the-first"], b"", 0)));
     for line in [
         "scId 20134: Of two requests in one write only the first is served",
         "  plays   client",
@@ -74,7 +74,7 @@ fn scripts_list_and_show() {
     ] {
         assert!(shown.lines().any(|have| have == line), "{line} is not in\n{shown}");
     }
-    run(&["scripts", "show", "19999"], b"", 2);
+    run(&["explain", "19999"], b"", 2);
 }
 
 /// What the reference runtime can be configured to do wrong, by name.
