@@ -4,6 +4,7 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::{File, Hazard, ReadAs, Type, Value, Verdict};
 
 use super::RecordedConnection;
@@ -59,7 +60,10 @@ fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<H
                     && session_type(command, bytes) == session_type(command, wire)
                     && absent_fields(&test.value) == absent
             }
-            Type::Unknown => command.name().is_none() && bytes.get(16) == Some(&command.set),
+            Type::Unknown => {
+                let set = RawHeader::read(bytes).command.map(|command| command.set);
+                command.name().is_none() && set == Some(command.set)
+            }
             _ => false,
         };
         if is_like && test.canonical && test.result == Verdict::Valid {
