@@ -9,11 +9,6 @@ use dotnet_diagnostics_ipc::vectors::script::{
 
 use super::scenario::{Move, Request, Unread};
 
-/// A message of the runtime: command set 0xFF, and `id`.
-pub(super) fn message(id: u8, payload: &[u8]) -> Vec<u8> {
-    message_as(MAGIC, Command { set: 0xff, id }, payload)
-}
-
 /// A message with this magic.
 pub(super) fn message_as(magic: [u8; 14], command: Command, payload: &[u8]) -> Vec<u8> {
     let size = u16::try_from(payload.len() + HEADER_LEN).unwrap_or(u16::MAX);
@@ -25,12 +20,12 @@ pub(super) fn message_as(magic: [u8; 14], command: Command, payload: &[u8]) -> V
 
 /// An OK.
 pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
-    message(0, payload)
+    message_as(MAGIC, Command::OK, payload)
 }
 
 /// An error of 24 bytes, as it is shipped (F-1).
 pub(super) fn error(hresult: HResult) -> Vec<u8> {
-    message(0xff, &hresult.0.to_le_bytes())
+    message_as(MAGIC, Command::ERROR, &hresult.0.to_le_bytes())
 }
 
 /// A request of any command of the operation.

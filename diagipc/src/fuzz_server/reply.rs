@@ -9,8 +9,7 @@ use super::verdict::CaseVerdict;
 use crate::faults::Fault;
 use crate::server::ask::Received;
 use crate::server::exchange::{Exchange, Exchanges};
-use crate::server::fault_seen::FaultSeen;
-use crate::server::request::{ON, Reaction};
+use crate::server::request::{ON, Reaction, message_of};
 use crate::server::{answer_faults, reply_faults};
 
 /// The result of such an answer.
@@ -60,22 +59,19 @@ fn in_bytes(
     }
     // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
     // message counts.
-    let has_unread = RawHeader::read(&case.message)
-        .size
-        .is_some_and(|size| usize::from(size) < case.message.len());
-    let size = RawHeader::read(bytes).size.map(usize::from);
-    let alone = size.filter(|size| has_unread && *size <= bytes.len());
-    let found = match alone {
-        Some(size) => {
-            let message = bytes.get(..size).unwrap_or_default().to_vec();
-            reply_faults::faults_in_exchange(&Exchange { came: message, ..exchange.clone() })
-        }
+    let has_unread = message_of(&case.message).is_some();
+    let mut found = match message_of(bytes).filter(|_| has_unread) {
+        Some(message) => reply_faults::faults_in_exchange(&Exchange {
+            came: message.to_vec(),
+            ..exchange.clone()
+        }),
         None => reply_faults::faults_in_exchange(exchange),
     };
-    let behind = answered.wrong.iter().filter(|_| !has_unread && found.is_empty());
-    let behind = behind.filter_map(|wrong| answer_faults::fault_in_wrong(wrong, exchanges));
-    let behind: Vec<FaultSeen> = behind.collect();
-    found.into_iter().chain(behind).map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
+    if found.is_empty() && !has_unread {
+        let wrong = answered.wrong.iter();
+        found.extend(wrong.filter_map(|wrong| answer_faults::fault_in_wrong(wrong, exchanges)));
+    }
+    found.into_iter().map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
 }
 
 /// What the server should have checked in the request, and what it should have done after a reply.

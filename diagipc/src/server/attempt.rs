@@ -54,6 +54,8 @@ struct Attempt {
     /// A script's failure; a request's judgement.
     result: Result<Judgement, Failed>,
     conversation: Conversation,
+    /// The same, by connection.
+    exchanges: Exchanges,
     unavailable: Option<String>,
     /// How long it was played.
     took: Duration,
@@ -129,18 +131,18 @@ impl<'o> CasePlayer<'o> {
         let outcome = self.outcome(case, &attempt);
         let judgement = match attempt.result {
             Ok(judgement) => judgement,
-            Err(_) if self.lacks_it(case, &attempt.conversation) => Judgement::new(
+            Err(_) if self.lacks_it(case, &attempt.exchanges) => Judgement::new(
                 Grade::Unimplemented,
                 [judge::lacks(case.wanted_commands().first().copied())].into(),
             ),
             Err(Failed { text, faults, died }) => {
-                match self.known(case, &attempt.conversation, died) {
+                match self.known(case, &attempt.exchanges, died) {
                     Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
                     None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
                 }
             }
         };
-        let judgement = match left_open::of_script(self.profile, case, &attempt.conversation) {
+        let judgement = match left_open::of_script(self.profile, case, &attempt.exchanges) {
             Some(fact)
                 if judgement.grade == Grade::Fail
                     && self.subject.death().is_none()
@@ -370,7 +372,7 @@ impl<'o> CasePlayer<'o> {
         loop {
             let attempt = play();
             let is_early =
-                starts && !self.never_starts.get() && is_before_start(&attempt.conversation);
+                starts && !self.never_starts.get() && is_before_start(&attempt.exchanges);
             if !is_early || self.options.is_cancelled() {
                 return attempt;
             }
@@ -400,23 +402,23 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Whether the target answers that it does not know the command.
-    fn lacks_it(&self, case: &ServerCase<'_>, conversation: &Conversation) -> bool {
+    fn lacks_it(&self, case: &ServerCase<'_>, exchanges: &Exchanges) -> bool {
         let has_it = |since| self.profile.has(since);
         let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
         !must_have
             && !case.is_about_unknown_commands()
-            && has_error(conversation, HResult::UNKNOWN_COMMAND)
+            && exchanges.has_error(HResult::UNKNOWN_COMMAND)
     }
 
     /// The row that explains the target's other answer or death, and its reaction.
     fn known(
         &self,
         case: &ServerCase<'_>,
-        conversation: &Conversation,
+        exchanges: &Exchanges,
         died: bool,
     ) -> Option<(&'static Row, Seen)> {
         let is_harmful = case.hazard() == Some(Hazard::Harmful);
-        seen_in(case, conversation, died).into_iter().find_map(|(request, seen)| {
+        seen_in(case, exchanges, died).into_iter().find_map(|(request, seen)| {
             let row = explain(
                 self.profile,
                 &Request { is_harmful: died && is_harmful, ..request },
@@ -438,9 +440,8 @@ impl<'o> CasePlayer<'o> {
                     .map_or(Outcome::AsWritten, |one| Outcome::Deviated(one.fact.clone())),
             ),
             Err(failed) if is_script => {
-                let last = || seen_in(case, &attempt.conversation, failed.died).pop();
-                let seen =
-                    self.known(case, &attempt.conversation, failed.died).map(|(_, seen)| seen);
+                let last = || seen_in(case, &attempt.exchanges, failed.died).pop();
+                let seen = self.known(case, &attempt.exchanges, failed.died).map(|(_, seen)| seen);
                 Some(Outcome::Otherwise(seen.or_else(|| last().map(|(_, seen)| seen))))
             }
             Ok(_) if is_script => Some(Outcome::Otherwise(None)),
@@ -460,19 +461,13 @@ fn about(case: &ServerCase<'_>) -> About {
 }
 
 /// Whether a target answers that its start-up has not ended.
-fn is_before_start(conversation: &Conversation) -> bool {
-    has_error(conversation, HResult::NOT_YET_AVAILABLE)
-}
-
-/// Whether a reply has that code.
-fn has_error(conversation: &Conversation, hresult: HResult) -> bool {
-    Exchanges::of(conversation).answered().any(|exchange| exchange.error() == Some(hresult))
+fn is_before_start(exchanges: &Exchanges) -> bool {
+    exchanges.has_error(HResult::NOT_YET_AVAILABLE)
 }
 
 /// The target's answer to each request of a script; if it died, for the last one.
-fn seen_in(case: &ServerCase<'_>, conversation: &Conversation, died: bool) -> Vec<(Request, Seen)> {
+fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Seen)> {
     let in_pieces = case.sends_in_pieces();
-    let exchanges = Exchanges::of(conversation);
     let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
     if died {
         let request = exchanges.last_asked().and_then(|exchange| {
@@ -551,6 +546,7 @@ impl Attempt {
         Self {
             result: Err(Failed::unnamed(reason)),
             conversation: Conversation::default(),
+            exchanges: Exchanges::default(),
             unavailable: None,
             took: Duration::ZERO,
         }
@@ -594,18 +590,13 @@ fn attempt(
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
     let conversation = player.conversation().clone();
-    match result {
-        Ok(judgement) => Attempt { result: Ok(judgement), conversation, unavailable: None, took },
-        Err(Stopped::Unavailable(why)) => Attempt {
-            result: Err(Failed::unnamed(why.clone())),
-            conversation,
-            unavailable: Some(why),
-            took,
-        },
-        Err(Stopped::Failed(failed)) => {
-            Attempt { result: Err(failed), conversation, unavailable: None, took }
-        }
-    }
+    let exchanges = Exchanges::of(&conversation);
+    let (result, unavailable) = match result {
+        Ok(judgement) => (Ok(judgement), None),
+        Err(Stopped::Failed(failed)) => (Err(failed), None),
+        Err(Stopped::Unavailable(why)) => (Err(Failed::unnamed(why.clone())), Some(why)),
+    };
+    Attempt { result, conversation, exchanges, unavailable, took }
 }
 
 /// How the target ended, if it is ending: it may take a moment after its last message.

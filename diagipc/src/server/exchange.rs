@@ -81,14 +81,21 @@ impl Exchanges {
 
     /// Those with a whole reply, in the order of replies.
     pub(crate) fn answered(&self) -> impl Iterator<Item = &Exchange> {
-        let is_first = |at: &usize, nth: &usize| {
-            self.order.get(..*at).is_some_and(|before| !before.contains(&(*nth, false)))
-        };
-        let replies = self.order.iter().enumerate().filter(|(_, (_, is_sent))| !is_sent);
-        replies
-            .filter(move |(at, (nth, _))| is_first(at, nth))
-            .filter_map(|(_, (nth, _))| self.all.get(*nth))
+        let mut replied = Vec::new();
+        for (nth, is_sent) in &self.order {
+            if !is_sent && !replied.contains(nth) {
+                replied.push(*nth);
+            }
+        }
+        replied
+            .into_iter()
+            .filter_map(|nth| self.all.get(nth))
             .filter(|exchange| exchange.is_answered())
+    }
+
+    /// Whether a reply has that code.
+    pub(crate) fn has_error(&self, hresult: HResult) -> bool {
+        self.answered().any(|exchange| exchange.error() == Some(hresult))
     }
 }
 

@@ -3,7 +3,6 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
@@ -29,10 +28,10 @@ pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
 pub(super) fn of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
-    conversation: &Conversation,
+    exchanges: &Exchanges,
 ) -> Option<&'v str> {
     let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
-    (habit != STOPS_ANY_ID || has_a_refused_stop(conversation)).then_some(habit)
+    (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 
 /// A requirement of a request that only runtimes meet, if a server differs.
@@ -74,8 +73,7 @@ fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
 }
 
 /// Whether an error to `StopTracing`, as far as it was read, says no more than that.
-fn has_a_refused_stop(conversation: &Conversation) -> bool {
-    let exchanges = Exchanges::of(conversation);
+fn has_a_refused_stop(exchanges: &Exchanges) -> bool {
     exchanges.all.iter().any(|exchange| {
         let is_error = exchange.reply_header().map(|header| header.command) == Some(Command::ERROR);
         let code = exchange.came.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>());

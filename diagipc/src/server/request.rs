@@ -324,7 +324,7 @@ pub(super) fn is_too_small(wire: &[u8]) -> bool {
 }
 
 /// The message at the front, if there is more after it.
-pub(super) fn message_of(wire: &[u8]) -> Option<&[u8]> {
+pub(crate) fn message_of(wire: &[u8]) -> Option<&[u8]> {
     let (message, behind) = wire.split_at_checked(size(wire)?)?;
     if behind.is_empty() { None } else { Some(message) }
 }
