@@ -21,6 +21,7 @@ impl Runtime {
         command
             .args(options)
             .env("TMPDIR", home.path())
+            .current_dir(home.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();

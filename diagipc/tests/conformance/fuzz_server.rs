@@ -101,7 +101,11 @@ struct Runtime {
 impl Runtime {
     fn start(arguments: &[&str], directory: &Path) -> Self {
         let mut command = tool::diagipc();
-        command.args(["runtime", "--until-eof"]).args(arguments).env("TMPDIR", directory);
+        command
+            .args(["runtime", "--until-eof"])
+            .args(arguments)
+            .env("TMPDIR", directory)
+            .current_dir(directory);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (pid, stdin) = (child.id(), child.stdin.take());
         let mut line = String::new();

@@ -58,7 +58,11 @@ impl Runtime {
     fn start(arguments: &[&str], directory: &Path) -> Self {
         let socket = directory.join("socket");
         let mut command = tool::diagipc();
-        command.args(["runtime", "--until-eof", "--socket"]).arg(&socket).args(arguments);
+        command
+            .args(["runtime", "--until-eof", "--socket"])
+            .arg(&socket)
+            .args(arguments)
+            .current_dir(directory);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();

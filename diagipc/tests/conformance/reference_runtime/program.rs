@@ -32,6 +32,7 @@ fn start(directory: &Path, arguments: &[&str]) -> Program {
         .arg("runtime")
         .args(arguments)
         .env("TMPDIR", directory)
+        .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
