@@ -164,7 +164,7 @@ impl Script {
 /// The steps of `steps`, or the number of an invalid one.
 fn read_steps(steps: Vec<Value>) -> Result<Vec<Step>, String> {
     let read = |(nth, step): (usize, Value)| {
-        serde_json::from_value(step).map_err(|error| format!("step {nth}: {error}"))
+        Step::read(step).map_err(|error| format!("step {nth}: {error}"))
     };
     steps.into_iter().enumerate().map(read).collect()
 }

@@ -39,24 +39,29 @@ macro_rules! steps {
             }
         }
 
-        /// By the verb, so that an error mentions its keys, not all possible steps.
-        impl<'de> Deserialize<'de> for Step {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl Step {
+            /// By the verb, so that an error mentions its keys, not all possible steps.
+            pub(super) fn read(value: Value) -> Result<Self, String> {
                 const VERBS: &[&str] = &[$($verb),*];
-                let value = Value::deserialize(deserializer)?;
                 let keys: Vec<&str> = value.as_object().into_iter().flat_map(|object| object.keys().map(String::as_str)).collect();
                 let verbs: Vec<&str> = keys.iter().copied().filter(|key| VERBS.contains(key)).collect();
                 let step = match verbs.as_slice() {
                     $([$verb] => serde_json::from_value(value).map(Self::$Verb),)*
                     several => {
                         let found = if several.is_empty() { "none" } else { "several" };
-                        return Err(D::Error::custom(format!("expected exactly one verb, not {found}: {}", keys.join(", "))));
+                        return Err(format!("expected exactly one verb, not {found}: {}", keys.join(", ")));
                     }
                 };
-                step.map_err(|error| D::Error::custom(error.to_string()))
+                step.map_err(|error| error.to_string())
             }
         }
     };
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl Step {
