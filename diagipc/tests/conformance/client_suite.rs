@@ -77,6 +77,7 @@ fn report_of(operations: &str, names: &[String]) -> Report {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn client_without_fault_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     // Only root can give a socket to another user.

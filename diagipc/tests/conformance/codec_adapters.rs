@@ -104,6 +104,7 @@ fn codec_python_passes() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn codec_c_passes_under_sanitizers() {
     let directory = tempfile::tempdir().unwrap();
     passes_everything(&report(&["--", &c_adapter(directory.path())], 0));
