@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use commands::{
     Outcome, adapter, call, check, client, codec, completions, decode, dump, encode, env, explain,
-    fuzz_server, grammar, info, interrupt, man, printable, proxy, ps, record, replay, report,
-    runtime, scripts, server, trace, vectors,
+    fuzz_server, grammar, info, interrupt, man, printable, proxy, ps, replay, report, runtime,
+    scripts, server, trace, vectors,
 };
 
 /// Shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against golden vectors.
@@ -77,9 +77,8 @@ enum Command {
     Vectors(vectors::Arguments),
     /// Lists the exchange scripts: whole conversations
     Scripts(scripts::Arguments),
-    /// Records the messages between a client and a runtime, as exchange scripts
-    Record(record::Arguments),
-    /// Forwards between clients and a runtime, and reports the connections
+    /// Forwards between clients and a runtime, and records their messages
+    #[command(alias = "record")]
     Proxy(proxy::Arguments),
     /// Plays a recorded conversation, or any exchange script, to a runtime or a client
     Replay(replay::Arguments),
@@ -96,7 +95,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Test an implementation",
         &["server", "client", "codec", "fuzz-server", "check", "report", "explain"],
     ),
-    ("Stand between or in place of others", &["runtime", "proxy", "record", "replay"]),
+    ("Stand between or in place of others", &["runtime", "proxy", "replay"]),
     ("Look at bytes and test data", &["decode", "encode", "vectors", "scripts", "grammar"]),
     ("Set up", &["completions", "man"]),
 ];
@@ -146,7 +145,6 @@ fn main() -> ExitCode {
         Command::Grammar(arguments) => grammar::run(arguments, &mut out),
         Command::Vectors(arguments) => vectors::run(arguments, &mut out),
         Command::Scripts(arguments) => scripts::run(arguments, &mut out),
-        Command::Record(arguments) => record::run(arguments, &mut out),
         Command::Proxy(arguments) => proxy::run(arguments, &mut out),
         Command::Replay(arguments) => replay::run(arguments, &mut out),
         Command::Completions(arguments) => {

@@ -31,7 +31,8 @@ pub(crate) mod owner;
 pub(crate) mod printable;
 pub(crate) mod proxy;
 pub(crate) mod ps;
-pub(crate) mod record;
+#[cfg(unix)]
+pub(crate) mod recording;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod runtime;

@@ -1,21 +1,29 @@
 //! `diagipc proxy`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
 ///
 /// Prints the socket where it listens, then a line on standard error for each connection that has
 /// ended. SIGHUP, SIGINT or SIGTERM ends it.
+///
+/// With a COMMAND it runs that client, with a new directory as TMPDIR, which contains the socket of
+/// a process that plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced
+/// by theirs.
+///
+/// With `--out` it writes NAME.json, an exchange script that plays the client, and NAME.txt, the
+/// conversation in words.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 it was ended, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist."
+    after_help = "Exit status: 0 it was ended, or the client succeeded, 1 the client failed, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist; with a client 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 // Unused without sockets.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
     /// Where clients connect: the path of a socket; or a directory, for a socket named like a
     /// runtime's; or a process id, for the socket of that process in TMPDIR
-    #[arg(long, value_name = "A", required_unless_present = "port", conflicts_with = "port")]
+    #[arg(long, value_name = "A", required_unless_present_any = ["port", "client"], conflicts_with = "port")]
     listen: Option<PathBuf>,
 
     /// The runtime: the path of its socket, or its process id
@@ -34,13 +42,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
 
-    /// Write the messages to this directory, as `diagipc record` does
+    /// Write the messages to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// The name of the files
-    #[arg(long, value_name = "NAME", default_value = "recording", requires = "out")]
-    name: String,
+    /// The name of the files; by default that of the client's program, or `recording`
+    #[arg(long, value_name = "NAME", requires = "out")]
+    name: Option<String>,
 
     /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named
     /// pipe can be watched live. An existing file is overwritten
@@ -58,6 +66,15 @@ pub(crate) struct Arguments {
     /// End when standard input ends, after the open connections
     #[arg(long, hide = true)]
     until_eof: bool,
+
+    /// A client to run, and its arguments
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        requires = "to",
+        conflicts_with_all = ["listen", "port", "pid", "once", "connections", "until_eof"]
+    )]
+    client: Vec<OsString>,
 }
 
 #[cfg(not(unix))]
@@ -74,6 +91,7 @@ pub(crate) use unix::run;
 #[cfg(unix)]
 mod unix {
     use std::env;
+    use std::ffi::OsString;
     use std::fs;
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
@@ -81,20 +99,68 @@ mod unix {
     use std::thread;
     use std::time::Duration;
 
-    use anyhow::{Context as _, anyhow};
-    use diagipc::record::{ConnectionSummary, Proxy, Side};
+    use anyhow::{Context as _, anyhow, bail};
+    use diagipc::record::{ConnectionSummary, Proxy, RecordedClient, Side};
     use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
     use dotnet_diagnostics_ipc::vectors::script::Ending;
 
     use super::Arguments;
     use crate::commands::capture::Capture;
-    use crate::commands::{Outcome, interrupt, record};
+    use crate::commands::{Outcome, interrupt, owner, recording};
 
     /// How long connections may continue after their client has ended.
     const GRACE: Duration = Duration::from_secs(2);
 
     pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        if arguments.client.is_empty() {
+            forward(arguments, out)
+        } else {
+            with_client(arguments, out)
+        }
+    }
+
+    /// Runs a client, and between it and the runtime a proxy as a process of its own.
+    fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let canceller = interrupt::canceller()?;
+        owner::own()?;
+        let mut proxy = vec![env::current_exe().context("the path of this program")?.into()];
+        let to = arguments.to.as_deref().unwrap_or_default();
+        proxy.extend(
+            ["proxy", "--until-eof", "--to", to, "--listen", "{tmpdir}"].map(OsString::from),
+        );
+        if let Some(directory) = &arguments.out {
+            let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
+            let of_program = || program.map(|name| name.to_string_lossy().into_owned());
+            let name = arguments.name.clone().or_else(of_program).unwrap_or_default();
+            proxy.extend(["--name".into(), name.into(), "--out".into(), directory.into()]);
+        }
+        if let Some(file) = &arguments.pcapng {
+            proxy.extend(["--pcapng".into(), file.into()]);
+        }
+        let run = RecordedClient { proxy, client: arguments.client.clone() }.run(&canceller)?;
+        if let Some(status) = run.client {
+            writeln!(out, "the client ended: {status}")?;
+        }
+        let is_written = run.proxy.is_some_and(|status| status.success());
+        match (run.client, interrupt::signal()) {
+            (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
+            (_, Some(signal)) if run.is_interrupted => {
+                let recording = if is_written {
+                    "the recording has all messages until then"
+                } else {
+                    "nothing was recorded"
+                };
+                writeln!(out, "INTERRUPTED  {recording}")?;
+                Ok(Outcome::Interrupted(signal))
+            }
+            (None, _) => bail!("the proxy did not start"),
+            (Some(_), _) if !is_written => bail!("the recording could not be written"),
+            (Some(status), _) => Ok(if status.success() { Outcome::Well } else { Outcome::Faulty }),
+        }
+    }
+
+    fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port)
         {
             (Some(at), Some(to), None, None) => {
@@ -146,7 +212,8 @@ mod unix {
         let recording = proxy.run(&canceller, connections, &say)?;
         drop(guard);
         if let Some(directory) = &arguments.out {
-            record::write(&recording, directory, &arguments.name, &mut io::stderr())?;
+            let name = arguments.name.as_deref().unwrap_or("recording");
+            recording::write(&recording, directory, name, &mut io::stderr())?;
         }
         if let Some(capture) = capture {
             capture.finish()?;

@@ -36,7 +36,7 @@ fn new_files_are_for_their_owner_only() {
     let json = crate::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
     fs::write(&report, json).unwrap();
     run(&["report", "--html", &matrix, &report], 0);
-    let record = ["record", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
+    let record = ["proxy", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
     run(&[&record[..], &[env!("CARGO_BIN_EXE_diagipc"), "env", "{pid}"]].concat(), 0);
     let traced = "--provider P --keywords 1 --level 4 --buffer 4 --rundown 0 --stacks true --mode 0 \
                   --command CollectTracing2 --duration 100 --output";

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """record.py
 
-Records examples/info and examples/trace with net10.0.9, by `diagipc record`, and replays the recordings: to another process of net10.0.9,
+Records examples/info and examples/trace with net10.0.9, by `diagipc proxy`, and replays the recordings: to another process of net10.0.9,
 which must behave the same; and to net8.0.30, which must differ where that runtime differs. Prints one line per check;
 exits with 1 if one differs, with 77 if a runtime is not available here.
 """
@@ -59,9 +59,9 @@ def main():
     diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
     with tempfile.TemporaryDirectory(prefix="record-") as out:
         def record(pid, socket):
-            status, said = run(diagipc, "record", "--out", out, "--to", pid, "--", info, "{pid}")
+            status, said = run(diagipc, "proxy", "--out", out, "--to", pid, "--", info, "{pid}")
             check("info is recorded by process id", status == 0 and "10.0.9" in said, said)
-            status, said = run(diagipc, "record", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
+            status, said = run(diagipc, "proxy", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
             check("trace is recorded by socket", status == 0 and " bytes, complete" in said, said)
         with_runtime(RECORDED, record)
         if checks.wrong:

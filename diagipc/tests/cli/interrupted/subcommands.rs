@@ -37,7 +37,7 @@ const SEED: u64 = 20_261;
 const INSTANT: [&str; 7] =
     ["report", "explain", "grammar", "vectors", "scripts", "completions", "man"];
 /// These have a test here.
-const TESTED: [&str; 19] = [
+const TESTED: [&str; 18] = [
     "adapter",
     "call",
     "check",
@@ -51,7 +51,6 @@ const TESTED: [&str; 19] = [
     "info",
     "proxy",
     "ps",
-    "record",
     "replay",
     "runtime",
     "server",
@@ -313,19 +312,8 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
         "sleep 1000 & exec diagipc call --pid {{pid}} trace {} 600000 --output /dev/null",
         LONG.join(" ")
     );
-    let arguments = [
-        "record",
-        "--out",
-        "{out}",
-        "--name",
-        "it",
-        "--to",
-        &peer.socket,
-        "--",
-        "sh",
-        "-c",
-        &trace,
-    ];
+    let arguments =
+        ["proxy", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
     let recordings = Mutex::new(0);
     interrupted(&arguments, Ends::Interrupted, nothing, |left| {
         let text = String::from_utf8_lossy(&left.output.stdout);
@@ -347,7 +335,7 @@ fn record_interrupted_terminates_its_client() {
     );
     let directory = out.path().to_str().unwrap();
     let run = Run::start(diagipc(&[
-        "record",
+        "proxy",
         "--out",
         directory,
         "--to",
@@ -359,7 +347,7 @@ fn record_interrupted_terminates_its_client() {
     ]));
     super::until("the client does not start", || began.exists().then_some(()));
     run.signal("-TERM");
-    let output = run.end("record");
+    let output = run.end("proxy");
     assert_eq!(output.status.code(), Some(143));
     assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! `diagipc record` at a terminal: its client can read the terminal, and gets its Ctrl-C.
+//! `diagipc proxy` with a client at a terminal: its client can read the terminal, and gets its Ctrl-C.
 
 use std::process::{Command, Output};
 
@@ -27,12 +27,12 @@ print(shown.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
 
-/// What `record` with this client does if these characters are typed.
+/// What `proxy` with this client does if these characters are typed.
 fn recorded(typed: &str, client: &str) -> Output {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let mut command = Command::new("python3");
     command
-        .args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "record", "--out"])
+        .args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "proxy", "--out"])
         .arg(out.path());
     command
         .args(["--to", &peer.socket, "--", "sh", "-c", client])

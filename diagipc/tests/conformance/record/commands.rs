@@ -1,4 +1,4 @@
-//! `diagipc record`, `proxy` and `replay`.
+//! `diagipc proxy` and `replay`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn record_client_finds_runtime_by_process() {
     with_runtime(&Runtime::new(2), |path| {
         let to = path.to_str().unwrap();
         let (status, said) = diagipc(&[
-            "record", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file,
+            "proxy", "--out", out, "--name", "An Info", "--to", to, "--", program, "replay", file,
             "--to", "{pid}",
         ]);
         assert_eq!(status, Some(0), "{said}");
@@ -102,7 +102,7 @@ fn record_client_finds_runtime_by_process() {
 
         // A client that fails is recorded, and reported.
         let (status, said) = diagipc(&[
-            "record",
+            "proxy",
             "--out",
             out,
             "--to",
@@ -115,7 +115,7 @@ fn record_client_finds_runtime_by_process() {
         assert_eq!(status, Some(1), "{said}");
         assert!(said.contains("exit status: 7"), "{said}");
     });
-    let (status, said) = diagipc(&["record", "--out", out, "--to", "/nonexistent", "--", "true"]);
+    let (status, said) = diagipc(&["proxy", "--out", out, "--to", "/nonexistent", "--", "true"]);
     assert_eq!(status, Some(3), "{said}");
 }
 
@@ -133,7 +133,7 @@ fn record_keeps_existing_files_and_links() {
         let client =
             ["--", env!("CARGO_BIN_EXE_diagipc"), "call", "--pid", "{pid}", "process-info"];
         let (_, said) =
-            diagipc(&[&["record", "--out", out, "--name", "it", "--to", to][..], &client].concat());
+            diagipc(&[&["proxy", "--out", out, "--name", "it", "--to", to][..], &client].concat());
         assert!(said.contains("it-3.json"), "{said}");
     });
     assert_eq!(fs::read_to_string(&target).unwrap(), "kept");

@@ -1,8 +1,7 @@
-//! `diagipc record`, and its output files.
+//! The files of a recording: an exchange script, and the conversation in words.
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use diagipc::annotated;
@@ -10,97 +9,9 @@ use diagipc::annotated::items::{self, Splitter};
 use diagipc::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
-use crate::commands::Outcome;
 use crate::commands::output_file::create_new;
 
-/// Records the messages between a client and a runtime, as an exchange script and as a capture for
-/// Wireshark.
-///
-/// Runs the client with a new directory as TMPDIR, which contains the socket of a process that
-/// plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced by theirs.
-/// With `--out` it writes NAME.json, an exchange script that plays the client, and NAME.txt, the
-/// conversation in words.
-#[derive(clap::Args)]
-#[command(
-    after_help = "Exit status: 0 the client succeeded, 1 it failed, 2 usage error, or a file that cannot be written, 3 the runtime does not exist, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
-)]
-#[cfg_attr(not(unix), allow(dead_code))]
-pub(crate) struct Arguments {
-    /// The directory of the files
-    #[arg(long, value_name = "DIR", required_unless_present = "pcapng")]
-    out: Option<PathBuf>,
-
-    /// Write a capture to this file, for Wireshark (`spec/WIRESHARK.md`)
-    #[arg(long, value_name = "FILE")]
-    pcapng: Option<PathBuf>,
-
-    /// The runtime: the path of its socket, or its process id
-    #[arg(long, value_name = "ENDPOINT")]
-    to: String,
-
-    /// The name of the files; by default that of the client's program
-    #[arg(long, value_name = "NAME", requires = "out")]
-    name: Option<String>,
-
-    /// The client and its arguments
-    #[arg(last = true, value_name = "COMMAND", required = true)]
-    client: Vec<OsString>,
-}
-
-#[cfg(not(unix))]
-pub(crate) fn run(_: &Arguments, _: &mut dyn Write) -> anyhow::Result<Outcome> {
-    anyhow::bail!("this needs Unix sockets, which this system does not have")
-}
-
-#[cfg(unix)]
-pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    use anyhow::bail;
-    use diagipc::record::RecordedClient;
-
-    use crate::commands::interrupt;
-
-    let canceller = interrupt::canceller()?;
-    crate::commands::owner::own()?;
-    let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
-    let name = arguments
-        .name
-        .clone()
-        .or_else(|| program.map(|name| name.to_string_lossy().into_owned()))
-        .unwrap_or_default();
-    let mut proxy = vec![std::env::current_exe().context("the path of this program")?.into()];
-    proxy.extend(
-        ["proxy", "--until-eof", "--to", &arguments.to, "--listen", "{tmpdir}"].map(OsString::from),
-    );
-    if let Some(directory) = &arguments.out {
-        proxy.extend(["--name".into(), name.into(), "--out".into(), directory.clone().into()]);
-    }
-    if let Some(file) = &arguments.pcapng {
-        proxy.extend(["--pcapng".into(), file.clone().into()]);
-    }
-    let run = RecordedClient { proxy, client: arguments.client.clone() }.run(&canceller)?;
-    if let Some(status) = run.client {
-        writeln!(out, "the client ended: {status}")?;
-    }
-    let is_written = run.proxy.is_some_and(|status| status.success());
-    match (run.client, interrupt::signal()) {
-        (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
-        (_, Some(signal)) if run.is_interrupted => {
-            let recording = if is_written {
-                "the recording has all messages until then"
-            } else {
-                "nothing was recorded"
-            };
-            writeln!(out, "INTERRUPTED  {recording}")?;
-            Ok(Outcome::Interrupted(signal))
-        }
-        (None, _) => bail!("the proxy did not start"),
-        (Some(_), _) if !is_written => bail!("the recording could not be written"),
-        (Some(status), _) => Ok(if status.success() { Outcome::Well } else { Outcome::Faulty }),
-    }
-}
-
 /// Writes the files of a recording, under a new name, and reports it.
-#[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) fn write(
     recording: &Recording,
     directory: &Path,
