@@ -39,8 +39,7 @@ g = FILE.group("eventpipe-stop-tracing-request-refused", type="request", source=
 g.invalid(5020, "no payload at all", message(0x0201), "payload", "unexpected_end", 20, "StopTracing.sessionId",
           flags=["Truncated", "EmptyPayload"], hazard="harmful")
 g.invalid(5021, "two of the eight bytes; some runtime fills the rest from its heap and answers OK", message(0x0201, u16(1)),
-          "payload", "unexpected_end", 20, "StopTracing.sessionId", flags=["Truncated"], hazard="harmful",
-          taken_by=["net10.0.9", "net9.0.5", "net8.0.30", "net3.1.23"])
+          "payload", "unexpected_end", 20, "StopTracing.sessionId", flags=["Truncated"], hazard="harmful")
 g.invalid(5022, "session id sent as a uint", message(0x0201, u32(1)), "payload", "unexpected_end", 20,
           "StopTracing.sessionId", flags=["Truncated", "ClientFault"], hazard="harmful")
 

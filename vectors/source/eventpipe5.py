@@ -175,26 +175,25 @@ g.invalid(6106, "filter left out of the only provider: the provider is still lon
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   u64(100), u32(2), string("MyEventSource"), string(None)),
           "payload", "unexpected_end", 93, "CollectTracing5.providers[0].filter.enable", flags=["OmittedFilter"],
-          hazard="harmful", taken_by=["net10.0.9"])
+          hazard="harmful")
 g.invalid(6107, "filter left out of a provider with a one-character name: 24 bytes are less than the smallest provider",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1), u64(100), u32(2), string("a"), string(None)),
-          "payload", "count_too_large", 41, "CollectTracing5.providers", flags=["OmittedFilter"], hazard="harmful",
-          taken_by=["net10.0.9"])
+          "payload", "count_too_large", 41, "CollectTracing5.providers", flags=["OmittedFilter"], hazard="harmful")
 g.invalid(6108, "filter cut after enable",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   u64(100), u32(2), string("a"), string("k=v"), boolean(True)),
           "payload", "unexpected_end", 78, "CollectTracing5.providers[0].filter.event_ids", flags=["Truncated"],
-          hazard="harmful", taken_by=["net10.0.9"])
+          hazard="harmful")
 g.invalid(6109, "filter written as one length of 0, as the document's \"or (length = 0)\" may be read: four bytes instead of five",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   u64(100), u32(2), string("MyEventSource"), string(None), u32(0)),
           "payload", "unexpected_end", 94, "CollectTracing5.providers[0].filter.event_ids", flags=["AsPrinted"],
-          hazard="harmful", taken_by=["net10.0.9"])
+          hazard="harmful")
 g.invalid(6110, "two event ids announced, one there",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(1),
                   u64(100), u32(2), string("a"), string(None), boolean(True), u32(2), u32(4)),
           "payload", "count_too_large", 70, "CollectTracing5.providers[0].filter.event_ids", flags=["Truncated"],
-          hazard="harmful", taken_by=["net10.0.9"])
+          hazard="harmful")
 g.invalid(6111, "filter left out of the first of two providers: the second one's keywords are read as the filter",
           message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False), u32(2),
                   u64(1), u32(2), string("MyEventSource"), string(None),

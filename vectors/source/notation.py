@@ -4,13 +4,16 @@ Every byte of a vector is written here field by field, in the order of the wire:
 Nothing in this directory knows a message: each test writes out its fields in order. No code is shared with the Rust crate, so that the
 crate is checked against something that it did not produce.
 """
+import functools
 import json
 import os
+import re
 import struct
 import uuid
 
 MAGIC = b"DOTNET_IPC_V1\0"
 HERE = os.path.dirname(os.path.abspath(__file__))
+EVIDENCE = os.path.join(HERE, "..", "..", "diagipc", "evidence")
 
 
 # --- fields, all little-endian -------------------------------------------------------------------------------------
@@ -81,6 +84,25 @@ def message(code, *fields, size=None, reserved=0, magic=MAGIC):
 
 
 OK, ERROR = 0xFF00, 0xFFFF
+# The outcomes of a request that was taken: the other one is of a profiler, whose library is not there (P-5).
+TAKEN = ("OK", "0x8007007E")
+
+
+# --- what each recorded build did in each case -----------------------------------------------------------------------
+@functools.cache
+def evidence():
+    """The outcomes of each recorded build, the newest of each family first."""
+    files = [json.load(open(os.path.join(EVIDENCE, name))) for name in os.listdir(EVIDENCE) if name.endswith(".json")]
+
+    def place(file):
+        family, version = re.fullmatch(r"([a-z-]+)([0-9.]+)", file["build"]).groups()
+        return ["net", "aot", "win-net"].index(family), [-int(number) for number in version.split(".")]
+    return {file["build"]: file["outcomes"] for file in sorted(files, key=place)}
+
+
+def went(case, *wanted):
+    """The builds that had one of these outcomes in a case."""
+    return [build for build, outcomes in evidence().items() if outcomes.get(case) in wanted]
 
 
 # --- files, groups, tests ------------------------------------------------------------------------------------------
@@ -138,6 +160,10 @@ class Group:
         self.file.ids.add(tc)
         test = {"tcId": tc, "comment": comment, "flags": list(flags), "wire": None if wire is None else wire.hex(),
                 "value": value, "result": result, "canonical": canonical, "hazard": hazard}
+        case = f"requests/{self.file.name}/{tc}"
+        if error and any(case in outcomes for outcomes in evidence().values()):
+            assert not acceptable_on, f"tcId {tc}: the evidence says who takes it"
+            acceptable_on = went(case, *TAKEN)
         if acceptable_on:
             test["acceptableOn"] = list(acceptable_on)
         if refusals is not None:
@@ -157,7 +183,8 @@ class Group:
         self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks, refusals)
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
-        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that accept it."""
+        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that accept it, where no
+        case of the server suite shows it."""
         # A server answers a wrong magic with UNKNOWN_MAGIC, and any other fault of the bytes with BAD_ENCODING.
         if self.group["direction"] == "client" and kind == "bad_magic":
             flags = [*flags, "LayerMatters"]

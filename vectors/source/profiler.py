@@ -8,7 +8,6 @@ from notation import *
 FILE = File("profiler", "Profiler commands", 7000, 7999)
 MADE = "written field by field in source/profiler.py from the document's list of fields"
 
-RELEASED = ["net3.1.23", "net8.0.30", "net9.0.5", "net10.0.9"]  # whose check of the client data's length is inverted (F-54)
 ZERO = "00000000-0000-0000-0000-000000000000"
 COUNTING = "03020100-0504-0706-0809-0a0b0c0d0e0f"         # its bytes on the wire are 00 01 02 … 0f
 CLSID = "cf0d821e-299b-5307-a3d8-b283c03916dd"
@@ -107,11 +106,11 @@ g.invalid(7025, "client data left out instead of written with length 0",
 
 g.invalid(7026, "client data of four bytes, three of them present; released runtimes accept it and read past the end",
           message(0x0301, u32(5000), guid(CLSID), string("p"), u32(4), hexa("010203")), "payload", "count_too_large", 48,
-          "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful", taken_by=RELEASED)
+          "AttachProfiler.clientData", flags=["Truncated"], hazard="harmful")
 
 g.invalid(7027, "a client data length of 0xFFFFFFFF",
           message(0x0301, u32(5000), guid(CLSID), string("p"), u32(0xFFFFFFFF), hexa("010203")), "payload",
-          "count_too_large", 48, "AttachProfiler.clientData", flags=["HugeCount", "MaxValue"], hazard="harmful", taken_by=RELEASED)
+          "count_too_large", 48, "AttachProfiler.clientData", flags=["HugeCount", "MaxValue"], hazard="harmful")
 
 g.invalid(7028, "the path's count is that of bytes, twice that of units",
           message(0x0301, u32(5000), guid(CLSID), u32(8), utf16("/p2"), u16(0), array()), "payload", "count_too_large", 40,

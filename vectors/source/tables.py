@@ -325,7 +325,7 @@ g.invalid(3220, "printed in 10 and 10+: a filter 'or (length = 0)', here four ze
           message(0x0206, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
                   u64(100), u32(2), string("MyEventSource"), string(None), u32(0)),
           "payload", "unexpected_end", 94, "CollectTracing5.providers[0].filter.event_ids", flags=["AsPrinted", "Truncated"],
-          hazard="harmful", taken_by=["net10.0.9", "net10.0.11"])
+          hazard="harmful")
 
 g = FILE.group("corrected-collect-tracing5-filter-length-0", type="request", source="corrected", edition="10",
                section="CollectTracing5", fact="F-17", direction="client", command="EventPipe/CollectTracing5", since="10.0",

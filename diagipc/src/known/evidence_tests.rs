@@ -176,40 +176,6 @@ fn row_has_evidence() {
     assert!(missing.is_empty(), "{} rows without evidence:\n{}", missing.len(), missing.join("\n"));
 }
 
-/// The scripts agree with the recordings of their builds.
-#[test]
-fn deviation_of_a_script_was_recorded() {
-    let (recordings, mut checked, mut wrong) = (recordings(), 0, Vec::new());
-    for (file, scripts) in named_script_files().unwrap() {
-        for script in &scripts.scripts {
-            let Plays::Client(part) = &script.plays else { continue };
-            for (deviation, build) in
-                part.deviations.iter().flat_map(|one| one.on.iter().map(move |build| (one, build)))
-            {
-                let outcomes =
-                    recordings.iter().find(|one| one.build == *build).map(|one| &one.outcomes);
-                let Some(outcome) =
-                    outcomes.and_then(|all| all.get(&format!("scripts/{file}/{}", script.name)))
-                else {
-                    continue;
-                };
-                checked += 1;
-                if *outcome != Outcome::Deviated(deviation.fact.clone()) {
-                    wrong.push(format!(
-                        "{file}/{} on {build}: {outcome}, and not {}",
-                        script.name, deviation.fact
-                    ));
-                }
-            }
-        }
-    }
-    assert!(
-        checked > if cfg!(windows) { 10 } else { 90 } && wrong.is_empty(),
-        "{checked}:\n{}",
-        wrong.join("\n")
-    );
-}
-
 /// Whether a target did not survive this outcome: it died, or it answers nobody any more.
 fn ends_the_target(case: &ServerCase<'_>, outcome: &Outcome) -> bool {
     match (case.kind, outcome) {

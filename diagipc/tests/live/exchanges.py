@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""exchanges.py [--gate] [--on NAME] [--names REGEX] [--record FILE] [scId ...]
+"""exchanges.py [--gate] [--on NAME] [--names REGEX] [scId ...]
 
 Plays the client scripts of vectors/exchanges/ against real runtimes that it starts, and compares: by default all of them on all runtimes
 of launch.py. Harmful ones, and those with their own target configuration, get a separate runtime; the others share one. A runtime named
 in a script's `deviations` must follow those steps. Prints one line per script; a difference is tried a second time, since the results
 depend on timing.
 
+It shares no code with `diagipc server`, which plays the same scripts: where the two differ, one of the players is wrong.
+
 --gate    only what is harmless, on net10.0.9
 --names   only scripts whose name has a match of REGEX
---record  writes {scId: runtimes that followed the script} to FILE, for the scripts played; the rest of FILE stays
 
 Exits with 1 if one differs, with 77 if a runtime, or a requirement of a script, is not available here.
 """
@@ -460,7 +461,7 @@ def version(text):
 
 class Report:
     def __init__(self):
-        self.lock, self.agreed, self.known, self.wrong, self.unavailable, self.went = threading.Lock(), 0, 0, 0, 0, {}
+        self.lock, self.agreed, self.known, self.wrong, self.unavailable = threading.Lock(), 0, 0, 0, 0
 
     def line(self, name, script, word, text):
         with self.lock:
@@ -471,8 +472,6 @@ class Report:
             self.wrong += bool(fault)
             self.known += bool(deviation and not fault)
             self.agreed += not (fault or deviation)
-            went = self.went.setdefault(str(script["scId"]), {})
-            went[name] = not fault and not deviation
         word = "differs" if fault else "known  " if deviation else "agrees "
         self.line(name, script, word, fault or (f"{deviation['fact']} {deviation['text']}" if deviation else ""))
 
@@ -533,7 +532,6 @@ def main():
     parser.add_argument("--gate", action="store_true")
     parser.add_argument("--on", action="append", choices=launch.RUNTIMES)
     parser.add_argument("--names", type=re.compile, default=re.compile(""))
-    parser.add_argument("--record")
     parser.add_argument("scId", type=int, nargs="*")
     options = parser.parse_args()
     chosen = [(script, within) for script, within in scripts()
@@ -555,24 +553,9 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(len(names) + TOGETHER) as pool:
         for done in [pool.submit(function, report, *arguments) for function, *arguments in work]:
             done.result()
-    if options.record:
-        record(options.record, report.went)
     print(f"{', '.join(names)}: {report.agreed} as the scripts say, {report.known} as their deviations say, {report.wrong} differ; "
           f"{report.unavailable} not available here, {later} are of later versions")
     sys.exit(1 if report.wrong else launch.SKIP if report.unavailable else 0)
-
-
-def record(path, went):
-    seen = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            seen = json.load(file)
-    for sc, results in went.items():
-        names = {*seen.get(sc, []), *(name for name, so in results.items() if so)} - {name for name,
-            so in results.items() if not so}
-        seen[sc] = sorted(names, key=version, reverse=True)
-    with open(path, "w") as file:
-        file.write("{\n" + ",\n".join(f' "{sc}": {json.dumps(seen[sc])}' for sc in sorted(seen, key=int)) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from script import (END_OF_NETTRACE, ScriptFile, alive, answers, deviation, drai
 
 FILE = ScriptFile("configuration", "Variables that configure the server, played against a runtime that was started with them", 20720, 20759)
 SUSPEND, ENABLE = "DOTNET_DefaultDiagnosticPortSuspend", "DOTNET_EnableDiagnostics"
-AOT = ["aot8.0.31", "aot9.0.20"]
 SESSION = message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider") + string(None)))
 RESUMED = [open_("r"), send("r", message(0x0401)), expect("r", message(0xFF00, u32(0))), ended("r")]
 BEGUN = [open_("s"), send("s", SESSION), expect("s", session())]
@@ -22,7 +21,7 @@ def suspends(sc, name, value, comment, is_held, others=None):
     deviations = []
     if others is not None:
         text = "it suspends" if others else "it suspends nothing"
-        deviations = [deviation(AOT, "F-106", text, len(BEGUN), *(held if others else runs)[len(BEGUN):])]
+        deviations = [deviation("F-106", text, len(BEGUN), *(held if others else runs)[len(BEGUN):])]
     FILE.client(sc, f"suspend-{name}", f"{SUSPEND}={value!r}: {comment}", since="5.0", hazard="side-effect", habit="F-86",
                 needs=target(environment={SUSPEND: value}, wants=["suspension"]), spec=["F-86", "F-106", "P-14", "R-PRT-018"],
                 steps=held if is_held else runs, deviations=deviations)
@@ -46,7 +45,7 @@ suspends(20731, "empty", "", "as if it were unset", False)
 def off(sc, name, variable, value, comment, *, aot_listens, ports=()):
     # As long as a runtime takes to start, on a busy machine too.
     steps = [no_connection(3000, one["id"]) for one in ports] or [wait(3000)]
-    deviations = [deviation(AOT, "F-107", "it has a server", 0, socket("there", within=30000), alive())] if aot_listens else []
+    deviations = [deviation("F-107", "it has a server", 0, socket("there", within=30000), alive())] if aot_listens else []
     FILE.client(sc, f"diagnostics-off-{name}", comment, since="6.0", hazard="side-effect", habit="F-63", deviations=deviations,
                 needs=target(ports=ports, environment={variable: value}, platform="linux", default_port=False),
                 spec=["F-63", "F-107", "P-51", "R-TRN-018"], steps=[*steps, socket("gone"), alive()])

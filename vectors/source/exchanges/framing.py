@@ -9,9 +9,6 @@ INFO2, SET, STOP = 0x0404, 0x0403, 0x0201
 ASK = message(INFO2)
 SUCCESS = message(0xFF00, u32(0))
 MAGIC2 = b"DOTNET_IPC_V2\0"
-LIVE = ["net10.0.9", "net9.0.5", "net8.0.30"]
-# It reads the header, then the payload, and each must arrive in one piece.
-OLD = ["net3.1.23"]
 
 
 def refused(request, hresult, on="a", how="closed"):
@@ -43,7 +40,7 @@ for sc, name, chunks in ((20104, "in-bytes", [1] * 28), (20105, "after-the-heade
                 "cut-in-two": "in two pieces", "with-the-headers-end": "with the header's last byte"}[name],
                 spec=["F-69", "R-HDR-002", "R-HDR-015"], habit="F-31",
                 steps=[open_("a"), send("a", STOP42, chunks=chunks), expect("a", message(0xFF00, u64(42))), ended("a")],
-                deviations=[] if chunks[0] == 20 else [deviation(OLD, "P-39", "refused at the first piece", 1,
+                deviations=[] if chunks[0] == 20 else [deviation("P-39", "refused at the first piece", 1,
                     *pieces(chunks), expect("a", error(BAD_ENCODING)), ended("a", "any"))])
 
 # --- the end of the input ------------------------------------------------------------------------------------------
@@ -116,7 +113,7 @@ FILE.client(20149, "wrong-magic-is-answered-behind-the-payload", "A wrong magic 
             spec=["F-3", "F-69"], habit="F-69",
             steps=[open_("a"), send("a", header(INFO2, 40, magic=MAGIC2)), nothing("a"), send("a", bytes(19)), nothing("a"),
                    send("a", bytes(1)), expect("a", error(UNKNOWN_MAGIC)), ended("a")],
-            deviations=[deviation(OLD, "P-39", "the first piece of the payload is refused", 4, expect("a", error(BAD_ENCODING)),
+            deviations=[deviation("P-39", "the first piece of the payload is refused", 4, expect("a", error(BAD_ENCODING)),
                                   ended("a", "any"))])
 for sc, code in ((20150, 0x0000), (20151, 0x0500), (20152, 0x6301), (20153, 0xFF00), (20154, 0xFFFF)):
     FILE.client(sc, f"unknown-set-{code:04x}", f"Set 0x{code >> 8:02X} has no commands for a client",
@@ -134,8 +131,8 @@ for sc, code in ((20162, 0x0300), (20163, 0x0303)):
     FILE.client(sc, f"unknown-id-{code:04x}",
                 f"An unknown id of the profiler set: the error, and the end. A client that waits only for the end may wait forever",
                 hazard="harmful", spec=["F-5", "F-74", "R-ERR-002", "R-ERR-009"], steps=refused(message(code), UNKNOWN_COMMAND),
-                deviations=[deviation(LIVE, "F-74", "the connection stays open", 3, nothing("a"), answers()),
-                            deviation(OLD, "F-68", "the set has no unknown ids: BAD_ENCODING", 2, expect("a", error(BAD_ENCODING)),
+                deviations=[deviation("F-74", "the connection stays open", 3, nothing("a"), answers()),
+                            deviation("F-68", "the set has no unknown ids: BAD_ENCODING", 2, expect("a", error(BAD_ENCODING)),
                                       ended("a"), answers())])
 
 # --- who waits for whom --------------------------------------------------------------------------------------------

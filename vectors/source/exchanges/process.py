@@ -133,7 +133,7 @@ def told(sc, name, comment, value, entry, *deviations, hazard):
 told(20060, "environment-in-latin-1", "A byte that begins no character, inside an entry: U+FFFD replaces it", b"caf\xe9 x", "caf\ufffd x", hazard="harmful")
 told(20061, "environment-of-bytes", "Bytes that are not characters: U+FFFD for each", b"\xff\xfe\x80", "\ufffd\ufffd\ufffd", hazard="harmful")
 told(20062, "environment-cut-in-a-character", "A character that is cut at the end of an entry: one U+FFFD", b"a\xe2\x82", "a\ufffd",
-     deviation(["aot8.0.31", "aot9.0.20"], "F-97", "it is left out", 0, environment("a", has=[string("DIAG_BYTES=a")]),
+     deviation("F-97", "it is left out", 0, environment("a", has=[string("DIAG_BYTES=a")]),
                exchange("b", message(INFO), process_info_reply())), hazard="harmful")
 told(20063, "environment-in-utf-8", "Characters of two, three and four bytes", "é€\U0001F600".encode(), "é€\U0001F600", hazard="side-effect")
 

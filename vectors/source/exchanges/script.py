@@ -7,11 +7,9 @@ import json
 import os
 import re
 
-from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64
+from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64, went
 
 WITHIN = 5000
-# Names of the runtimes that followed each script. diagipc/tests/live/exchanges.py --record writes it.
-SEEN = os.path.join(HERE, "exchanges", "seen.json")
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
 
 
@@ -254,16 +252,15 @@ def port(name, suspend=False, listening=True):
     return {"id": name, "suspend": suspend, "listening": listening}
 
 
-def deviation(on, fact, says, begin, *steps):
-    """From step `begin` on, these runtimes differ."""
-    return {"on": list(on), "fact": fact, "text": says, "from": begin, "steps": list(flat(steps))}
+def deviation(fact, says, begin, *steps):
+    """From step `begin` on, the runtimes differ whose evidence has this fact."""
+    return {"fact": fact, "text": says, "from": begin, "steps": list(flat(steps))}
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
 class ScriptFile:
     """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id, once published, keeps its meaning."""
     ids, names = set(), set()
-    seen = None
     citable = None
 
     def __init__(self, name, title, first, last):
@@ -273,16 +270,15 @@ class ScriptFile:
         """The script plays the client; a runtime is under test. `habit`: the fact by which runtimes do what the document leaves open."""
         script = {"scId": sc, "name": name, "comment": comment, "plays": "client", "spec": list(spec), "since": since,
                   "hazard": hazard, **({"habit": habit} if habit else {}), "target": needs or target(), "steps": list(flat(steps))}
-        if ScriptFile.seen is None:
-            ScriptFile.seen = json.load(open(SEEN)) if os.path.exists(SEEN) else {}
-        deviating = [on for one in deviations for on in one["on"]]
-        seen = [on for on in ScriptFile.seen.get(str(sc), []) if on not in deviating]
-        if seen:
+        case = f"scripts/{self.name}/{name}"
+        if seen := went(case, "as-written"):
             script["seenOn"] = seen
+        deviations = [{"on": went(case, one["fact"]), **one} for one in deviations]
         if deviations:
-            script["deviations"] = list(deviations)
+            script["deviations"] = deviations
         for one in deviations:
             assert one["from"] < len(script["steps"]), f"scId {sc}: deviates behind its end"
+            assert one["on"], f"scId {sc}: {one['fact']} has no evidence"
             check(sc, script["steps"][:one["from"]] + one["steps"], script)
         self._add(script)
 
