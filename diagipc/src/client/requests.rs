@@ -73,12 +73,13 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let mut all = Vec::new();
     for operation in Operation::ALL.iter().copied().filter(|operation| !is_at_a_port(*operation)) {
         let name = format!("request/plain/{operation}");
-        let scenario = Scenario::new(
+        let mut scenario = Scenario::new(
             &name,
             "The request alone, answered with an OK",
             &["R-HDR-002", "R-FLW-011"],
             operation,
         );
+        scenario.is_plain = true;
         all.push(answered(scenario));
     }
     for (operation, argument) in STRINGS.iter().copied() {
@@ -174,12 +175,13 @@ fn sizes() -> Vec<Scenario> {
             }
             _ => scenario.with(argument, letters(units)),
         };
-        let largest = Scenario::new(
+        let mut largest = Scenario::new(
             &format!("size/largest/{operation}"),
             "The longest text that the size field allows",
             &["F-40", "R-HDR-002"],
             operation,
         );
+        largest.if_unsent = Some(Fault::LargestMessageRefused);
         // The size of a message for user_events depends on how the tracepoint is named in it.
         let units =
             if operation == Operation::UserEvents { room.saturating_sub(OF_A_SET) } else { room };

@@ -39,6 +39,10 @@ pub struct Scenario {
     pub(super) reveals: Option<Fault>,
     /// Another possible cause of a failure, if another scenario shows it for certain.
     pub(super) suspects: Vec<Fault>,
+    /// The fault of a client that sends nothing, if that shows more than this alone.
+    pub(super) if_unsent: Option<Fault>,
+    /// Whether it is a plain request and its plain answer: no other cause of a failure is possible.
+    pub(super) is_plain: bool,
     /// The size of the OK that answers it: the sizes that a client accepts show its fault.
     pub(super) ok_size: Option<usize>,
     /// Whether the runtime is silent at some point, so that the client must give up by itself.
@@ -217,6 +221,8 @@ impl Scenario {
             output: None,
             reveals: None,
             suspects: Vec::new(),
+            if_unsent: None,
+            is_plain: false,
             ok_size: None,
             is_silent: false,
             is_open: false,

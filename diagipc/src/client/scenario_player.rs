@@ -306,8 +306,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                 )
             }
             _ if self.requests == 0 => {
-                let is_large = self.scenario.name.starts_with("size/largest/");
-                let fault = if is_large { Fault::LargestMessageRefused } else { self.not_found() };
+                let fault = self.scenario.if_unsent.unwrap_or_else(|| self.not_found());
                 Stop::fault(fault, "it ends without connecting")
             }
             _ => Stop::fault(None, "it ends without connecting again"),

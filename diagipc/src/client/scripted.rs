@@ -15,10 +15,7 @@ use super::runtime_bytes::{close, gives_up, lets_go};
 use super::scenario::{Move, Request, Said, Scenario, Unread, usual};
 use super::scripted_outcome::{exit, output, reveals, suspects};
 use super::{Argument, Operation};
-use crate::faults::Fault;
-
-/// No runtime answers before the request: a client may close such a connection.
-const NO_RUNTIME_DOES: &[&str] = &["tool-port-reply-with-the-advertise"];
+use crate::faults::{Fault, Suite};
 
 /// A code that has no name.
 const UNKNOWN_CODE: HResult = HResult(0x8bad_f00d);
@@ -66,13 +63,9 @@ fn for_others(scenario: &Scenario) -> Vec<Scenario> {
 /// not using an older command.
 fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     let Plays::Runtime(part) = &script.plays else { return None };
-    let RuntimePart { ask, outcome } = &**part;
+    let RuntimePart { ask, outcome, client } = &**part;
     let has_limits = ask.limits != dotnet_diagnostics_ipc::vectors::script::AskLimits::default();
-    if ask.old_protocol
-        || has_limits
-        || ask.buffer.is_some()
-        || NO_RUNTIME_DOES.contains(&script.name.as_str())
-    {
+    if ask.old_protocol || has_limits || ask.buffer.is_some() || client.skip.is_some() {
         return None;
     }
     let command: Command = ask.command.as_deref()?.parse().ok()?;
@@ -92,10 +85,8 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
     scenario.is_silent = ask.patience_ms.is_some();
     scenario.exit = exit(outcome, operation);
     scenario.output = output(script, outcome, operation);
-    scenario.reveals = reveals(outcome);
-    if script.name == "stream-is-read-while-the-stop-waits" {
-        scenario.reveals = Some(Fault::StopWithoutReading);
-    }
+    let named = client.reveals.as_deref().and_then(|name| Fault::named(Suite::Client, name));
+    scenario.reveals = named.or_else(|| reveals(outcome));
     scenario.suspects = suspects(&scenario, outcome);
     if let ScriptOutcome::Error { hresult, message, .. } = outcome {
         let code = hresult
@@ -108,9 +99,7 @@ fn scenario(section: &str, script: &Script) -> Option<Scenario> {
         let text = message.as_ref().and_then(Value::as_str).filter(|text| !text.is_empty());
         scenario.said.extend(text.map(|text| Said::Text(text.to_owned())));
     }
-    // Whether an environment of no bytes, without even a count, is an empty one; and whether a
-    // client checks the id in the reply to StopTracing.
-    scenario.is_open = matches!(script.name.as_str(), "environment-of-0-bytes" | "ok-24-for-28");
+    scenario.is_open = client.open;
     Some(scenario)
 }
 
@@ -254,7 +243,7 @@ fn moves(script: &Script, ask: &Ask, asked: Command) -> Option<Vec<Move>> {
 /// The client's action where the script waits for the end of the connection.
 fn end_of(script: &Script, on: &str, asked: Command) -> Move {
     let Plays::Runtime(part) = &script.plays else { return gives_up(on) };
-    let RuntimePart { ask, outcome } = &**part;
+    let RuntimePart { ask, outcome, .. } = &**part;
     let is_silent = ask.patience_ms.is_some();
     match outcome {
         // Everything has arrived, including the end: its numbers are judged, not how long a client

@@ -71,8 +71,7 @@ impl ScenarioPlayer<'_, '_> {
 
     /// The client connects, and that is all.
     pub(super) fn sends_nothing(&self) -> Stop {
-        let is_large = self.scenario.name.starts_with("size/largest/");
-        let fault = if is_large { Fault::LargestMessageRefused } else { Fault::NothingSent };
+        let fault = self.scenario.if_unsent.unwrap_or(Fault::NothingSent);
         Stop::fault(fault, "it connects, and sends no request")
     }
 

@@ -163,8 +163,7 @@ impl Verdict {
                     () if manner.waits_for_the_end => Some(Fault::ReadsUntilClose),
                     () => None,
                 };
-                // The plain request and its plain answer: no other cause is possible.
-                let is_plain = scenario.name.starts_with("request/plain/") && !before;
+                let is_plain = scenario.is_plain && !before;
                 let fault =
                     by_manner.or(scenario.reveals).or(is_plain.then_some(Fault::OkTakenForError));
                 findings.must(fault, "it reports failure, expected success");

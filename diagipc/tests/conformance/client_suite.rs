@@ -8,10 +8,10 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use diagipc::client::{self, Operation};
-use diagipc::faults::Fault;
+use diagipc::faults::{Fault, Suite};
 use diagipc::{Case, Grade, Report};
-use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
+use dotnet_diagnostics_ipc::vectors::{named_script_files, script_files};
 use tempfile::TempDir;
 
 use crate::{thorough, tool};
@@ -118,6 +118,20 @@ fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
 #[ignore = "long: in the gate"]
 fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(Fault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
+}
+
+#[test]
+fn script_reveals_a_fault_of_clients() {
+    let scripts = script_files().unwrap().into_iter().flat_map(|file| file.scripts);
+    let parts = scripts.filter_map(|script| match script.plays {
+        Plays::Runtime(part) => Some(part),
+        Plays::Client(_) => None,
+    });
+    let names: Vec<_> = parts.filter_map(|part| part.client.reveals).collect();
+    assert!(!names.is_empty());
+    for name in names {
+        assert!(Fault::of(Suite::Client).any(|fault| fault.name() == name), "{name}");
+    }
 }
 
 #[test]

@@ -14,9 +14,9 @@ def reply(size, future=0):
     return message(0xFF00, u32(size), u16(future))
 
 
-def script(sc, name, comment, spec, steps, outcome, **keys):
+def script(sc, name, comment, spec, steps, outcome, client=None, **keys):
     FILE.runtime(sc, name, comment, spec=spec, ask=ask("Process/ProcessEnvironment", **keys), steps=steps, outcome=outcome,
-                 since="5.0")
+                 since="5.0", client=client)
 
 
 def block(sc, name, comment, spec, bytes_, entries, size=None, close_it=True, steps=None, **keys):
@@ -99,7 +99,7 @@ block(21121, "environment-bytes-left-over", "A count of one, and the block conti
       [FIRST_VALUE], close_it=False,
       **fault("transport", "bytes_after_message", 16))
 block(21122, "environment-of-0-bytes", "nIncomingBytes 0: not even a count", ["F-88", "R-ENV-010"], b"", [], close_it=False,
-      **fault("payload", "unexpected_end", 0))
+      client={"open": True}, **fault("payload", "unexpected_end", 0))
 script(21123, "environment-refused", "An error in place of the first reply", ["R-ERR-005"], answered(REQUEST, error(E_FAIL)),
        error_is(E_FAIL))
 script(21124, "environment-generic-ok", "The generic OK: what follows is unknown", ["F-2", "R-CMD-036"],

@@ -17,8 +17,8 @@ DUMP_VALUE = {"dumpName": "core.dmp", "dumpType": 4, "diagnostics": 0}
 STOP = message(0x0201, u64(42))
 
 
-def script(sc, name, comment, spec, asked, steps, outcome, since=None):
-    FILE.runtime(sc, name, comment, spec=spec, ask=asked, steps=steps, outcome=outcome, since=since)
+def script(sc, name, comment, spec, asked, steps, outcome, since=None, client=None):
+    FILE.runtime(sc, name, comment, spec=spec, ask=asked, steps=steps, outcome=outcome, since=since, client=client)
 
 
 def resume(sc, name, comment, spec, steps, outcome, **keys):
@@ -29,8 +29,8 @@ def info2(sc, name, comment, spec, steps, outcome, **keys):
     script(sc, name, comment, spec, ask("Process/ProcessInfo2", **keys), steps, outcome, "6.0")
 
 
-def stopping(sc, name, comment, spec, reply, outcome):
-    script(sc, name, comment, spec, ask("EventPipe/StopTracing", {"sessionId": "42"}), answered(STOP, reply), outcome)
+def stopping(sc, name, comment, spec, reply, outcome, client=None):
+    script(sc, name, comment, spec, ask("EventPipe/StopTracing", {"sessionId": "42"}), answered(STOP, reply), outcome, client=client)
 
 
 # --- OK ------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ stopping(21003, "ok-28", "An OK of 28 bytes: the id of a session", ["R-EVP-063",
          ok({"sessionId": "42"}))
 stopping(21004, "ok-20-for-28", "The generic OK in place of an id", ["F-2", "R-CMD-036"], GENERIC_OK, ok({}))
 stopping(21005, "ok-24-for-28", "An OK with half an id", ["R-EVP-063"], message(0xFF00, u32(42)),
-         malformed("payload", "unexpected_end", 20))
+         malformed("payload", "unexpected_end", 20), client={"open": True})
 stopping(21006, "ok-32-for-28", "An OK with four bytes after the id", ["F-4"], message(0xFF00, u64(42), u32(7)),
          ok({"sessionId": "42"}))
 script(21007, "process-info-reply", "The reply to ProcessInfo, in the order of the wire", ["F-34", "R-PRC-003"],

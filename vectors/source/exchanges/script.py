@@ -282,10 +282,10 @@ class ScriptFile:
             check(sc, script["steps"][:one["from"]] + one["steps"], script)
         self._add(script)
 
-    def runtime(self, sc, name, comment, *, spec, ask, steps, outcome, since=None):
-        """The script plays the runtime; a client is under test."""
+    def runtime(self, sc, name, comment, *, spec, ask, steps, outcome, since=None, client=None):
+        """The script plays the runtime; a client is under test. `client`: what a test of a whole program needs to know besides."""
         self._add({"scId": sc, "name": name, "comment": comment, "plays": "runtime", "spec": list(spec), "since": since,
-                   "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome})
+                   "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome, **({"client": client} if client else {})})
 
     def _add(self, script):
         sc = script["scId"]

@@ -13,9 +13,9 @@ WHOLE = len(HEAD) + len(TAIL)
 ID, OTHER = 42, 43
 
 
-def script(sc, name, comment, spec, steps, outcome, command="CollectTracing2", value=None, since="3.0", **keys):
+def script(sc, name, comment, spec, steps, outcome, command="CollectTracing2", value=None, since="3.0", client=None, **keys):
     FILE.runtime(sc, name, comment, spec=spec, ask=ask(f"EventPipe/{command}", value or COLLECT2_VALUE, **keys), steps=steps,
-                 outcome=outcome, since=since)
+                 outcome=outcome, since=since, client=client)
 
 
 def stream(sent, end, stopped="not_sent", session_id=ID):
@@ -65,7 +65,7 @@ script(21213, "stream-is-read-while-the-stop-waits",
        ["F-31", "F-75", "R-EVP-017"],
        [begun(), stop_asked(), [send("a", repeated(b"\xee", 65535)) for _ in range(16)], send("b", session_ok(ID)), close("b"),
         close("a")],
-       stream(len(HEAD) + 16 * 65535, "complete", "ok"), **AFTER)
+       stream(len(HEAD) + 16 * 65535, "complete", "ok"), client={"reveals": "stop-without-reading"}, **AFTER)
 script(21214, "reply-and-stream-in-one-write", "The reply and the first bytes of the stream in one write: none of them is lost",
        ["R-EVP-014", "R-HDR-016"],
        [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID), HEAD), REST], COMPLETE, **AFTER)
