@@ -12,8 +12,9 @@ use crate::pace::Limit;
 use crate::server::Death;
 use crate::started::Started;
 
-/// How much of its output is kept.
-const KEPT: usize = 1 << 20;
+/// How much of its output is kept: more than any scenario sends, so that a longer one is wrong by what
+/// is kept.
+const KEPT: usize = 4 << 20;
 /// How often it is polled.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -90,5 +91,24 @@ impl Running {
         let after = self.began.elapsed();
         let status = self.process.end().filter(|_| has_ended);
         Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), after }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::client::scenario::Output;
+    use crate::client::scenarios;
+
+    #[test]
+    fn more_is_kept_than_any_scenario_sends() {
+        let lengths =
+            scenarios().unwrap().into_iter().filter_map(|scenario| match scenario.output? {
+                Output::Stream(stream) | Output::BeginOfStream(stream) => Some(stream.len()),
+                Output::StreamBehind { surplus, stream } => Some(surplus.len() + stream.len()),
+                Output::Environment(_) | Output::ProcessInfo(_) | Output::Texts(..) => None,
+            });
+        let longest = lengths.max().unwrap();
+        assert!((1 << 20..KEPT).contains(&longest), "{longest}");
     }
 }

@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::commands::output::{Output, Progress};
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
@@ -130,8 +130,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     report.profile = Some(arguments.profile.to_string());
     report.notes.extend(left_out);
     if let Some(file) = &arguments.write_known {
-        fs::write(file, KnownFaults::of(&report).to_toml())
-            .with_context(|| file.display().to_string())?;
+        output_file::write(file, KnownFaults::of(&report).to_toml().as_bytes())?;
     }
     arguments.output.write(known.apply(report), out)
 }

@@ -10,6 +10,7 @@ pub(crate) use diagipc::annotated::name;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
 
+use crate::commands::output_file::named;
 use crate::commands::printable::shortened;
 use crate::commands::{Outcome, check};
 
@@ -167,13 +168,19 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         }
-        let file = if force { File::create(&path) } else { File::create_new(&path) };
+        let file = if force { replace(&path) } else { File::create_new(&path) };
         file.and_then(|mut file| file.write_all(with_links(text).as_bytes()))
             .with_context(|| path.display().to_string())?;
         written += 1;
     }
     writeln!(out, "{written} files in {}", directory.display())?;
     Ok(())
+}
+
+/// The file of that name, emptied; a symbolic link to a file is not followed.
+fn replace(path: &Path) -> io::Result<File> {
+    named(path)?;
+    File::create(path)
 }
 
 /// In the repository, what is about testing others is in `diagipc/`, beside `vectors/`; here it is
@@ -184,7 +191,8 @@ fn with_links(text: &str) -> String {
 
 fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
     let put = |path: PathBuf, bytes: &[u8]| {
-        fs::write(&path, bytes).with_context(|| path.display().to_string())
+        let file = replace(&path);
+        file.and_then(|mut file| file.write_all(bytes)).with_context(|| path.display().to_string())
     };
     for target in TARGETS {
         let place = directory.join(target);

@@ -3,15 +3,20 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::runtime::Runtime;
 
-/// A command under the umask of most systems.
+/// A command under the umask of most systems, which finds itself by its name.
 #[track_caller]
 fn run(arguments: &[&str], status: i32) -> String {
+    let own = Path::new(env!("CARGO_BIN_EXE_diagipc")).parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::iter::once(own).chain(std::env::split_paths(&path));
     let mut command = Command::new("sh");
+    command.env("PATH", std::env::join_paths(directories).unwrap());
     command.args(["-c", "umask 022; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_diagipc")]);
     let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -80,6 +85,15 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     for error in [proxy(&link, 2), codec(&link, 2)] {
         assert!(error.contains("link: it is a symbolic link, which is not followed"), "{error}");
     }
+    let exported = runtime.path("exported");
+    fs::create_dir(&exported).unwrap();
+    symlink(&victim, Path::new(&exported).join("grammar.json")).unwrap();
+    let error = run(&["vectors", "export", &exported, "--force"], 2);
+    assert!(error.contains("grammar.json: it is a symbolic link"), "{error}");
+    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
+    let only = ["client", "--operations", operations, "--only", "request/plain/resume"];
+    let error = run(&[&only[..], &["--write-known", &link]].concat(), 2);
+    assert!(error.contains("link: it is a symbolic link"), "{error}");
     assert_eq!(fs::read(&victim).unwrap(), b"mine");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 
