@@ -43,15 +43,15 @@ pub(super) fn row_of(
     }
     // What is undefined has the fact of what was seen.
     let is_it = |row: &&Row| row.fact == deviation.fact || row.does == Does::Anything;
-    rows_for(profile, requests(script).first()?).find(is_it)
+    rows_for(profile, &requests(script).next()?).find(is_it)
 }
 
 /// The first request of each connection that a script opens.
-pub(super) fn requests(script: &Script) -> Vec<Request> {
+pub(super) fn requests(script: &Script) -> impl Iterator<Item = Request> {
     let opened = script.steps.iter().filter_map(|step| {
         if let Step::Open(step) = step { Some(step.open.as_str()) } else { None }
     });
-    opened.filter_map(|on| request(on, script)).collect()
+    opened.filter_map(|on| request(on, script))
 }
 
 /// The request that a script sends first on a connection.

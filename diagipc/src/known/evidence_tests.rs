@@ -237,9 +237,9 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
     let mut wrong = Vec::new();
     for case in cases(&scripts, &vectors) {
         let requests = match case.kind {
-            ServerCaseKind::Script { script, .. } => deviation::requests(script),
+            ServerCaseKind::Script { script, .. } => deviation::requests(script).collect(),
             ServerCaseKind::Request { group, test } => {
-                Expectation::of_vector(group, test).request.into_iter().collect()
+                Expectation::of_vector(group, test).request.into_iter().collect::<Vec<_>>()
             }
         };
         let fact = requests.iter().find_map(ends);

@@ -64,7 +64,7 @@ pub(crate) fn explain_script(
     script: &Script,
     seen: &Seen,
 ) -> Option<&'static Row> {
-    deviation::requests(script).iter().find_map(|request| explain(profile, request, seen))
+    deviation::requests(script).find_map(|request| explain(profile, &request, seen))
 }
 
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
