@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 /// Who finds a fault: the first word of `diagipc`'s commands.
 ///
 /// ```
@@ -57,11 +59,11 @@ macro_rules! faults {
         /// assert!(fault.suites().contains(&Suite::Client));
         /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
         /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
         #[non_exhaustive]
         #[allow(clippy::doc_markdown, reason = "the sentences are printed as well")]
         pub enum Fault {
-            $(#[doc = $sentence] $Variant,)*
+            $(#[doc = $sentence] #[serde(rename = $name)] $Variant,)*
         }
 
         impl Fault {

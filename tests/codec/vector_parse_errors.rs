@@ -144,7 +144,7 @@ fn script_keys_of_other_side_are_refused() {
     for extra in [ASK, OUTCOME] {
         refused(
             &[client, TARGET, extra],
-            "ask, outcome and client belong to scripts that play the runtime",
+            "ask and outcome belong to scripts that play the runtime",
         );
     }
     let habit = r#""habit": "F-75""#;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""build.py          writes the JSON files whose source is in this directory and in exchanges/
+"""build.py          writes the JSON files whose source is in this directory, in exchanges/ and in clients/
 build.py --check    exits 1 if a committed file differs from its source, or has none
 """
 import importlib
@@ -8,21 +8,24 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "exchanges")]
-NO_SOURCE = ("build.py", "notation.py", "script.py", "answers.py")
+DIRECTORIES = ["", "exchanges", "clients"]
+sys.path[:0] = [os.path.join(HERE, directory) for directory in DIRECTORIES]
+NO_SOURCE = ("build.py", "notation.py", "script.py", "answers.py", "scenario.py", "asked.py")
+# Where the written files are.
+WRITTEN = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "exchanges"), os.path.join(HERE, "..", "..", "diagipc", "clients", "scenarios")]
 
 
 def main():
     stale, written = 0, set()
-    for directory, package in ((HERE, ""), (os.path.join(HERE, "exchanges"), "exchanges.")):
-        for name in sorted(os.listdir(directory)):
+    for directory in DIRECTORIES:
+        for name in sorted(os.listdir(os.path.join(HERE, directory))):
             if not name.endswith(".py") or name in NO_SOURCE:
                 continue
-            module = importlib.import_module(package + name[:-3])
+            module = importlib.import_module((directory and directory + ".") + name[:-3])
             for file in getattr(module, "FILES", None) or [module.FILE]:
                 stale += update(file, name)
                 written.add(os.path.normpath(file.path()))
-    for directory in (os.path.join(HERE, ".."), os.path.join(HERE, "..", "exchanges")):
+    for directory in WRITTEN:
         for name in sorted(os.listdir(directory)):
             if name.endswith(".json") and os.path.normpath(os.path.join(directory, name)) not in written:
                 print(f"{name} has no source", file=sys.stderr)
@@ -45,8 +48,8 @@ def update(file, source):
     with open(file.path(), "w") as f:
         f.write(file.text())
     document = file.document()
-    print(f"{os.path.basename(file.path())}: {len(document['scripts'])} scripts" if "scripts" in document else
-          f"{os.path.basename(file.path())}: {document['numberOfTests']} tests")
+    number = next(f"{document[key]} {key[8:].lower()}" for key in document if key.startswith("numberOf"))
+    print(f"{os.path.basename(file.path())}: {number}")
     return 0
 
 

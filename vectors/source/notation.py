@@ -71,16 +71,30 @@ def hexa(text):
     return bytes.fromhex(text)
 
 
+class Message(bytes):
+    """The bytes of a message, or its first ones: it keeps what its header says."""
+    def __new__(cls, data, code, size, reserved):
+        self = super().__new__(cls, data)
+        self.code, self.size, self.reserved = code, size, reserved
+        return self
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        begins = isinstance(key, slice) and key.start in (None, 0) and key.step is None
+        return Message(part, self.code, self.size, self.reserved) if begins else part
+
+
 def header(code, size, reserved=0, magic=MAGIC):
     """The 20 bytes before every payload. `code` is 0xSSII: the set's byte, then the id's."""
     assert len(magic) == 14
-    return magic + u16(size) + u8(code >> 8) + u8(code & 0xFF) + u16(reserved)
+    return Message(magic + u16(size) + u8(code >> 8) + u8(code & 0xFF) + u16(reserved), code, size, reserved)
 
 
 def message(code, *fields, size=None, reserved=0, magic=MAGIC):
     """A header, then the fields. `size` only if it must be wrong."""
     payload = b"".join(fields)
-    return header(code, 20 + len(payload) if size is None else size, reserved, magic) + payload
+    size = 20 + len(payload) if size is None else size
+    return Message(header(code, size, reserved, magic) + payload, code, size, reserved)
 
 
 OK, ERROR = 0xFF00, 0xFFFF

@@ -106,7 +106,7 @@ fn name(verdict: &mut Verdict, fault: Fault) {
 /// If the cases about requests of the same operation show an error in a request, the others only
 /// note it: they are about something else.
 fn noted_once(played: &mut [(&Scenario, Verdict)]) {
-    let is_about_requests = |scenario: &Scenario| scenario.section == OF_REQUESTS;
+    let is_about_requests = |scenario: &Scenario| scenario.section() == OF_REQUESTS;
     let known: Vec<(Operation, Fault)> = played
         .iter()
         .filter(|(scenario, _)| is_about_requests(scenario))

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received}
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
 
 use super::request::Seen;
-use super::scenario::{Arguments, Exit, Unread};
+use super::scenario::{Arguments, Exit, Flag, Unread};
 use super::scenario_player::{FOR_A_DESCRIPTOR, REST, SLICE, ScenarioPlayer, Stop};
 use super::{Operation, runtime_bytes};
 use crate::faults::Fault;
@@ -129,7 +129,7 @@ impl ScenarioPlayer<'_, '_> {
                     self.gives_up.as_millis()
                 );
                 let fault = match () {
-                    () if self.scenario.is_silent => Fault::NoReadTimeout,
+                    () if self.scenario.is(Flag::Silent) => Fault::NoReadTimeout,
                     () if is_whole => Fault::ReadsUntilClose,
                     // It waits for the rest of its size field.
                     () if self.scenario.reveals == Some(Fault::MagicUnchecked) => {
@@ -137,7 +137,7 @@ impl ScenarioPlayer<'_, '_> {
                     }
                     () => Fault::NoReadTimeout,
                 };
-                if self.scenario.exit == Exit::NonZero && self.scenario.is_open {
+                if self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open) {
                     self.findings.may(fault, text);
                 } else {
                     self.findings.must(fault, text);

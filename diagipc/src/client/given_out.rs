@@ -1,5 +1,7 @@
 //! Judges the client's output: a stream, an environment, a process.
 
+use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
+
 use super::finding::Findings;
 use super::request::excerpt;
 use super::scenario::{Entry, Output};
@@ -9,28 +11,31 @@ impl Output {
     /// The fault of a client without any of the output.
     pub(super) const fn lost(&self) -> Fault {
         match self {
-            Self::Stream(_) | Self::BeginOfStream(_) | Self::StreamBehind { .. } => {
-                Fault::StreamNotAsSent
-            }
-            Self::Environment(_) => Fault::EnvironmentLost,
-            Self::ProcessInfo(_) => Fault::ProcessInfoLost,
-            Self::Texts(_, fault) => *fault,
+            Self::Stream { .. } => Fault::StreamNotAsSent,
+            Self::Environment { .. } => Fault::EnvironmentLost,
+            Self::Texts { reveals, .. } => *reveals,
         }
     }
 
     /// What is wrong with `bytes`, the client's output.
     pub(super) fn judge(&self, bytes: &[u8]) -> Findings {
         match self {
-            Self::BeginOfStream(stream) if stream.starts_with(bytes) => Findings::default(),
-            Self::Stream(stream) | Self::BeginOfStream(stream) => {
-                findings_in_stream(stream, bytes, &[])
+            Self::Stream { stream, not_before, may_be_cut } => {
+                let [stream, surplus] = [stream, not_before].map(|parts| known(parts));
+                if *may_be_cut && stream.starts_with(bytes) {
+                    return Findings::default();
+                }
+                findings_in_stream(&stream, bytes, &surplus)
             }
-            Self::StreamBehind { surplus, stream } => findings_in_stream(stream, bytes, surplus),
-            Self::Environment(entries) => findings_in_environment(entries, bytes),
-            Self::ProcessInfo(texts) => findings_in_process(texts, bytes, Fault::ProcessInfoLost),
-            Self::Texts(texts, fault) => findings_in_process(texts, bytes, *fault),
+            Self::Environment { environment } => findings_in_environment(environment, bytes),
+            Self::Texts { texts, reveals } => findings_in_process(texts, bytes, *reveals),
         }
     }
+}
+
+/// The bytes of parts that capture nothing.
+pub(super) fn known(parts: &[Literal]) -> Vec<u8> {
+    parts.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect()
 }
 
 fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
@@ -59,7 +64,7 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let lines: Vec<&str> = text.lines().collect();
     let is = |entry: &Entry, line: &str| match entry {
         Entry::Text(text) => line == text,
-        Entry::Begins(text) => line.starts_with(text.as_str()),
+        Entry::Begins { begins } => line.starts_with(begins.as_str()),
     };
     // In any order: a client may use a map.
     let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) =
@@ -75,11 +80,11 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     }
     let has_equals = |entry: &&Entry| match entry {
         Entry::Text(text) => text.contains('='),
-        Entry::Begins(_) => true,
+        Entry::Begins { .. } => true,
     };
     let shown = |line: &str| format!("{:?}", line.chars().take(80).collect::<String>());
     let name = |entry: &Entry| match entry {
-        Entry::Text(text) | Entry::Begins(text) => {
+        Entry::Text(text) | Entry::Begins { begins: text } => {
             text.split_once('=').map(|(name, _)| String::from(name))
         }
     };
@@ -91,7 +96,7 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
         if by_equals { Fault::EnvironmentEntryWithoutEquals } else { Fault::EnvironmentLost };
     let mut findings = Findings::default();
     for entry in lost {
-        let (Entry::Text(text) | Entry::Begins(text)) = entry;
+        let (Entry::Text(text) | Entry::Begins { begins: text }) = entry;
         let found = format!("the entry {} is missing from the output", shown(text));
         if is_one_of_several(entry) {
             findings.note(found);
@@ -125,11 +130,13 @@ mod tests {
     #[test]
     fn environment_entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
-        let wanted = Output::Environment(vec![
-            text("A=1"),
-            text("NOEQUALS"),
-            Entry::Begins("B=".to_owned()),
-        ]);
+        let wanted = Output::Environment {
+            environment: vec![
+                text("A=1"),
+                text("NOEQUALS"),
+                Entry::Begins { begins: "B=".to_owned() },
+            ],
+        };
         assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Findings::default());
         let lost = wanted.judge(b"A=1\nB=\n");
         assert_eq!(
@@ -148,7 +155,8 @@ mod tests {
     #[test]
     fn environment_one_of_two_equal_names_is_enough() {
         let text = |text: &str| Entry::Text(text.to_owned());
-        let wanted = Output::Environment(vec![text("A=1"), text("A=2"), text("B=1")]);
+        let wanted =
+            Output::Environment { environment: vec![text("A=1"), text("A=2"), text("B=1")] };
         assert_eq!(wanted.judge(b"A=2\nB=1\n").faults(), []);
         assert_eq!(wanted.judge(b"A=1\nB=1\n").faults(), []);
         assert_eq!(wanted.judge(b"A=1\nA=2\n").faults(), [Fault::EnvironmentLost]);
@@ -156,7 +164,11 @@ mod tests {
 
     #[test]
     fn stream_beginning_with_surplus_is_reported() {
-        let wanted = Output::StreamBehind { surplus: vec![1, 2], stream: b"Nettrace".to_vec() };
+        let wanted = Output::Stream {
+            stream: vec![Literal::Bytes(b"Nettrace".to_vec())],
+            not_before: vec![Literal::Bytes(vec![1, 2])],
+            may_be_cut: false,
+        };
         assert_eq!(wanted.judge(b"Nettrace"), Findings::default());
         assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [Fault::ReplySizeIgnored]);
         assert_eq!(wanted.judge(b"Nettr").faults(), [Fault::StreamNotAsSent]);

@@ -30,25 +30,19 @@
 //! ```
 
 mod across_cases;
-mod discovery;
 mod endings;
 mod finding;
 mod given_out;
 mod known_faults;
 mod operation;
 mod operations;
-mod payloads;
 mod process;
 mod reading;
-mod replies;
 mod request;
-mod requests;
 mod run;
 mod runtime_bytes;
 mod scenario;
 mod scenario_player;
-mod scripted;
-mod scripted_outcome;
 mod spelling;
 mod suite;
 mod target;
@@ -61,7 +55,7 @@ pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
 pub use scenario::{Arguments, Scenario};
-pub use suite::scenarios;
+pub use suite::{SCENARIOS, scenarios};
 pub use target::StandIn;
 #[cfg(unix)]
 pub use target::stand_in;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::command::Command;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// The output in the file at `{output}`; in standard output if the line has no such placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -19,7 +20,7 @@ pub enum OutputKind {
 }
 
 macro_rules! named {
-    ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
+    ($what:literal, $(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $Name {
@@ -51,10 +52,22 @@ macro_rules! named {
                 Self::ALL.iter().copied().find(|one| one.name() == text).ok_or(())
             }
         }
+
+        impl<'de> Deserialize<'de> for $Name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                name.parse().map_err(|()| {
+                    let known: Vec<_> = Self::ALL.iter().map(ToString::to_string).collect();
+                    let known = known.join(", ");
+                    D::Error::custom(format!("unknown {} {name}, expected one of {known}", $what))
+                })
+            }
+        }
     };
 }
 
 named! {
+    "operation",
     /// A task for a client under test.
     Operation {
         /// Reports the process: `ProcessInfo`, 2 or 3.
@@ -93,6 +106,7 @@ named! {
 }
 
 named! {
+    "placeholder",
     /// A placeholder in a command line.
     Argument {
         /// The process id of the target.

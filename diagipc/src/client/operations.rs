@@ -357,19 +357,6 @@ impl<'de> Deserialize<'de> for Command {
     }
 }
 
-impl<'de> Deserialize<'de> for Operation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        name.parse().map_err(|()| {
-            let known: Vec<_> = Operation::ALL.iter().map(ToString::to_string).collect();
-            de::Error::custom(format!(
-                "unknown operation {name}, expected one of {}",
-                known.join(", ")
-            ))
-        })
-    }
-}
-
 /// The line number, from 1, of byte `at` of `text`.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1

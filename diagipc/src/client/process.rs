@@ -97,6 +97,7 @@ impl Running {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::client::given_out::known;
     use crate::client::scenario::Output;
     use crate::client::scenarios;
 
@@ -104,9 +105,10 @@ mod tests {
     fn more_is_kept_than_any_scenario_sends() {
         let lengths =
             scenarios().unwrap().into_iter().filter_map(|scenario| match scenario.output? {
-                Output::Stream(stream) | Output::BeginOfStream(stream) => Some(stream.len()),
-                Output::StreamBehind { surplus, stream } => Some(surplus.len() + stream.len()),
-                Output::Environment(_) | Output::ProcessInfo(_) | Output::Texts(..) => None,
+                Output::Stream { stream, not_before, .. } => {
+                    Some(known(&not_before).len() + known(&stream).len())
+                }
+                Output::Environment { .. } | Output::Texts { .. } => None,
             });
         let longest = lengths.max().unwrap();
         assert!((1 << 20..KEPT).contains(&longest), "{longest}");

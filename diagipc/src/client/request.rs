@@ -319,7 +319,7 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::client::Operations;
-    use crate::client::scenario::usual;
+    use crate::client::suite::plain;
 
     const SET: &[u8] =
         b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
@@ -333,7 +333,7 @@ mod tests {
         Seen { bytes, behind, fds: 0, is_whole }.judge(
             Operation::SetEnv,
             line,
-            &usual(Operation::SetEnv),
+            &plain(Operation::SetEnv),
         )
     }
 
@@ -407,7 +407,7 @@ mod tests {
         // Wrong in another way as well.
         let bytes = with(24, b'X');
         let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true };
-        let (findings, _) = seen.judge(Operation::SetEnv, line, &usual(Operation::SetEnv));
+        let (findings, _) = seen.judge(Operation::SetEnv, line, &plain(Operation::SetEnv));
         assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
     }
 

@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::vectors::player::Player;
 
 use super::operations::CommandLine;
 use super::process::Running;
-use super::scenario::{Arguments, Scenario};
+use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
@@ -63,7 +63,7 @@ impl Options {
 impl Scenario {
     /// Whether a pattern matches it: by name, section or operation.
     pub fn is_chosen(&self, glob: &Glob) -> bool {
-        [self.name.as_str(), self.section.as_str(), self.operation.name()]
+        [self.name.as_str(), self.section(), self.operation.name()]
             .iter()
             .any(|text| glob.matches(text))
     }
@@ -190,14 +190,14 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
         }
     }
     if let Some(deadline) =
-        line.deadline.filter(|deadline| !scenario.is_silent && scenario.waits() >= *deadline)
+        line.deadline.filter(|deadline| !scenario.is(Flag::Silent) && scenario.waits() >= *deadline)
     {
         let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
         return Err(format!(
             "the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"
         ));
     }
-    if !scenario.is_silent && scenario.longest_wait() >= line.patience {
+    if !scenario.is(Flag::Silent) && scenario.longest_wait() >= line.patience {
         let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
         return Err(format!("the runtime takes {takes} ms, but the client waits {waits} ms"));
     }

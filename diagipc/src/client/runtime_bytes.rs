@@ -1,83 +1,33 @@
-//! Short forms for the actions of a scripted runtime.
+//! Messages of the scripted runtime, and the names of those of the client.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::{
-    Accept, EndStep, Ending, Expect, FdKind, Literal, Pattern, Send, Step,
-};
+use dotnet_diagnostics_ipc::vectors::script::Step;
 
-use super::scenario::{Move, Request, Unread};
+use super::scenario::{ClientStep, Move, Request, StopRequest};
 
-/// A message with this magic.
-pub(super) fn message_as(magic: [u8; 14], command: Command, payload: &[u8]) -> Vec<u8> {
+fn message(command: Command, payload: &[u8]) -> Vec<u8> {
     let size = u16::try_from(payload.len() + HEADER_LEN).unwrap_or(u16::MAX);
     let mut header = [0; HEADER_LEN];
-    RawHeader { magic: Some(magic), size: Some(size), command: Some(command), reserved: Some(0) }
+    RawHeader { magic: Some(MAGIC), size: Some(size), command: Some(command), reserved: Some(0) }
         .write(&mut header);
     [&header, payload].concat()
 }
 
 /// An OK.
 pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
-    message_as(MAGIC, Command::OK, payload)
+    message(Command::OK, payload)
 }
 
 /// An error of 24 bytes, as it is shipped (F-1).
 pub(super) fn error(hresult: HResult) -> Vec<u8> {
-    message_as(MAGIC, Command::ERROR, &hresult.0.to_le_bytes())
-}
-
-/// A request of any command of the operation.
-pub(super) fn request(on: &str) -> Move {
-    Move::Request(Request { on: on.to_owned(), command: None, unread: Unread::None })
-}
-
-/// A request of this command; newer ones are unknown.
-pub(super) fn request_of(on: &str, command: Command) -> Move {
-    Move::Request(Request { on: on.to_owned(), command: Some(command), unread: Unread::None })
-}
-
-/// The byte with the descriptor.
-pub(super) fn descriptor(on: &str) -> Move {
-    let any = serde_json::json!([{ "any": 1 }]);
-    let expect = serde_json::from_value(any).unwrap_or_else(|_| Pattern(Vec::new()));
-    Move::Step(Step::Expect(Expect { on: on.to_owned(), expect, with_fd: true, within_ms: None }))
-}
-
-pub(super) fn accept(on: &str) -> Move {
-    Move::Step(Step::Accept(Accept { accept: on.to_owned(), port: None, within_ms: None }))
-}
-
-/// Sends; a client may have disconnected already.
-pub(super) fn send(on: &str, bytes: &[u8]) -> Move {
-    pieces(on, bytes, Vec::new())
-}
-
-/// Sends a byte at a time.
-pub(super) fn trickle(on: &str, bytes: &[u8]) -> Move {
-    pieces(on, bytes, vec![1; bytes.len()])
-}
-
-fn pieces(on: &str, bytes: &[u8], chunks: Vec<usize>) -> Move {
-    Move::Step(Step::Send(Send {
-        on: on.to_owned(),
-        send: vec![Literal::Bytes(bytes.to_vec())],
-        chunks,
-        with_fd: None::<FdKind>,
-        may_fail: true,
-        within_ms: None,
-    }))
-}
-
-/// `StopTracing` of session 42.
-pub(super) fn stop(on: &str) -> Move {
-    Move::Stop { on: on.to_owned(), session: 42 }
+    message(Command::ERROR, &hresult.0.to_le_bytes())
 }
 
 /// `StopTracing`, which has one encoding.
 pub(super) fn stop_message(session: u64) -> Vec<u8> {
-    message_as(MAGIC, Command::STOP_TRACING, &session.to_le_bytes())
+    message(Command::STOP_TRACING, &session.to_le_bytes())
 }
 
 /// The name of a request, if it is one.
@@ -93,38 +43,29 @@ pub(super) fn named(bytes: &[u8]) -> String {
     }
 }
 
-pub(super) fn close(on: &str) -> Move {
-    Move::Step(Step::EndStep(EndStep { on: on.to_owned(), end: Ending::Close }))
-}
-
-/// The client closes by itself: nothing more follows.
-pub(super) fn gives_up(on: &str) -> Move {
-    Move::GivesUp { on: on.to_owned(), is_whole: false }
-}
-
-/// The client closes by itself: it has everything it needs.
-pub(super) fn lets_go(on: &str) -> Move {
-    Move::GivesUp { on: on.to_owned(), is_whole: true }
-}
-
-/// The entries of an environment block, with the count first.
-pub(super) fn block(entries: &[&str]) -> Vec<u8> {
-    let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-    let strings = entries.iter().flat_map(|entry| string(entry));
-    count.to_le_bytes().into_iter().chain(strings).collect()
-}
-
 /// A string of the protocol.
-pub(super) fn string(text: &str) -> Vec<u8> {
+fn string(text: &str) -> Vec<u8> {
     let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
     let count = u32::try_from(units.len()).unwrap_or(u32::MAX);
     count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
 }
 
-/// The payload of the reply to `ProcessEnvironment`: the size of the block, and `future`.
-pub(super) fn environment_reply(block: &[u8]) -> Vec<u8> {
-    let len = u32::try_from(block.len()).unwrap_or(u32::MAX);
-    [&len.to_le_bytes()[..], &[0, 0]].concat()
+/// The payload of the reply to `ProcessInfo` or one of its successors.
+pub(super) fn process_info(command: Command, process_id: u64) -> Vec<u8> {
+    let texts: &[&str] = match command {
+        Command::PROCESS_INFO => &["app --serve", "Linux", "x64"],
+        Command::PROCESS_INFO3 => &["app --serve", "Linux", "x64", "app", "10.0.9", "linux-x64"],
+        _ => &["app --serve", "Linux", "x64", "app", "10.0.9"],
+    };
+    let mut bytes =
+        if command == Command::PROCESS_INFO3 { 1u32.to_le_bytes().to_vec() } else { Vec::new() };
+    bytes.extend(process_id.to_le_bytes());
+    bytes.extend([
+        0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40,
+        0x00,
+    ]);
+    bytes.extend(texts.iter().flat_map(|text| string(text)));
+    bytes
 }
 
 /// The places of a connection's name in a step.
@@ -137,14 +78,8 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     for one in moves {
         match one {
             Move::Request(Request { on, .. })
-            | Move::Stop { on, .. }
-            | Move::GivesUp { on, .. }
-            | Move::Refuses { on }
-            | Move::NothingWhole { on }
-            | Move::NotOn { on }
-            | Move::Settles { on } => {
-                renamed(on);
-            }
+            | Move::Stop(StopRequest { on, .. })
+            | Move::Client(ClientStep { on, .. }) => renamed(on),
             Move::Step(step) => match step {
                 Step::Accept(step) => renamed(&mut step.accept),
                 Step::Open(step) => renamed(&mut step.open),
@@ -175,26 +110,16 @@ mod tests {
     /// one.
     #[test]
     fn connection_is_renamed_in_every_step() {
-        let moves = |steps: &str| {
-            serde_json::from_str::<Vec<Step>>(steps).unwrap().into_iter().map(Move::Step)
-        };
+        let moves = |steps: &str| serde_json::from_str::<Vec<Move>>(steps).unwrap();
         let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
             { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },
-            { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" }]"#;
-        let named = |name: &str| {
-            let on = || name.to_owned();
-            let own = [
-                Move::NothingWhole { on: on() },
-                Move::NotOn { on: on() },
-                Move::Settles { on: on() },
-            ];
-            let steps = of_connections.replace("\"b\"", &format!("\"{name}\""));
-            moves(&steps).chain(own).chain([gives_up(name), request(name)]).collect::<Vec<_>>()
-        };
+            { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" },
+            { "on": "b", "request": null }, { "on": "b", "stop": "42" }, { "on": "b", "client": "leaves" }]"#;
+        let named = |name: &str| moves(&of_connections.replace("\"b\"", &format!("\"{name}\"")));
         // A port may have the same name, and is not changed.
         let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
             { "expect_no_connection": 5, "port": "b" }]"#;
-        let others: Vec<Move> = moves(others).chain(named("c")).collect();
+        let others = [moves(others), named("c")].concat();
         let mut all = [named("b"), others.clone()].concat();
         rename(&mut all, "b", "a");
         assert_eq!(all, [named("a"), others].concat());

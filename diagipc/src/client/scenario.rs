@@ -1,11 +1,15 @@
 //! Scenarios: the client's task, the scripted runtime's actions, and the expected result.
+//!
+//! They are data, in `diagipc/clients/scenarios/`, and `diagipc/clients/README.md` defines the keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::{Argument, Operation};
 use crate::faults::Fault;
@@ -15,59 +19,74 @@ use crate::pace::silence_ms;
 pub type Arguments = BTreeMap<Argument, String>;
 
 /// One conversation with a client under test.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Unique and stable: `reply/ok-20/resume`.
     pub name: String,
-    /// The file of the script, or the theme.
-    pub section: String,
     /// What it is about.
+    #[serde(rename = "comment")]
     pub title: String,
     /// Facts and requirements.
     pub spec: Vec<String>,
     /// The client's task.
     pub operation: Operation,
     /// Its arguments.
+    #[serde(default, deserialize_with = "arguments")]
     pub arguments: Arguments,
     /// The command line must use at least one argument from each list; otherwise the client cannot
     /// do it.
+    #[serde(default)]
     pub needs: Vec<Vec<Argument>>,
+    #[serde(rename = "steps")]
     pub(super) moves: Vec<Move>,
     pub(super) exit: Exit,
+    #[serde(default)]
     pub(super) output: Option<Output>,
     /// The fault of a client that reports success where it must not, or failure where it must not.
+    #[serde(default)]
     pub(super) reveals: Option<Fault>,
     /// Another possible cause of a failure, if another scenario shows it for certain.
+    #[serde(default)]
     pub(super) suspects: Vec<Fault>,
     /// The fault of a client that sends nothing, if that shows more than this alone.
+    #[serde(default)]
     pub(super) if_unsent: Option<Fault>,
-    /// Whether it is a plain request and its plain answer: no other cause of a failure is possible.
-    pub(super) is_plain: bool,
     /// The size of the OK that answers it: the sizes that a client accepts show its fault.
+    #[serde(default)]
     pub(super) ok_size: Option<usize>,
-    /// Whether the runtime is silent at some point, so that the client must give up by itself.
-    pub(super) is_silent: bool,
-    /// Whether the document allows another end.
-    pub(super) is_open: bool,
+    #[serde(default)]
+    pub(super) flags: Vec<Flag>,
     /// The runtime's final error.
+    #[serde(default, deserialize_with = "hresult")]
     pub(super) refused_with: Option<HResult>,
-    /// What the client must print of an error.
-    pub(super) said: Vec<Said>,
+    /// The text that the client must print of it.
+    #[serde(default)]
+    pub(super) says_text: Option<String>,
     /// Decoys in the directory of the socket.
+    #[serde(default)]
     pub(super) decoys: Vec<Decoy>,
 }
 
-/// The runtime's information about an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    /// The code, as a number in any base.
-    Code(HResult),
-    /// A text.
-    Text(String),
+/// What a scenario is besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Flag {
+    /// A plain request and its plain answer: no other cause of a failure is possible.
+    Plain,
+    /// The runtime is silent at some point, so that the client must give up by itself.
+    Silent,
+    /// The document allows another end.
+    Open,
+    /// It is about the older command after `UNKNOWN_COMMAND`.
+    FallsBack,
+    /// The client must print the code of the error, as a number in any base.
+    SaysCode,
 }
 
 /// A decoy: not the socket of the process, but similar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Decoy {
     /// The socket of a process whose id begins with the same digits.
     LongerPid,
@@ -83,10 +102,20 @@ pub(super) enum Decoy {
     /// user.
     OtherOwner,
     /// The same in a directory that is the client's `TMPDIR`, but not the process's.
+    #[serde(rename = "other-tmpdir")]
     InAnotherTmpdir,
 }
 
 impl Scenario {
+    /// The group of scenarios in which reports list it: the first word of its name.
+    pub fn section(&self) -> &str {
+        self.name.split('/').next().unwrap_or_default()
+    }
+
+    pub(super) fn is(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+
     /// The same for a runtime that knows only these commands; `None` if it knows none of the
     /// scenario's.
     ///
@@ -94,13 +123,12 @@ impl Scenario {
     /// [`Argument::Command`].
     #[must_use]
     pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
-        let mut fixed = self.moves.iter().filter_map(|one| match one {
-            Move::Request(request) => request.command,
+        // A script that falls back ends with one that the runtime knows.
+        let last = self.moves.iter().rev().find_map(|one| match one {
+            Move::Request(request) if !request.older => request.command,
             _ => None,
         });
-        // A script that falls back ends with one that the runtime knows.
-        let fixed = fixed.next_back().filter(|command| !self.is_of_any(*command));
-        if let Some(command) = fixed {
+        if let Some(command) = last {
             return knows(command).then_some(self);
         }
         let mut newest_first = self.operation.commands().iter().copied();
@@ -119,139 +147,171 @@ impl Scenario {
         }
         Some(self)
     }
-
-    /// Whether all commands of the operation have the same replies as this one, so that the
-    /// scenario does not depend on its version.
-    fn is_of_any(&self, command: Command) -> bool {
-        command == Command::COLLECT_TRACING2
-            && !matches!(self.section.as_str(), "fallback" | "tool_ports")
-    }
 }
 
 /// The scripted runtime's actions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub(super) enum Move {
-    /// A step of a script.
-    Step(Step),
     /// Reads a request, and judges it.
     Request(Request),
     /// `StopTracing` of a session.
-    Stop { on: String, session: u64 },
-    /// The client ends the connection by itself, after its patience at the latest. `is_whole`: it
-    /// has everything it needs.
-    GivesUp { on: String, is_whole: bool },
-    /// The reply is invalid: the client ends the connection, and does not stop the session that it
-    /// was not given.
-    Refuses { on: String },
-    /// Anything except a whole message that could be a request.
-    NothingWhole { on: String },
-    /// The client continues, or waits for more.
-    Settles { on: String },
-    /// The client's next request, which must not use this connection.
-    NotOn { on: String },
+    Stop(StopRequest),
+    /// What the client does with a connection.
+    Client(ClientStep),
+    /// A step of a script.
+    Step(Step),
 }
 
 /// The expected request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Request {
     pub(super) on: String,
     /// The newest command that the runtime knows; `None`: any of the operation.
+    #[serde(rename = "request", deserialize_with = "command")]
     pub(super) command: Option<Command>,
+    /// Whether a newer one is answered in the same way: the scenario does not depend on its version.
+    #[serde(default = "yes")]
+    pub(super) newer: bool,
+    /// The same for an older one.
+    #[serde(default)]
+    pub(super) older: bool,
     /// How much of it stays unread.
+    #[serde(default)]
     pub(super) unread: Unread,
 }
 
+/// `StopTracing` of this session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StopRequest {
+    pub(super) on: String,
+    #[serde(rename = "stop", deserialize_with = "number")]
+    pub(super) session: u64,
+}
+
+/// What the client does with a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientStep {
+    pub(super) on: String,
+    pub(super) client: Act,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Act {
+    /// It ends the connection by itself, after its patience at the latest.
+    GivesUp,
+    /// The same; it has everything it needs.
+    HasAll,
+    /// The reply is invalid: it ends the connection, and does not stop the session that it was not
+    /// given.
+    Refuses,
+    /// It sends anything except a whole message that could be a request.
+    SendsNothingWhole,
+    /// It continues, or waits for more.
+    Settles,
+    /// Its next request does not use this connection.
+    Leaves,
+}
+
 /// How much of a request the runtime leaves unread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Unread {
+    #[default]
     None,
     LastByte,
     Payload,
 }
 
 /// How the client must end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Exit {
-    /// Success.
-    Zero,
-    /// Failure.
-    NonZero,
+    /// With exit status 0.
+    Success,
+    /// With another.
+    Failure,
     /// Either, but not by a signal.
     Any,
 }
 
 /// The client's expected output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
 pub(super) enum Output {
     /// These bytes.
-    Stream(Vec<u8>),
-    /// A prefix of these bytes: the session does not end correctly.
-    BeginOfStream(Vec<u8>),
-    /// These bytes and none of the preceding reply.
-    StreamBehind { surplus: Vec<u8>, stream: Vec<u8> },
-    /// These entries; one whose units are not Unicode begins like this.
-    Environment(Vec<Entry>),
-    /// It contains these texts.
-    ProcessInfo(Vec<String>),
-    /// The same; the fault if they are missing.
-    Texts(Vec<String>, Fault),
+    Stream {
+        stream: Vec<Literal>,
+        /// The bytes of the reply that are not of the stream.
+        #[serde(default)]
+        not_before: Vec<Literal>,
+        /// Whether a prefix will do, as the session does not end correctly.
+        #[serde(default)]
+        may_be_cut: bool,
+    },
+    /// These entries.
+    Environment { environment: Vec<Entry> },
+    /// It contains these texts; the fault if they are missing.
+    Texts { texts: Vec<String>, reveals: Fault },
 }
 
 /// A line of the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
 pub(super) enum Entry {
     /// Exactly this.
     Text(String),
     /// Begins like this, and continues with units that are not text.
-    Begins(String),
+    Begins { begins: String },
+}
+
+/// The text of an argument: itself, or so many letters, `a` to `z` over and over.
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum ArgumentText {
+    Text(String),
+    Letters {
+        letters: usize,
+        #[serde(default)]
+        begins: String,
+    },
+}
+
+fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arguments, D::Error> {
+    let texts = BTreeMap::<Argument, ArgumentText>::deserialize(deserializer)?;
+    let text = |text| match text {
+        ArgumentText::Text(text) => text,
+        ArgumentText::Letters { letters, begins } => {
+            begins.chars().chain(('a'..='z').cycle().take(letters)).collect()
+        }
+    };
+    Ok(texts.into_iter().map(|(argument, of)| (argument, text(of))).collect())
+}
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Command>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    name.map(|name| name.parse().map_err(D::Error::custom)).transpose()
+}
+
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn hresult<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HResult>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let code = u32::from_str_radix(text.trim_start_matches("0x"), 16).map_err(D::Error::custom)?;
+    Ok(Some(HResult(code)))
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Scenario {
-    pub(super) fn new(name: &str, title: &str, spec: &[&str], operation: Operation) -> Self {
-        Self {
-            name: name.to_owned(),
-            section: name.split('/').next().unwrap_or_default().to_owned(),
-            title: title.to_owned(),
-            spec: spec.iter().map(ToString::to_string).collect(),
-            operation,
-            arguments: usual(operation),
-            needs: Vec::new(),
-            moves: Vec::new(),
-            exit: Exit::Any,
-            output: None,
-            reveals: None,
-            suspects: Vec::new(),
-            if_unsent: None,
-            is_plain: false,
-            ok_size: None,
-            is_silent: false,
-            is_open: false,
-            refused_with: None,
-            said: Vec::new(),
-            decoys: Vec::new(),
-        }
-    }
-
-    /// The same with another value, which the command line must use.
-    pub(super) fn with(mut self, argument: Argument, value: impl Into<String>) -> Self {
-        self.arguments.insert(argument, value.into());
-        self.needs.push([argument].to_vec());
-        self
-    }
-
-    pub(super) fn plays(mut self, moves: Vec<Move>, exit: Exit) -> Self {
-        self.moves = moves;
-        // The replies to the others differ.
-        let known = (self.operation == Operation::ProcessInfo).then_some(Command::PROCESS_INFO2);
-        for one in &mut self.moves {
-            if let (Move::Request(request), Some(known)) = (one, known) {
-                request.command.get_or_insert(known);
-            }
-        }
-        self.exit = exit;
-        self
-    }
-
     /// The duration of its waits.
     pub(super) fn waits(&self) -> Duration {
         let wait = |step: &Move| match step {
@@ -273,8 +333,11 @@ impl Scenario {
     /// Whether the client must finally give up, because nothing more arrives: on its connection, or
     /// at its port, where no runtime takes a request.
     pub(super) fn waits_for_client_to_give_up(&self) -> bool {
-        self.is_silent
-            || self.moves.iter().any(|one| matches!(one, Move::GivesUp { is_whole: false, .. }))
+        self.is(Flag::Silent)
+            || self
+                .moves
+                .iter()
+                .any(|one| matches!(one, Move::Client(step) if step.client == Act::GivesUp))
             || !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
     }
 
@@ -286,68 +349,4 @@ impl Scenario {
         });
         Duration::from_millis(waits.max().unwrap_or(0).into())
     }
-}
-
-/// The default task of an operation.
-pub(super) fn usual(operation: Operation) -> Arguments {
-    let pairs: &[(Argument, &str)] = match operation {
-        Operation::ProcessInfo
-        | Operation::Environment
-        | Operation::Resume
-        | Operation::PerfMapOff
-        | Operation::ListenPort => &[],
-        Operation::SetEnv => &[(Argument::Name, "NAME"), (Argument::Value, "value")],
-        Operation::UnsetEnv => &[(Argument::Name, "NAME")],
-        Operation::StartupHook => &[(Argument::Path, "/tmp/hook.dll")],
-        Operation::PerfMap => &[(Argument::Type, "1")],
-        Operation::Dump => {
-            &[(Argument::Path, "/tmp/core.dmp"), (Argument::Type, "1"), (Argument::Flags, "0")]
-        }
-        Operation::Attach => &[
-            (Argument::Clsid, "cf0d821e-299b-5307-a3d8-b283c03916dd"),
-            (Argument::Path, "/opt/profiler.so"),
-            (Argument::ClientData, "0102"),
-            (Argument::TimeoutMs, "5000"),
-        ],
-        Operation::StartupProfiler => &[
-            (Argument::Clsid, "cf0d821e-299b-5307-a3d8-b283c03916dd"),
-            (Argument::Path, "/opt/profiler.so"),
-        ],
-        Operation::Trace | Operation::TracePort => &[
-            (Argument::Provider, "Provider"),
-            (Argument::Keywords, "1"),
-            (Argument::Level, "4"),
-            (Argument::Arguments, ""),
-            (Argument::BufferMb, "250"),
-            (Argument::Rundown, "2147615033"),
-            (Argument::Stacks, "true"),
-            (Argument::Events, ""),
-            (Argument::BufferMode, "0"),
-            (Argument::DurationMs, "200"),
-            (Argument::DurationS, "1"),
-        ],
-        Operation::Stop => &[(Argument::Session, "42")],
-        Operation::UserEvents => &[
-            (Argument::Provider, "Provider"),
-            (Argument::Keywords, "1"),
-            (Argument::Level, "4"),
-            (Argument::Arguments, ""),
-            (Argument::Tracepoint, "Point"),
-            (Argument::DurationMs, "200"),
-            (Argument::DurationS, "1"),
-        ],
-    };
-    let mut arguments: Arguments =
-        pairs.iter().map(|(argument, value)| (*argument, (*value).to_owned())).collect();
-    // The command known to the scripted runtime of most scenarios, if several perform it.
-    let command = match operation {
-        Operation::ProcessInfo => Some(Command::PROCESS_INFO2),
-        Operation::Dump => Some(Command::GENERATE_CORE_DUMP3),
-        Operation::Trace | Operation::TracePort => Some(Command::COLLECT_TRACING2),
-        Operation::UserEvents => Some(Command::COLLECT_TRACING5),
-        _ => None,
-    };
-    arguments
-        .extend(command.and_then(Command::name).map(|name| (Argument::Command, name.to_owned())));
-    arguments
 }

@@ -15,7 +15,7 @@ use super::finding::Findings;
 use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
-use super::scenario::{Decoy, Move, Request, Scenario, Unread};
+use super::scenario::{Act, ClientStep, Decoy, Move, Request, Scenario, StopRequest, Unread};
 use super::target::{Target, is_there};
 use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
@@ -136,24 +136,33 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             match next {
                 Move::Step(step) => self.step(&step)?,
                 Move::Request(request) => self.request(&request)?,
-                Move::Stop { on, session } => self.stop(&on, session)?,
-                Move::GivesUp { on, is_whole } => self.given_up(&on, is_whole)?,
-                Move::Refuses { on } => self.refused(&on)?,
-                Move::NothingWhole { on } => self.nothing_whole(&on)?,
-                Move::NotOn { on } => self.not_on(&on)?,
-                Move::Settles { on } => self.settles(&on)?,
+                Move::Stop(StopRequest { on, session }) => self.stop(&on, session)?,
+                Move::Client(ClientStep { on, client }) => self.client_does(&on, client)?,
             }
         }
-        let falls_back = |one: &&Move| matches!(one, Move::Request(_));
-        if self.requests == 1
-            && self.scenario.section == "fallback"
-            && self.scenario.moves.iter().filter(falls_back).count() > 1
-        {
+        let is_request = |one: &&Move| matches!(one, Move::Request(_));
+        if self.requests == 1 && self.scenario.moves.iter().filter(is_request).count() > 1 {
             return Err(Stop::Lacks(
                 "it sends the older command first: there is nothing to fall back from".to_owned(),
             ));
         }
         self.player.close_all().map_err(Stop::from)
+    }
+
+    fn client_does(&mut self, on: &str, act: Act) -> Result<(), Stop> {
+        match act {
+            Act::GivesUp => self.given_up(on, false),
+            Act::HasAll => self.given_up(on, true),
+            Act::Refuses => self.refused(on),
+            Act::SendsNothingWhole => self.nothing_whole(on),
+            Act::Leaves => self.not_on(on),
+            Act::Settles => self.settles(on),
+        }
+    }
+
+    /// Whether the client must do this next.
+    pub(super) fn is_next(&self, act: Act) -> bool {
+        matches!(self.moves.front(), Some(Move::Client(step)) if step.client == act)
     }
 
     pub(super) fn so_far(&self) -> &Conversation {
@@ -231,7 +240,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                 if self.target.judge_decoys(&mut self.findings) {
                     return Err(Stop::Over);
                 }
-                if matches!(self.moves.front(), Some(Move::NothingWhole { .. })) {
+                if self.is_next(Act::SendsNothingWhole) {
                     self.moves.clear();
                     return Ok(false);
                 }
@@ -240,13 +249,13 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             if self.target.judge_decoys(&mut self.findings) {
                 return Err(Stop::Over);
             }
-            if matches!(self.moves.front(), Some(Move::Stop { .. })) {
+            if matches!(self.moves.front(), Some(Move::Stop(_))) {
                 self.nothing_on_the_stream()?;
             }
             if limit.is_over() {
                 let ms = limit.whole().as_millis();
                 return Err(match self.moves.front() {
-                    Some(Move::Stop { session, .. }) => {
+                    Some(Move::Stop(StopRequest { session, .. })) => {
                         let text = format!(
                             "it never stops the session: no StopTracing of session {session} came within {ms} ms"
                         );
@@ -285,7 +294,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             return Stop::Lacks("it sends no older command after UNKNOWN_COMMAND".to_owned());
         }
         match self.moves.front() {
-            Some(Move::Stop { session, .. }) => {
+            Some(Move::Stop(StopRequest { session, .. })) => {
                 let text = format!("it ends without StopTracing of session {session}");
                 // A client that failed did so for another reason.
                 let fault = if self.client.is_success() {
@@ -384,10 +393,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
         let place = |command| operation.commands().iter().position(|one| *one == command);
         let is_newer = place(seen) < place(wanted);
-        let same_replies =
-            operation != Operation::ProcessInfo && self.scenario.section != "fallback";
-        // A script that is not about a version expects the command that most clients use.
-        if same_replies && (is_newer || wanted == Command::COLLECT_TRACING2) {
+        if if is_newer { request.newer } else { request.older } {
             return Ok(());
         }
         if !is_newer {

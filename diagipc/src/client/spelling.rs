@@ -99,12 +99,6 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len().max(1)).any(|window| window == part)
 }
 
-/// The size of a message with these texts as strings, and `rest` bytes of other payload.
-pub(super) fn size_with(texts: &[&str], rest: usize) -> usize {
-    let strings = texts.iter().map(|text| (text.encode_utf16().count() + 1) * 2 + 4);
-    rest + 20 + strings.sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;

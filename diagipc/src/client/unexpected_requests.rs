@@ -12,9 +12,9 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::Received;
 use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
-use super::scenario::{Exit, Move, Unread};
+use super::scenario::{Act, Exit, Flag, Move, Unread};
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
-use super::{Operation, payloads, runtime_bytes};
+use super::{Operation, runtime_bytes};
 use crate::faults::Fault;
 use crate::pace::Limit;
 
@@ -41,10 +41,8 @@ impl ScenarioPlayer<'_, '_> {
                 Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
-            let is_expected =
-                matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop { .. }));
-            let waits =
-                is_expected || matches!(self.moves.front(), Some(Move::NothingWhole { .. }));
+            let is_expected = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop(_)));
+            let waits = is_expected || self.is_next(Act::SendsNothingWhole);
             if waits && self.answers_in_passing(&accept.accept)? {
                 continue;
             }
@@ -94,8 +92,8 @@ impl ScenarioPlayer<'_, '_> {
     fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
         let command = RawHeader::read(bytes).command?;
         let is_asked = self.scenario.operation.commands().contains(&command);
-        let is_expected = command == Command::STOP_TRACING
-            && matches!(self.moves.front(), Some(Move::Stop { .. }));
+        let is_expected =
+            command == Command::STOP_TRACING && matches!(self.moves.front(), Some(Move::Stop(_)));
         let is_known = [
             Command::RESUME_RUNTIME,
             Command::PROCESS_INFO,
@@ -111,7 +109,7 @@ impl ScenarioPlayer<'_, '_> {
         let payload = match command {
             Command::RESUME_RUNTIME => [0; 4].to_vec(),
             Command::STOP_TRACING => bytes.get(20..28).unwrap_or(&[0; 8]).to_vec(),
-            other => payloads::process_info(other, self.target.process_id().into()),
+            other => runtime_bytes::process_info(other, self.target.process_id().into()),
         };
         if command == Command::STOP_TRACING {
             self.judge_late_stop(bytes);
@@ -129,7 +127,7 @@ impl ScenarioPlayer<'_, '_> {
         let stop = runtime_bytes::named(bytes);
         match self.scenario.reveals {
             Some(fault)
-                if self.scenario.operation.streams() && self.scenario.exit == Exit::NonZero =>
+                if self.scenario.operation.streams() && self.scenario.exit == Exit::Failure =>
             {
                 self.findings.must(
                     fault,
@@ -197,7 +195,7 @@ impl ScenarioPlayer<'_, '_> {
             Some(HResult::UNKNOWN_COMMAND) => {
                 self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
             }
-            Some(hresult) if self.scenario.section == "fallback" => {
+            Some(hresult) if self.scenario.is(Flag::FallsBack) => {
                 let text =
                     format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
                 self.findings.must(Fault::FallsBackAfterAnyError, text);

@@ -10,7 +10,7 @@ use super::Argument;
 use super::finding::{Findings, Weight};
 use super::operations::CommandLine;
 use super::process::Ended;
-use super::scenario::{Exit, Output, Said, Scenario};
+use super::scenario::{Exit, Flag, Output, Scenario};
 use super::scenario_player::Manner;
 use super::target::Target;
 use crate::faults::Fault;
@@ -103,7 +103,7 @@ impl Verdict {
         }
         let mut case = Case::new(
             &scenario.name,
-            &scenario.section,
+            scenario.section(),
             scenario.operation.name(),
             &scenario.title,
             grade,
@@ -135,7 +135,7 @@ impl Verdict {
         let has_failed = match (ended.status, scenario.exit) {
             (None, _) => {
                 let fault = match () {
-                    () if scenario.is_silent => Fault::NoReadTimeout,
+                    () if scenario.is(Flag::Silent) => Fault::NoReadTimeout,
                     () if manner.waits_for_more && scenario.ok_size == Some(20) => {
                         Fault::ReplySizeIgnored
                     }
@@ -157,21 +157,21 @@ impl Verdict {
                 findings.must(Fault::Crash, "a signal ends it");
                 true
             }
-            (Some(_), Exit::Zero) if !ended.is_success() => {
+            (Some(_), Exit::Success) if !ended.is_success() => {
                 let by_manner = match () {
                     () if manner.waits_for_more => Some(Fault::ReplySizeIgnored),
                     () if manner.waits_for_the_end => Some(Fault::ReadsUntilClose),
                     () => None,
                 };
-                let is_plain = scenario.is_plain && !before;
+                let is_plain = scenario.is(Flag::Plain) && !before;
                 let fault =
                     by_manner.or(scenario.reveals).or(is_plain.then_some(Fault::OkTakenForError));
                 findings.must(fault, "it reports failure, expected success");
                 true
             }
-            (Some(_), Exit::NonZero) if ended.is_success() => {
+            (Some(_), Exit::Failure) if ended.is_success() => {
                 let text = "it reports success, expected failure";
-                if scenario.is_open {
+                if scenario.is(Flag::Open) {
                     findings.may(scenario.reveals, text);
                 } else {
                     findings.must(scenario.reveals, text);
@@ -183,7 +183,7 @@ impl Verdict {
         if has_failed || before {
             return;
         }
-        if scenario.exit == Exit::NonZero {
+        if scenario.exit == Exit::Failure {
             says(scenario, ended, findings);
         }
         // A client that refuses writes nothing.
@@ -195,7 +195,7 @@ impl Verdict {
             };
             match bytes {
                 Ok(bytes) => findings.extend(output.judge(&bytes)),
-                Err(_) if matches!(output, Output::BeginOfStream(_)) => {}
+                Err(_) if matches!(output, Output::Stream { may_be_cut: true, .. }) => {}
                 Err(error) => {
                     findings.must(output.lost(), format!("it writes no output file: {error}"));
                 }
@@ -208,34 +208,27 @@ impl Verdict {
 fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
     let said = [&ended.stdout[..], &ended.stderr[..]].concat();
     let said = String::from_utf8_lossy(&said).to_lowercase();
-    for wanted in &scenario.said {
-        match wanted {
-            Said::Code(code) => {
-                let spellings =
-                    [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
-                if !spellings.iter().any(|one| said.contains(one.as_str())) {
-                    findings.may(
-                        Fault::HresultNotTold,
-                        format!("its output does not contain the code 0x{:08X}", code.0),
-                    );
-                }
-            }
-            Said::Text(text) => {
-                if !said.contains(&text.to_lowercase()) {
-                    findings.may(
-                        Fault::ErrorTextNotTold,
-                        format!("its output does not contain the text {text:?}"),
-                    );
-                }
-            }
+    if let Some(code) = scenario.refused_with.filter(|_| scenario.is(Flag::SaysCode)) {
+        let spellings = [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
+        if !spellings.iter().any(|one| said.contains(one.as_str())) {
+            findings.may(
+                Fault::HresultNotTold,
+                format!("its output does not contain the code 0x{:08X}", code.0),
+            );
         }
+    }
+    if let Some(text) = &scenario.says_text
+        && !said.contains(&text.to_lowercase())
+    {
+        findings
+            .may(Fault::ErrorTextNotTold, format!("its output does not contain the text {text:?}"));
     }
 }
 
 const fn expected(scenario: &Scenario) -> &'static str {
     match scenario.exit {
-        Exit::Zero => "the correct request, and exit status 0",
-        Exit::NonZero => "an exit status other than 0, in time",
+        Exit::Success => "the correct request, and exit status 0",
+        Exit::Failure => "an exit status other than 0, in time",
         Exit::Any => "the correct request, and an end in time",
     }
 }

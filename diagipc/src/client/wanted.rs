@@ -180,7 +180,7 @@ pub(super) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::client::Operations;
-    use crate::client::scenario::usual;
+    use crate::client::suite::plain;
 
     #[test]
     fn wanted_is_shown_in_words() {
@@ -218,7 +218,7 @@ mod tests {
         let fields = |operation: Operation, command: &str| {
             let text = format!("[operations.{operation}]\ncommand = \"x {command}\"\n");
             let operations = Operations::parse("x.toml", &text).unwrap();
-            let arguments = usual(operation);
+            let arguments = plain(operation);
             let all = wanted(operation, operations.get(operation).unwrap(), &arguments);
             all.into_iter()
                 .map(|(argument, field, wanted)| format!("{argument} {field} {}", wanted.shown()))

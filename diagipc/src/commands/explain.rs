@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
@@ -12,8 +13,9 @@ use diagipc::faults::{Fault, Suite};
 use diagipc::report::{Glossary, Requirement};
 use dotnet_diagnostics_ipc::vectors::script::Script;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
+use serde_json::Value;
 
-use crate::commands::printable::plain;
+use crate::commands::printable::{plain, shortened};
 use crate::commands::{Outcome, scripts, vectors};
 
 /// How many names are suggested.
@@ -62,7 +64,7 @@ struct Known {
     // Most names are none of theirs, and reading them takes longest.
     scripts: LazyCell<Result<Vec<(&'static str, ScriptFile)>, LoadError>>,
     vectors: LazyCell<Result<Vec<codec::NamedFile>, LoadError>>,
-    scenarios: LazyCell<Result<Vec<Scenario>, LoadError>>,
+    scenarios: LazyCell<Result<Vec<Scenario>, serde_json::Error>>,
 }
 
 impl Known {
@@ -218,12 +220,15 @@ impl Known {
             writeln!(out, "  {:<16}  {}", argument.to_string(), plain(value))?;
         }
         self.cited(scenario.spec.iter().map(String::as_str), out)?;
-        let mut scripts = self.scripts()?.map(|(_, script)| script);
-        if let Some(script) =
-            scripts.find(|script| scenario.name == format!("{}/{}", scenario.section, script.name))
-        {
-            writeln!(out)?;
-            scripts::show(script, out)?;
+        let mut asked = scenario.operation.commands().first().copied();
+        for (number, step) in steps_of(name)?.into_iter().enumerate() {
+            writeln!(out, "{number:>4}  {}", shortened(&step.to_string()))?;
+            if let Some(command) = step.get("request").and_then(Value::as_str) {
+                asked = command.parse().ok();
+            }
+            if let Ok(step) = serde_json::from_value(step) {
+                scripts::explain(&step, false, &mut asked, out)?;
+            }
         }
         Ok(true)
     }
@@ -270,7 +275,21 @@ impl Known {
     }
 }
 
+/// The steps of a scenario, as they are in its file.
+fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
+    for (_, text) in client::SCENARIOS {
+        let mut file: Value = serde_json::from_str(text)?;
+        let scenarios = file.get_mut("scenarios").and_then(Value::as_array_mut);
+        let is_it = |one: &&mut Value| one.get("name").and_then(Value::as_str) == Some(name);
+        let scenario = scenarios.and_then(|all| all.iter_mut().find(is_it));
+        if let Some(Value::Array(steps)) = scenario.and_then(|one| one.get_mut("steps")) {
+            return Ok(std::mem::take(steps));
+        }
+    }
+    Ok(Vec::new())
+}
+
 /// What is read when it is asked for first.
-fn read<T>(cell: &LazyCell<Result<Vec<T>, LoadError>>) -> anyhow::Result<&[T]> {
+fn read<T, E: Display>(cell: &LazyCell<Result<Vec<T>, E>>) -> anyhow::Result<&[T]> {
     cell.as_deref().map_err(|error| anyhow!("{error}"))
 }

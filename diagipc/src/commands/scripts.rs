@@ -108,20 +108,19 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut asked = None;
     for (number, step) in script.steps.iter().enumerate() {
         writeln!(out, "{number:>4}  {}", shortened(&serde_json::to_string(step)?))?;
-        explain(script, step, &mut asked, out)?;
+        explain(step, matches!(script.plays, Plays::Client(_)), &mut asked, out)?;
     }
     Ok(())
 }
 
 /// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the
 /// last request.
-fn explain(
-    script: &Script,
+pub(crate) fn explain(
     step: &Step,
+    plays_client: bool,
     asked: &mut Option<dotnet_diagnostics_ipc::command::Command>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let plays_client = matches!(script.plays, Plays::Client(_));
     let (bytes, from_client) = match step {
         Step::Send(send) => {
             let bytes: Result<Vec<_>, _> =

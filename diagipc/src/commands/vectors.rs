@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use diagipc::annotated;
 pub(crate) use diagipc::annotated::name;
+use diagipc::client::SCENARIOS;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
 
@@ -54,6 +55,7 @@ static COMPANIONS: &[(&str, &str)] = &[
     ("adapters/c/adapter.c", include_str!("../../adapters/c/adapter.c")),
     ("exchanges/README.md", documents::EXCHANGES),
     ("schema/report.schema.json", include_str!("../../schema/report.schema.json")),
+    ("schema/scenarios.schema.json", include_str!("../../schema/scenarios.schema.json")),
     ("schema/REPORTS.md", include_str!("../../schema/REPORTS.md")),
     ("clients/README.md", include_str!("../../clients/README.md")),
     ("clients/diagipc.toml", include_str!("../../clients/diagipc.toml")),
@@ -163,7 +165,9 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
         .iter()
         .map(|(name, text)| (Path::new("exchanges").join(name), text));
     let mut written = 0usize;
-    for (name, text) in beside.chain(exchanges) {
+    let scenarios =
+        SCENARIOS.iter().map(|(name, text)| (Path::new("clients/scenarios").join(name), text));
+    for (name, text) in beside.chain(exchanges).chain(scenarios) {
         let path = directory.join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;

@@ -59,7 +59,13 @@ fn explain_vector_by_any_name_prints_bytes_flags_and_facts() {
 #[test]
 fn explain_scenario_prints_client_arguments() {
     let said = explained("text/latin/set-env/value");
-    for part in ["operation         set-env", "value             café", "R-GRM-008"] {
+    for part in [
+        "operation         set-env",
+        "value             café",
+        "R-GRM-008",
+        "\n   1  {\"on\":\"a\",\"request\":null}\n",
+        "reply to Process/SetEnvironmentVariable",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
@@ -91,7 +97,7 @@ fn explain_knows_every_section_fault_flag_and_word() {
         client::scenarios()
             .unwrap()
             .into_iter()
-            .map(|scenario| (format!("client {}", scenario.section), scenario.name)),
+            .map(|scenario| (format!("client {}", scenario.section()), scenario.name)),
     );
     names.dedup_by(|(next, _), (before, _)| next == before);
     let glossary = Glossary::embedded();

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use diagipc::client::{self, Operation};
+use diagipc::client::{self, Operation, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::script::Plays;
-use dotnet_diagnostics_ipc::vectors::{named_script_files, script_files};
+use dotnet_diagnostics_ipc::vectors::{Value, named_script_files};
+use serde_json::json;
 use tempfile::TempDir;
 
+use crate::schema::Schema;
 use crate::{thorough, tool};
 
 fn fixture(name: &str) -> PathBuf {
@@ -120,18 +122,36 @@ fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(Fault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 
+/// What a client in any language gets: the files as exported, beside the schemas that they refer to.
 #[test]
-fn script_reveals_a_fault_of_clients() {
-    let scripts = script_files().unwrap().into_iter().flat_map(|file| file.scripts);
-    let parts = scripts.filter_map(|script| match script.plays {
-        Plays::Runtime(part) => Some(part),
-        Plays::Client(_) => None,
-    });
-    let names: Vec<_> = parts.filter_map(|part| part.client.reveals).collect();
-    assert!(!names.is_empty());
-    for name in names {
-        assert!(Fault::of(Suite::Client).any(|fault| fault.name() == name), "{name}");
+fn exported_scenarios_fit_their_schema_and_name_faults_of_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path();
+    assert!(tool::diagipc().args(["vectors", "export"]).arg(to).status().unwrap().success());
+    let schema = Schema::at(to.join("schema/scenarios.schema.json").to_str().unwrap());
+    let mut files = 0;
+    for entry in fs::read_dir(to.join("clients/scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        let file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(schema.objection(&file), None, "{}", path.display());
+        let scenarios = file["scenarios"].as_array().unwrap();
+        assert_eq!(file["numberOfScenarios"], scenarios.len());
+        for scenario in scenarios {
+            let suspects = scenario["suspects"].as_array().into_iter().flatten();
+            let single =
+                [&scenario["reveals"], &scenario["if_unsent"], &scenario["output"]["reveals"]];
+            for name in suspects.chain(single).filter_map(Value::as_str) {
+                assert!(Fault::of(Suite::Client).any(|fault| fault.name() == name), "{name}");
+            }
+        }
+        let unknown = json!({ "on": "a", "request": null, "of": 1 });
+        let mut wrong = file;
+        wrong["scenarios"][0]["steps"][0] = unknown;
+        assert!(schema.objection(&wrong).is_some(), "an unknown key");
+        files += 1;
     }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/scenarios");
+    assert_eq!((files, fs::read_dir(source).unwrap().count()), (SCENARIOS.len(), files));
 }
 
 #[test]
@@ -144,7 +164,7 @@ fn scenarios_are_unique_and_cite_spec() {
         scenarios
             .iter()
             .all(|scenario| !scenario.spec.is_empty()
-                && scenario.name.starts_with(&scenario.section))
+                && scenario.name.starts_with(scenario.section()))
     );
     for operation in Operation::ALL {
         assert!(scenarios.iter().any(|scenario| scenario.operation == *operation), "{operation}");

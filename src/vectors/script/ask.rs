@@ -45,35 +45,6 @@ pub struct Ask {
     pub limits: AskLimits,
 }
 
-/// What a test of a whole program, not of a library, needs besides.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::vectors::script::ScriptClient;
-///
-/// let client: ScriptClient = serde_json::from_str(r#"{ "open": true }"#)?;
-/// assert!(client.open && client.reveals.is_none() && client.skip.is_none());
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScriptClient {
-    /// The document allows another result.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub open: bool,
-    /// The fault of a program that fails it, by its name in `diagipc`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reveals: Option<String>,
-    /// Why a program is not tested with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skip: Option<String>,
-}
-
-impl ScriptClient {
-    pub(super) fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// The most that a client under test accepts; `None` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,7 @@ mod target;
 mod target_step;
 
 pub use ability::Ability;
-pub use ask::{Ask, AskLimits, ScriptClient};
+pub use ask::{Ask, AskLimits};
 pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
     OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
@@ -124,8 +124,6 @@ pub struct RuntimePart {
     pub ask: Ask,
     /// The expected result.
     pub outcome: ScriptOutcome,
-    /// For a test of a whole program.
-    pub client: ScriptClient,
 }
 
 /// Runtimes that deviate from a script.
@@ -202,8 +200,6 @@ struct RawScript {
     steps: Vec<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<Value>,
-    #[serde(default, skip_serializing_if = "ScriptClient::is_none")]
-    client: ScriptClient,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     seen_on: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -227,9 +223,10 @@ impl TryFrom<RawScript> for Script {
         let missing = |key: &str| format!("{key} is missing");
         let plays = match raw.plays {
             RawSide::Client => {
-                if raw.ask.is_some() || raw.outcome.is_some() || !raw.client.is_none() {
-                    return Err("ask, outcome and client belong to scripts that play the runtime"
-                        .to_string());
+                if raw.ask.is_some() || raw.outcome.is_some() {
+                    return Err(
+                        "ask and outcome belong to scripts that play the runtime".to_string()
+                    );
                 }
                 let deviations = raw.deviations.into_iter().enumerate();
                 let read = |(nth, one): (usize, Value)| {
@@ -259,7 +256,7 @@ impl TryFrom<RawScript> for Script {
                 if ask.command.is_some() == ask.old_protocol {
                     return Err("ask: expected either command or old_protocol".to_string());
                 }
-                Plays::Runtime(Box::new(RuntimePart { ask, outcome, client: raw.client }))
+                Plays::Runtime(Box::new(RuntimePart { ask, outcome }))
             }
         };
         let steps = read_steps(raw.steps)?;
@@ -291,7 +288,6 @@ impl From<Script> for RawScript {
             ask: None,
             steps: write_steps(&script.steps),
             outcome: None,
-            client: ScriptClient::default(),
             seen_on: Vec::new(),
             deviations: Vec::new(),
         };
@@ -310,7 +306,6 @@ impl From<Script> for RawScript {
                 raw.plays = RawSide::Runtime;
                 raw.ask = Some(part.ask);
                 raw.outcome = serde_json::to_value(part.outcome).ok();
-                raw.client = part.client;
             }
         }
         raw

@@ -72,7 +72,7 @@ resume(21014, "reply-reserved", "Any `reserved` in a reply", ["F-4", "R-HDR-014"
 resume(21015, "reply-late", "A reply after two seconds", ["R-ERR-004"],
        [accept("a"), expect("a", RESUME), wait(2000), send("a", SUCCESS), close("a")], ok(OK_VALUE))
 resume(21016, "bytes-behind-the-reply", "Bytes after a reply are not part of it", ["R-HDR-016"],
-       answered(RESUME, SUCCESS + hexa("0102030405")), ok(OK_VALUE))
+       answered(RESUME, (SUCCESS, hexa("0102030405"))), ok(OK_VALUE))
 resume(21017, "reply-and-no-end", "The runtime does not close after its reply: the client need not wait for that", ["R-FLW-006"],
        left_open(RESUME, SUCCESS), ok(OK_VALUE))
 resume(21018, "reply-and-reset", "The reply, and then a reset: the reply counts", ["F-70"],
@@ -165,7 +165,7 @@ def dump(sc, name, comment, steps, second, **keys):
 dump(21060, "dump-one-reply", "A dump: OK, and the end", answered(DUMP, SUCCESS), no_reply("closed"))
 dump(21061, "dump-second-reply-error", "A second reply follows, and revokes the success", answered(DUMP, SUCCESS, error(E_FAIL)),
      error_is(E_FAIL))
-dump(21062, "dump-second-reply-ok", "A second OK follows in the same write", answered(DUMP, SUCCESS + SUCCESS),
+dump(21062, "dump-second-reply-ok", "A second OK follows in the same write", answered(DUMP, (SUCCESS, SUCCESS)),
      ok(OK_VALUE, "another_reply"))
 dump(21063, "dump-second-reply-cut", "A second reply is cut", answered(DUMP, SUCCESS, SUCCESS[:20]), cut(20, "closed"))
 dump(21064, "dump-and-no-end", "OK, and the connection stays open", left_open(DUMP, SUCCESS), no_reply("timed_out"),

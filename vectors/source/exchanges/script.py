@@ -3,6 +3,7 @@
 A conversation is a list of steps, each made by one function here. Bytes are written field by field, as in the vectors;
 what a reader cannot know in advance is a separate part: `anything(8, "id")`, `same("id")`. Nothing here knows a message.
 """
+import functools
 import json
 import os
 import re
@@ -76,8 +77,15 @@ def flat(given):
 
 
 # --- steps ---------------------------------------------------------------------------------------------------------
-def step(within, **keys):
-    return {**keys, "within_ms": within} if within else keys
+class Step(dict):
+    """A step, and the bytes and parts of which it was made: messages among them are still messages."""
+    given = ()
+
+
+def step(within, given=(), **keys):
+    made = Step({**keys, "within_ms": within} if within else keys)
+    made.given = list(flat(given))
+    return made
 
 
 def open_(name, port=None, within=None):
@@ -108,11 +116,11 @@ def send(on, *given, chunks=None, with_fd=None, may_fail=False, within=None):
         keys["with_fd"] = with_fd
     if may_fail:
         keys["may_fail"] = True
-    return step(within, **keys)
+    return step(within, given, **keys)
 
 
 def expect(on, *given, with_fd=False, within=None):
-    return step(within, on=on, expect=parts(given), **({"with_fd": True} if with_fd else {}))
+    return step(within, given, on=on, expect=parts(given), **({"with_fd": True} if with_fd else {}))
 
 
 def expect_any_of(on, *alternatives, within=None):
@@ -258,13 +266,51 @@ def deviation(fact, says, begin, *steps):
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
+def text_of(document, what):
+    """JSON with one line per step, so that a diff shows the changed steps. `what`: the key of the list whose members have steps."""
+    def line(value):
+        return json.dumps(value, ensure_ascii=True)
+
+    def listed(steps, indent):
+        return "[\n" + ",\n".join(indent + line(one) for one in steps) + "\n" + indent[:-1] + "]"
+
+    def member(value):
+        out = []
+        for key, part in value.items():
+            if key == "steps":
+                part = listed(part, "    ")
+            elif key == "deviations":
+                rows = (", ".join(f'"{name}": {line(one[name])}' for name in one if name != "steps") + ', "steps": '
+                        + listed(one["steps"], "     ") for one in part)
+                part = "[\n" + ",\n".join("    { " + row + " }" for row in rows) + "\n   ]"
+            else:
+                part = line(part)
+            out.append(f"   {line(key)}: {part}")
+        return "  {\n" + ",\n".join(out) + "\n  }"
+
+    head = ",\n".join(f" {line(key)}: {line(value)}" for key, value in document.items() if key != what)
+    return "{\n" + head + f',\n "{what}": [\n' + ",\n".join(map(member, document[what])) + "\n ]\n}\n"
+
+
+def cites(facts):
+    """Whether all of them are rows of spec/ERRATA.md or spec/requirements.toml."""
+    return facts and set(facts) <= citable()
+
+
+@functools.cache
+def citable():
+    spec = os.path.join(HERE, "..", "..", "spec")
+    rows = "".join(open(os.path.join(spec, name)).read() for name in ("ERRATA.md", "requirements.toml"))
+    return {fact or requirement for fact, requirement in CITABLE.findall(rows)}
+
+
 class ScriptFile:
     """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id, once published, keeps its meaning."""
     ids, names = set(), set()
-    citable = None
 
     def __init__(self, name, title, first, last):
         self.name, self.title, self.first, self.last, self.scripts = name, title, first, last, []
+        self.of_programs = []
 
     def client(self, sc, name, comment, *, spec, steps, since=None, hazard=None, needs=None, deviations=(), habit=None):
         """The script plays the client; a runtime is under test. `habit`: the fact by which runtimes do what the document leaves open."""
@@ -283,9 +329,11 @@ class ScriptFile:
         self._add(script)
 
     def runtime(self, sc, name, comment, *, spec, ask, steps, outcome, since=None, client=None):
-        """The script plays the runtime; a client is under test. `client`: what a test of a whole program needs to know besides."""
+        """The script plays the runtime; a client is under test. `client`: what a test of a whole program needs to know besides, see
+        ../clients/scripts.py."""
         self._add({"scId": sc, "name": name, "comment": comment, "plays": "runtime", "spec": list(spec), "since": since,
-                   "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome, **({"client": client} if client else {})})
+                   "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome})
+        self.of_programs.append((self.scripts[-1], client or {}))
 
     def _add(self, script):
         sc = script["scId"]
@@ -293,12 +341,8 @@ class ScriptFile:
         assert sc not in self.ids, f"scId {sc} stands twice"
         assert script["name"] not in self.names, f"{script['name']} stands twice"
         assert script["hazard"] in (None, "side-effect", "harmful"), script["hazard"]
-        if ScriptFile.citable is None:
-            spec = os.path.join(HERE, "..", "..", "spec")
-            rows = "".join(open(os.path.join(spec, name)).read() for name in ("ERRATA.md", "requirements.toml"))
-            ScriptFile.citable = {fact or requirement for fact, requirement in CITABLE.findall(rows)}
         facts = script["spec"] + [one["fact"] for one in script.get("deviations", ())] + [script.get("habit", script["spec"][0])]
-        assert facts and set(facts) <= self.citable, f"scId {sc}: no such row: {set(facts) - self.citable}"
+        assert cites(facts), f"scId {sc}: no such row: {set(facts) - citable()}"
         self.ids.add(sc)
         self.names.add(script["name"])
         check(sc, script["steps"], script)
@@ -309,31 +353,7 @@ class ScriptFile:
                 "scripts": self.scripts}
 
     def text(self):
-        """JSON with one line per step, so that a diff shows the changed steps."""
-        def line(value):
-            return json.dumps(value, ensure_ascii=True)
-
-        def listed(steps, indent):
-            return "[\n" + ",\n".join(indent + line(one) for one in steps) + "\n" + indent[:-1] + "]"
-
-        def script(value):
-            out = []
-            for key, part in value.items():
-                if key == "steps":
-                    part = listed(part, "    ")
-                elif key == "deviations":
-                    rows = (", ".join(f'"{name}": {line(one[name])}' for name in one if name != "steps") + ', "steps": '
-                            + listed(one["steps"], "     ") for one in part)
-                    part = "[\n" + ",\n".join("    { " + row + " }" for row in rows) + "\n   ]"
-                else:
-                    part = line(part)
-                out.append(f"   {line(key)}: {part}")
-            return "  {\n" + ",\n".join(out) + "\n  }"
-
-        document = self.document()
-        scripts = document.pop("scripts")
-        head = ",\n".join(f" {line(key)}: {line(value)}" for key, value in document.items())
-        return "{\n" + head + ",\n \"scripts\": [\n" + ",\n".join(map(script, scripts)) + "\n ]\n}\n"
+        return text_of(self.document(), "scripts")
 
     def path(self):
         return os.path.join(HERE, "..", "exchanges", self.name + ".json")

@@ -1,0 +1,133 @@
+"""diagipc/clients/scenarios/each_operation.json: which replies a client accepts, for each operation that can have them."""
+from asked import FIELDS, answered, asked, payload
+from notation import OK, header, message, string, u32, u64, utf16
+from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, announced, answer, block, descriptor, error, gives_up, lets_go,
+                      leaves, ok, refuses, request, settles, stop,
+                      texts_of)
+from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close
+
+FILE = Scenarios("each_operation", "Which replies a client accepts, for each operation")
+# As the reports list them.
+ASKING = [*RESULTS, "process-info", "environment", "trace", "stop", "user-events"]
+assert sorted(ASKING) == sorted(OPERATIONS)
+
+for operation in RESULTS:
+    for size in (20, 24, 28):
+        FILE.add(f"reply/ok-{size}/{operation}", f"An OK of {size} bytes", ["F-1", "F-2", "F-41"], operation,
+                 asked(operation, answer("a", ok(bytes(size - 20))), settles("a"), close("a")), "success", ok_size=size)
+
+
+def refusals(operation):
+    for what, comment, spec, code, end in (
+            ("error", "An error, and a close", ["F-1", "R-ERR-001"], E_FAIL, close("a")),
+            ("error-and-no-end", "An error, and no close", ["F-5", "F-74"], BAD_ENCODING, lets_go("a"))):
+        FILE.add(f"reply/{what}/{operation}", comment, spec, operation, asked(operation, answer("a", error(code)), end), "failure",
+                 reveals="error-taken-for-ok")
+
+
+def no_replies(operation):
+    """All but one field is that of an OK."""
+    for what, spec, fault, code, keys in (
+            ("wrong-magic", "F-71", "magic-unchecked", OK, {"magic": b"DOTNET_IPC_V2\0"}),
+            ("wrong-command-set", "R-HDR-002", "reply-command-set-unchecked", 0x0400, {})):
+        after = {"environment": [answer("a", block(*ENTRIES)), close("a")],
+                 "trace": [answer("a", b"Nettrace"), refuses("a")]}.get(operation, [close("a")])
+        FILE.add(f"reply/{what}/{operation}", "An OK with one wrong header field: not a reply", [spec], operation,
+                 asked(operation, answer("a", message(code, *payload(operation), **keys)), after), "failure", reveals=fault)
+
+
+def ends(operation):
+    reply = ok(*payload(operation))
+    for what, sent in (("before-the-reply", b""), ("in-the-header", reply[:11]), ("in-the-payload", reply[:-1])):
+        FILE.add(f"end/{what}/{operation}", f"The connection ends early: {what}", ["R-ERR-003"], operation,
+                 asked(operation, [answer("a", sent)] if sent else [], close("a")), "failure",
+                 reveals="reply-cut-unnoticed" if sent else "no-reply-taken-for-ok")
+
+
+def silences(operation):
+    # A stop is answered once a stream is drained, and a dump once it is written: however long that takes (F-75).
+    is_open = operation in ("stop", "dump") and "open"
+    for what, sent in (("at-once", b""), ("in-the-reply", ok(*payload(operation))[:21])):
+        FILE.add(f"silence/{what}/{operation}", f"The runtime sends nothing more: {what}", ["F-75", "R-ERR-004"], operation,
+                 asked(operation, [answer("a", sent)] if sent else [], gives_up("a")), "failure",
+                 reveals="reply-cut-unnoticed" if sent else "no-reply-taken-for-ok", flags=["silent", is_open])
+
+
+for operation in ASKING:
+    refusals(operation)
+    no_replies(operation)
+    ends(operation)
+    silences(operation)
+    FILE.add(f"pieces/bytes/{operation}", "The reply arrives byte by byte", ["R-HDR-002"], operation, answered(operation, in_bytes=True),
+             "success", reveals="reply-in-pieces-misread")
+    FILE.add(f"reply/reserved/{operation}", "A reply whose reserved field is not 0", ["R-HDR-014", "F-4"], operation,
+             answered(operation, reserved=0x5A5A), "success", reveals="reply-reserved-insisted-on")
+    # The header marks an error, and a code of 0 means nothing.
+    FILE.add(f"reply/error-of-code-0/{operation}", "An error whose code is 0", ["R-ERR-005"], operation,
+             asked(operation, answer("a", error(0)), close("a")), "failure", reveals="error-code-0-taken-for-ok")
+
+# Where the document has no HRESULT in the reply, the result is left open.
+HAS_RESULT = {"dump": "R-DMP-008", "attach": "R-PRF-009", "perf-map": "R-PRC-026", "perf-map-off": "R-PRC-029", "startup-hook": "R-PRC-033",
+              "set-env": "R-ENV-015", "unset-env": "R-ENV-015"}
+for operation in RESULTS:
+    requirement = HAS_RESULT.get(operation)
+    FILE.add(f"reply/ok-with-failing-hresult/{operation}", "An OK with a failing HRESULT", [requirement or "F-41", "R-ERR-007"], operation,
+             asked(operation, answer("a", ok(u32(E_FAIL))), close("a")), "failure", reveals="failing-hresult-ignored",
+             flags=[requirement is None and "open"])
+# The stream does not contain the other half.
+FILE.add("reply/half-an-id/trace", "An OK with half a session id, and a stream", ["R-ERR-003", "R-HDR-002"], "trace",
+         asked("trace", answer("a", ok(u32(42))), answer("a", b"Nettrace"), refuses("a")), "failure", reveals="reply-too-short-accepted")
+
+
+# --- strings that current runtimes do not write: the length gives the number of units --------------------------------
+def bare(text):
+    """A string without its NUL."""
+    return u32(len(text)) + utf16(text)
+
+
+def texts(name, comment, spec, operation, steps, exit, fault, *expected, **keys):
+    FILE.add(name, comment, spec, operation, steps, exit, output=texts_of(fault, *expected), **keys)
+
+
+def info(*fields):
+    return [accept("a"), request("a", PROCESS_INFO2, newer=False), answer("a", ok(*fields)), close("a")]
+
+
+def environment(sent, *surplus):
+    return [accept("a"), request("a"), answer("a", ok(announced(sent), *surplus)), answer("a", sent), close("a")]
+
+
+PID, COOKIE, COMMAND, OS, ARCH, ASSEMBLY, VERSION = FIELDS
+texts("strings/length-0/process-info", "A string of length 0 before another one", ["F-11", "R-GRM-010"], "process-info",
+      info(PID, COOKIE, COMMAND, OS, ARCH, string(None), VERSION), "success", "string-of-length-0-misread", "app --serve", "10.0.9",
+      reveals="string-of-length-0-misread")
+WITHOUT_NUL = "A string without its NUL: refused, or output whole"
+texts("strings/without-nul/process-info", WITHOUT_NUL, ["R-GRM-008"], "process-info",
+      info(PID, COOKIE, bare("app --serve"), OS, ARCH, ASSEMBLY, VERSION), "any", "string-without-nul-cut", "app --serve")
+texts("strings/without-nul/environment", WITHOUT_NUL, ["R-GRM-008"], "environment",
+      environment(u32(2) + bare("A=12") + string("B=2")), "any", "string-without-nul-cut", "A=12")
+
+# --- replies that are larger than necessary: what continues begins after them -----------------------------------------
+SURPLUS = bytes.fromhex("11223344")
+FILE.add("size-field/session", "Bytes after the session's id: the stream begins after them", ["F-4", "F-2"], "trace",
+         asked("trace", answer("a", ok(u64(42), SURPLUS)), answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))),
+               close("b"), close("a")),
+         "success", output={"stream": [b"Nettrace".hex()], "not_before": [SURPLUS.hex()]})
+FILE.add("size-field/environment", "Bytes after `future`: the block begins after them", ["F-4"], "environment",
+         environment(block(*ENTRIES), SURPLUS), "success", output={"environment": ENTRIES})
+
+# --- entries of the environment --------------------------------------------------------------------------------------
+for what, comment, fault, entries in (
+        ("without-equals", "An entry without `=`", "environment-entry-without-equals", ["A=1", "NOEQUALS", "B=2"]),
+        ("leading-equals", "An entry that begins with `=`", None, ["=C:=C:\\", "A=1"]),
+        ("twice", "A name that occurs twice", None, ["A=1", "A=2"]),
+        ("empty-value", "An empty value", None, ["A=", "B=2"]),
+        ("non-bmp", "Characters of two units", None, ["A=\U0001f600", "\U00010437=2"])):
+    FILE.add(f"entries/{what}", comment, ["F-79", "F-43"], "environment", environment(block(*entries)), "success",
+             output={"environment": entries}, reveals=fault)
+
+FILE.add("fallback/no-close", "UNKNOWN_COMMAND and no close: the older command is sent on a new connection", ["R-ERR-009", "F-70"],
+         "process-info",
+         [accept("a"), request("a", "Process/ProcessInfo3", newer=False), answer("a", error(UNKNOWN_COMMAND)), leaves("a"),
+          accept("b"), request("b", PROCESS_INFO2, newer=False), answer("b", error(E_FAIL)), close("b")],
+         "failure", arguments={"command": "ProcessInfo3"}, flags=["falls-back"])
