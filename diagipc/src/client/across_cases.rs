@@ -2,8 +2,8 @@
 
 use super::Operation;
 use super::finding::Weight;
-use super::scenario::Scenario;
-use super::verdict::Verdict;
+use super::scenario::{Exit, Flag, Scenario};
+use super::verdict::{REPORTS_FAILURE, Verdict};
 use crate::Grade;
 use crate::faults::Fault;
 
@@ -15,6 +15,7 @@ const OF_REQUESTS: &str = "request";
 pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
     by_sizes(played);
     by_another_case(played);
+    by_plain(played);
     by_any_error(played);
     noted_once(played);
 }
@@ -88,6 +89,33 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
             .or(takes_no_ok.then_some(Fault::OkTakenForError));
         if let (Some(fault), Some((_, verdict))) = (fault, played.get_mut(nth)) {
             name(verdict, fault);
+        }
+    }
+}
+
+/// What the plain request of an operation shows: a client that fails there fails for that reason
+/// everywhere, and where it must fail, that shows nothing.
+fn by_plain(played: &mut [(&Scenario, Verdict)]) {
+    let failing: Vec<(Operation, String, Option<Fault>)> = played
+        .iter()
+        .filter(|(scenario, verdict)| {
+            scenario.is(Flag::Plain) && verdict.grade() == Grade::Fail && !verdict.is_success
+        })
+        .map(|(scenario, verdict)| {
+            let fault = verdict.findings.faults().first().copied();
+            (scenario.operation, scenario.name.clone(), fault)
+        })
+        .collect();
+    for (scenario, verdict) in played.iter_mut().filter(|(one, _)| !one.is(Flag::Plain)) {
+        let is_it = |(operation, ..): &&(Operation, String, Option<Fault>)| {
+            *operation == scenario.operation
+        };
+        let Some((_, name, fault)) = failing.iter().find(is_it) else { continue };
+        if scenario.exit == Exit::Failure && verdict.grade() == Grade::Pass {
+            verdict.findings.may(None, format!("it also fails {name}, so this shows nothing"));
+        }
+        for finding in verdict.findings.iter_mut().filter(|one| one.text == REPORTS_FAILURE) {
+            finding.fault = fault.or(finding.fault);
         }
     }
 }

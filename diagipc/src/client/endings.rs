@@ -44,14 +44,16 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(())
             }
             (Some(Command::STOP_TRACING), _) => {
-                let seen = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true };
+                let seen =
+                    Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false };
                 let (findings, refusal) = seen.judge(Operation::Stop, self.line, &Arguments::new());
                 self.findings.take_of_request(findings, false);
                 if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
             }
             _ => {
-                let findings = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true }
-                    .header(Operation::Stop);
+                let findings =
+                    Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false }
+                        .header(Operation::Stop);
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {

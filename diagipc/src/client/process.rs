@@ -15,6 +15,8 @@ use crate::started::Started;
 /// How much of its output is kept: more than any scenario sends, so that a longer one is wrong by what
 /// is kept.
 const KEPT: usize = 4 << 20;
+/// The exit status of a program that cannot do what it is told to.
+pub(super) const CANNOT: i32 = 77;
 /// How often it is polled.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -41,6 +43,11 @@ pub(super) struct Ended {
 impl Ended {
     pub(super) fn is_success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
+    }
+
+    /// Whether it says that it cannot be given this task.
+    pub(super) fn cannot(&self) -> bool {
+        self.status.and_then(|status| status.code()) == Some(CANNOT)
     }
 
     /// The signal that ended it; on Windows the exception, such as 0xC0000005.

@@ -11,7 +11,7 @@ use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::spelling::{empty_before_zeroes, misspelled};
-use super::wanted::{Field, Wanted, seen, shortened, wanted};
+use super::wanted::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::{Argument, Operation};
 use crate::byte_count::ByteCount;
 use crate::faults::Fault;
@@ -26,6 +26,9 @@ pub(super) struct Seen<'a> {
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
+    /// Whether it is an older command, after a newer one was unknown: it may not be able to express
+    /// all that was asked for.
+    pub(super) falls_back: bool,
 }
 
 impl Seen<'_> {
@@ -181,7 +184,14 @@ impl Seen<'_> {
         }
         for (argument, field, value) in wanted(operation, line, arguments) {
             let Field::Values(seen) = seen(&decoded.value, field) else {
-                // Not all commands for it have this field.
+                if !self.falls_back && !is_implied(argument, &value) {
+                    let command = self.command().and_then(Command::name).unwrap_or_default();
+                    let value = value.shown();
+                    let text = format!(
+                        "{command} has no {field}, which must be {value} (argument {argument})"
+                    );
+                    findings.must(Fault::ValueNotAsked, text);
+                }
                 continue;
             };
             if !seen.iter().any(|seen| value.is(seen)) {
@@ -330,7 +340,7 @@ mod tests {
             Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
                 .unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
-        Seen { bytes, behind, fds: 0, is_whole }.judge(
+        Seen { bytes, behind, fds: 0, is_whole, falls_back: false }.judge(
             Operation::SetEnv,
             line,
             &plain(Operation::SetEnv),
@@ -406,9 +416,53 @@ mod tests {
         let line = operations.get(Operation::SetEnv).unwrap();
         // Wrong in another way as well.
         let bytes = with(24, b'X');
-        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true };
+        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true, falls_back: false };
         let (findings, _) = seen.judge(Operation::SetEnv, line, &plain(Operation::SetEnv));
         assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
+    }
+
+    /// Of `CollectTracing2`, with a provider `P` of keywords 1 and level 4; it wants no rundown.
+    const COLLECT2: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\xfa\0\0\0\x01\0\0\0\0\x01\0\0\0\
+        \x01\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
+
+    #[test]
+    fn value_that_an_older_command_cannot_express_must_not_get_lost() {
+        let line = "x {rundown} {stacks} {events} {buffer_mode}";
+        let text = format!("[operations.trace]\ncommand = \"{line}\"\n");
+        let operations = Operations::parse("x.toml", &text).unwrap();
+        let line = operations.get(Operation::Trace).unwrap();
+        let judged = |argument: Argument, value: &str, falls_back| {
+            let mut arguments = plain(Operation::Trace);
+            arguments.insert(Argument::Rundown, "0".to_owned());
+            arguments.insert(argument, value.to_owned());
+            let seen = Seen { bytes: COLLECT2, behind: &[], fds: 0, is_whole: true, falls_back };
+            let (findings, refusal) = seen.judge(Operation::Trace, line, &arguments);
+            assert_eq!(refusal, None);
+            findings.texts().concat()
+        };
+        for (argument, value, found) in [
+            (Argument::Rundown, "0", ""),
+            (Argument::Rundown, "16", "rundownKeyword is false, expected 16 (argument rundown)"),
+            (
+                Argument::Stacks,
+                "false",
+                "CollectTracing2 has no requestStackwalk, which must be false (argument stacks)",
+            ),
+            (
+                Argument::Events,
+                "7",
+                "CollectTracing2 has no providers.filter, which must be the events 7 (argument events)",
+            ),
+            (
+                Argument::BufferMode,
+                "1",
+                "CollectTracing2 has no sessionBufferMode, which must be 1 (argument buffer_mode)",
+            ),
+        ] {
+            assert_eq!(judged(argument, value, false), found);
+        }
+        // After UNKNOWN_COMMAND.
+        assert_eq!(judged(Argument::Events, "7", true), "");
     }
 
     #[test]

@@ -13,13 +13,15 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::player::Player;
 
+use super::finding::{Finding, Findings};
 use super::operations::CommandLine;
-use super::process::Running;
+use super::process::{CANNOT, Running};
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{StandIn, Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, across_cases};
+use crate::faults::Fault;
 use crate::pace::{Again, Limit, here};
 use crate::shown_command::shown;
 use crate::{Glob, Grade, Interrupted, Report};
@@ -254,10 +256,22 @@ fn converse(
 
     let took = began.elapsed();
     let is_of_machine = took >= SLOW.min(line.gives_up());
-    let mut verdict =
-        Verdict { lacks: None, findings, about: Vec::new(), conversation, is_of_machine, took };
+    let is_success = ended.is_success();
+    let mut verdict = Verdict {
+        lacks: None,
+        findings,
+        about: Vec::new(),
+        conversation,
+        is_of_machine,
+        is_success,
+        took,
+    };
     target.judge_decoys(&mut verdict.findings);
     match outcome {
+        _ if ended.cannot() && !manner.has_asked && verdict.findings.iter().all(is_unsent) => {
+            verdict.findings = Findings::default();
+            verdict.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
+        }
         Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
         Err(Stop::Lacks(what)) => verdict.lacks = Some(what),
         Err(Stop::Differs(fault, text)) => verdict.findings.must(fault, text),
@@ -268,6 +282,17 @@ fn converse(
     // A client that fails may have left something that runs.
     *kept = Some(target).filter(|_| verdict.grade() == Grade::Pass).and_then(Target::kept);
     Ok(verdict)
+}
+
+/// Whether it is only that nothing was sent.
+fn is_unsent(finding: &Finding) -> bool {
+    let unsent = [
+        Fault::NeverConnects,
+        Fault::ProcessNotFound,
+        Fault::NothingSent,
+        Fault::LargestMessageRefused,
+    ];
+    finding.fault.is_some_and(|fault| unsent.contains(&fault))
 }
 
 /// The arguments, with those of this target.

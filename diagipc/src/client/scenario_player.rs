@@ -344,7 +344,8 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         let is_whole = request.unread == Unread::None;
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
-        let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole };
+        let falls_back = self.requests > 0;
+        let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole, falls_back };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
         let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
             Vec::new()
@@ -355,7 +356,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             return Err(self.sends_nothing());
         }
         self.requests += 1;
-        let seen = Seen { bytes: &bytes, behind: &behind, fds, is_whole };
+        let seen = Seen { behind: &behind, ..alone };
         let (findings, refusal) =
             seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
         self.findings.take_of_request(findings, refusal.is_none());

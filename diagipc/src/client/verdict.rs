@@ -16,6 +16,9 @@ use super::target::Target;
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
 
+/// What is found if a client fails where it must not.
+pub(super) const REPORTS_FAILURE: &str = "it reports failure, expected success";
+
 /// The result of one scenario.
 #[derive(Default)]
 pub(super) struct Verdict {
@@ -28,6 +31,8 @@ pub(super) struct Verdict {
     /// Whether this machine may have decided: it took so long that a limit of the client or of the
     /// suite was reached, or a program could not be started.
     pub(super) is_of_machine: bool,
+    /// Whether the client reported success.
+    pub(super) is_success: bool,
     pub(super) took: Duration,
 }
 
@@ -166,7 +171,7 @@ impl Verdict {
                 let is_plain = scenario.is(Flag::Plain) && !before;
                 let fault =
                     by_manner.or(scenario.reveals).or(is_plain.then_some(Fault::OkTakenForError));
-                findings.must(fault, "it reports failure, expected success");
+                findings.must(fault, REPORTS_FAILURE);
                 true
             }
             (Some(_), Exit::Failure) if ended.is_success() => {

@@ -16,6 +16,8 @@ pub(super) enum Wanted {
     Plain(String),
     /// Only these ids, or all of them.
     Events(String),
+    /// This keyword. `is_bool`: the client was told only whether it is 0, as is an older command.
+    Rundown { keyword: String, is_bool: bool },
     /// Arguments of a provider, `KEY=VALUE`; quotes around a value do not matter.
     KeyValues(String),
     /// The name of the default tracepoint, or of one of the sets.
@@ -48,6 +50,7 @@ pub(super) fn wanted<'a>(
             Argument::Arguments => {
                 line.says(Argument::Arguments) || line.says(Argument::ArgumentsKv)
             }
+            Argument::Rundown => line.says(Argument::Rundown) || line.says(Argument::RundownBool),
             other => line.says(*other),
         };
         if !is_said {
@@ -77,7 +80,10 @@ pub(super) fn wanted<'a>(
             Argument::Tracepoint => ("providers.config", Wanted::Tracepoint(value.clone())),
             Argument::Events => ("providers.filter", Wanted::Events(value.clone())),
             Argument::BufferMb => ("circularBufferMB", plain(value)),
-            Argument::Rundown => ("rundownKeyword", plain(value)),
+            Argument::Rundown => {
+                let is_bool = !line.says(Argument::Rundown);
+                ("rundownKeyword", Wanted::Rundown { keyword: value.clone(), is_bool })
+            }
             Argument::Stacks => ("requestStackwalk", plain(value)),
             Argument::BufferMode => ("sessionBufferMode", plain(value)),
             _ => continue,
@@ -93,7 +99,13 @@ pub(super) fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
     for name in field.split('.') {
         let mut next = Vec::new();
         for value in values {
-            let field = value.get(name).or_else(|| value.get(format!("streaming_{name}")));
+            let older = match name {
+                "rundownKeyword" => "requestRundown",
+                "flags" => "diagnostics",
+                name => name,
+            };
+            let names = [name, &format!("streaming_{name}"), older];
+            let field = names.into_iter().find_map(|name| value.get(name));
             match field {
                 Some(Value::Array(list)) if name == "providers" => next.extend(list),
                 Some(value) => next.push(value),
@@ -111,6 +123,11 @@ impl Wanted {
             (Self::Absent, seen) => seen.is_null(),
             (Self::Text(text), Value::Null) => text.is_empty(),
             (Self::Text(text), seen) => seen.as_str() == Some(text),
+            (Self::Rundown { keyword, .. }, Value::Bool(seen)) => *seen == (keyword != "0"),
+            (Self::Rundown { keyword, is_bool: true }, seen) => {
+                (seen.as_str() == Some("0")) == (keyword == "0")
+            }
+            (Self::Rundown { keyword, .. }, seen) => seen.as_str() == Some(keyword),
             (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
             (Self::Plain(text), seen) => {
                 let seen = seen.to_string();
@@ -148,13 +165,26 @@ impl Wanted {
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Absent => "absent".to_owned(),
-            Self::Plain(text) => text.clone(),
+            Self::Plain(text) | Self::Rundown { keyword: text, is_bool: false } => text.clone(),
+            Self::Rundown { keyword, .. } if keyword == "0" => "0".to_owned(),
+            Self::Rundown { .. } => "not 0".to_owned(),
             Self::Text(text) | Self::KeyValues(text) | Self::Tracepoint(text) => {
                 shortened(&format!("{text:?}"))
             }
             Self::Events(ids) if ids.is_empty() => "all events".to_owned(),
             Self::Events(ids) => format!("the events {ids}"),
         }
+    }
+}
+
+/// Whether a command that lacks the field of an argument does what is wanted anyway.
+pub(super) fn is_implied(argument: Argument, wanted: &Wanted) -> bool {
+    match (argument, wanted) {
+        (Argument::Events, Wanted::Events(ids)) => ids.is_empty(),
+        (Argument::Rundown, Wanted::Rundown { keyword, .. }) => keyword != "0",
+        (Argument::Stacks, Wanted::Plain(is)) => is == "true",
+        (Argument::BufferMode, Wanted::Plain(mode)) => mode == "0",
+        _ => true,
     }
 }
 

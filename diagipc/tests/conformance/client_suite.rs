@@ -122,6 +122,54 @@ fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(Fault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
 
+#[test]
+fn client_ignoring_rundown_stacks_events_or_buffer_mode_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = [
+        "request/trace/rundown/0",
+        "request/trace/rundown/16",
+        "request/trace/stacks/false",
+        "request/trace/events/7",
+        "request/trace/events/1-2-65535",
+        "request/trace/buffer_mode/1",
+    ];
+    all_pass(&report(&python(&directory, None), &wanted));
+    let report = report(&python(&directory, Some(Fault::ValueNotAsked)), &wanted);
+    let failed: BTreeSet<&str> = report.failures().map(|case| case.name.as_str()).collect();
+    assert_eq!((failed, names(&report)), (BTreeSet::from(wanted), ["value-not-asked"].into()));
+}
+
+/// A program that can be started with some tasks only says so with a status of its own; one that fails
+/// whatever comes shows nothing by failing where it must.
+#[test]
+fn client_that_always_fails_passes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let ending_with = |status: &str| {
+        let file = directory.path().join("client.toml");
+        let command = "[operations.resume]\ncommand = [\"sh\", \"-c\", \"exit STATUS\"]\n";
+        fs::write(&file, command.replace("STATUS", status)).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let only = ["request/plain/resume", "reply/*/resume", "end/*/resume"];
+    let report_of = |status| report(&ending_with(status), &only);
+    let counts = report_of("1").counts;
+    assert_eq!((counts.pass, counts.pass_lenient, counts.unimplemented), (0, 0, 0), "{counts:?}");
+    let cannot = report_of("77");
+    assert_eq!(cannot.counts.unimplemented, cannot.cases.len(), "{:?}", cannot.counts);
+    let found = &cannot.cases[0].detail.as_ref().unwrap().found;
+    assert_eq!(found[..], ["it cannot do this: exit status 77"]);
+
+    // It sends its request, takes no OK for one, and so has passed every refusal.
+    let never_content = report(&python(&directory, Some(Fault::OkTakenForError)), &only);
+    let grades = |name: &str| {
+        let mut cases = never_content.cases.iter();
+        cases.find(|case| case.name == name).map(|case| case.grade)
+    };
+    assert_eq!(grades("reply/error/resume"), Some(Grade::Informational));
+    assert_eq!(grades("end/in-the-header/resume"), Some(Grade::Informational));
+    assert_eq!(names(&never_content), ["ok-taken-for-error"].into());
+}
+
 /// What a client in any language gets: the files as exported, beside the schemas that they refer to.
 #[test]
 fn exported_scenarios_fit_their_schema_and_name_faults_of_clients() {

@@ -12,17 +12,18 @@ def payload(operation, session=42):
             "trace-port": [u64(42)], "user-events": [u64(42)]}.get(operation, [bytes(4)])
 
 
-def asked(operation, *steps):
+def asked(operation, *steps, command=None):
     """The request, and for user_events the descriptor."""
-    return of_default(operation, *([descriptor("a")] if operation == "user-events" else []), *steps)
+    return of_default(operation, *([descriptor("a")] if operation == "user-events" else []), *steps, command=command)
 
 
-def answered(operation, session=42, in_bytes=False, reserved=0):
+def answered(operation, session=42, in_bytes=False, reserved=0, command=None):
     """An OK, and what follows it. `in_bytes`: it arrives byte by byte."""
     sent = ok(*payload(operation, session), reserved=reserved)
     reply = answer("a", sent, chunks=[1] * len(sent) if in_bytes else None)
     if operation in STREAMS:
-        return asked(operation, reply, answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))), close("b"), close("a"))
+        return asked(operation, reply, answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))), close("b"), close("a"),
+                     command=command)
     if operation == "environment":
         return asked(operation, reply, answer("a", block(*ENTRIES)), close("a"))
     return asked(operation, reply, close("a"))

@@ -68,6 +68,16 @@ for operation, argument, values, spec in (
         shown = value or "none"
         number(f"request/{operation}/{argument}/{shown}", f"{argument} {shown}", spec, operation, argument, value,
                [argument, OTHERS.get(argument, argument)])
+# What only the command and newer ones can express, or the older one in its own way: `requestRundown` is whether the keyword is not 0.
+for argument, value, command, needs, spec in (
+        ("rundown", "0", "CollectTracing2", ["rundown", "rundown_bool"], ["R-EVP-038"]),
+        ("stacks", "false", "CollectTracing3", ["stacks"], ["R-EVP-030"]),
+        ("rundown", "16", "CollectTracing4", ["rundown"], ["R-EVP-037"]),
+        ("events", "7", "CollectTracing5", ["events"], ["R-EVP-050"]),
+        ("events", "1,2,65535", "CollectTracing5", ["events"], ["R-EVP-050"]),
+        ("buffer_mode", "1", "CollectTracing6", ["buffer_mode"], ["F-30"])):
+    FILE.add(f"request/trace/{argument}/{value.replace(',', '-')}", f"{argument} {value}", spec, "trace",
+             answered("trace", command=f"EventPipe/{command}"), "success", arguments={"command": command, argument: value}, needs=[needs])
 for ms in ("1000", "1500", "5000", "60000"):
     # A client that accepts seconds cannot be given half of one.
     number(f"request/attach/timeout/{ms}", f"A timeout of {ms} milliseconds", ["F-55"], "attach", "timeout_ms", ms,
@@ -79,27 +89,32 @@ SIZES = ["F-40", "R-HDR-002"]
 
 
 def size(what, comment, operation, argument, units, *end, **keys):
-    """A text of so many units."""
+    """A text of so many units; a path is absolute."""
     pairs = argument == "arguments"
-    value = {"begins": "k=", "letters": units - 2} if pairs else {"letters": units}
+    begins = {"arguments": "k=", "path": "/"}.get(argument, "")
+    value = {**({"begins": begins} if begins else {}), "letters": units - len(begins)}
     FILE.add(f"size/{what}/{operation}", comment, SIZES, operation, *end, arguments={argument: value},
              needs=[["arguments", "arguments_kv"] if pairs else argument], **keys)
 
 
-# The rest of a message besides the text, in bytes: the header, the other strings, the text's length and NUL, other fields.
-for operation, argument, others, rest in (
-        ("set-env", "value", ["NAME"], 0),
-        ("startup-hook", "path", [], 0),
-        ("dump", "path", [], 8),
-        ("startup-profiler", "path", [], 16),
-        ("attach", "path", [], 26),
-        # CollectTracing2 with one provider.
-        ("trace", "arguments", ["Provider"], 25),
-        # CollectTracing5 with one provider and one tracepoint, and room for 32 units, as the size depends on how a message names it.
-        ("user-events", "arguments", ["Provider", "Point"], 37)):
-    room = (LARGEST - rest - 20 - sum(4 + 2 * (len(other) + 1) for other in (*others, ""))) // 2
-    size("largest", "The longest text that the size field allows", operation, argument,
-         room - 32 if operation == "user-events" else room, answered(operation), "success", if_unsent="largest-message-refused")
-    for what, units in (("one-too-long", room + 1), ("far-too-long", 40000)):
+def room(others, rest):
+    """The longest text beside the header, the other strings, and `rest` bytes of other fields, in units."""
+    return (LARGEST - rest - 20 - sum(4 + 2 * (len(other) + 1) for other in (*others, ""))) // 2
+
+
+# `least` and `most`: what the other fields take in the smallest and in the largest message that the operation can be.
+for operation, argument, others, least, most in (
+        ("set-env", "value", ["NAME"], 0, 0),
+        ("startup-hook", "path", [], 0, 0),
+        ("dump", "path", [], 8, 8),
+        ("startup-profiler", "path", [], 16, 16),
+        ("attach", "path", [], 26, 26),
+        # CollectTracing and CollectTracing6 with one provider.
+        ("trace", "arguments", ["Provider"], 24, 46),
+        # CollectTracing5 with one provider and one tracepoint, which may be a set, and CollectTracing6.
+        ("user-events", "arguments", ["Provider", "Point"], 37, 37 + 4 + 64)):
+    size("largest", "The longest text that the size field allows", operation, argument, room(others, most), answered(operation), "success",
+         if_unsent="largest-message-refused")
+    for what, units in (("one-too-long", room(others, least) + 1), ("far-too-long", 40000)):
         size(what, "A text too long for a message: the client refuses it, and sends nothing", operation, argument, units,
              [accept("a"), nothing_whole("a")], "failure", reveals="beyond-the-largest-message")

@@ -147,10 +147,10 @@ def scenario(name, comment, spec, operation, steps, exit, arguments=(), needs=()
             **({"flags": flags} if flags else {}), **{key: value for key, value in keys.items() if value}}
 
 
-def of_default(operation, *steps):
+def of_default(operation, *steps, command=None):
     """The reply to a ProcessInfo is of one version."""
     is_info = operation == "process-info"
-    return [accept("a"), request("a", PROCESS_INFO2 if is_info else None, newer=not is_info), *steps]
+    return [accept("a"), request("a", PROCESS_INFO2 if is_info else command, newer=not is_info), *steps]
 
 
 class Scenarios:

@@ -65,6 +65,9 @@ def task(operation, ask):
         value = str(value).lower() if isinstance(value, bool) else str(value)
         # Fields that an older command lacks decide which commands are used.
         decides = argument in ("rundown", "stacks", "buffer_mode") and operation != "user-events" or argument == "flags" and "fallback" in ask
+        if argument == "path" and not value.startswith("/"):
+            # Where a program runs it makes such a path absolute; the target may run elsewhere.
+            value = f"/tmp/{value}"
         if given.get(argument) != value and decides:
             needs.append([argument])
         given[argument] = value
