@@ -87,6 +87,8 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     /// The advertises sent on connections to the client's port.
     pub(super) advertised: BTreeMap<String, Vec<u8>>,
     pub(super) requests: usize,
+    /// Bytes of a request are left unread, so that closing its connection resets it.
+    pub(super) leaves_unread: bool,
     pub(super) has_stopped: bool,
 }
 
@@ -114,6 +116,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             peeked: None,
             advertised: BTreeMap::new(),
             requests: 0,
+            leaves_unread: false,
             has_stopped: false,
         }
     }
@@ -342,6 +345,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
         let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
         let is_whole = request.unread == Unread::None;
+        self.leaves_unread |= !is_whole;
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
         let falls_back = self.requests > 0;

@@ -139,6 +139,26 @@ fn client_ignoring_rundown_stacks_events_or_buffer_mode_fails() {
     assert_eq!((failed, names(&report)), (BTreeSet::from(wanted), ["value-not-asked"].into()));
 }
 
+/// A byte of the request stays unread, so that the client meets an error of reading and not an end.
+#[test]
+fn stream_reset_behind_the_stop_is_a_reset() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = directory.path().join("said");
+    let client = fixture("client.py");
+    let command = format!(
+        "[operations.trace]\ncommand = [\"sh\", \"-c\", 'exec python3 -IS \"$@\" 2>\"$0\"', '{}', '{}', \"--patience\", \"2000\", \"--pid\", \
+         \"{{pid}}\", \"trace\", \"Provider\", \"1\", \"4\", \"\", \"250\", \"2147615033\", \"true\", \"\", \"0\", \"CollectTracing2\", \
+         \"{{duration_ms}}\", \"{{output}}\"]\noutput = \"stream\"\n",
+        said.display(),
+        client.display()
+    );
+    let file = directory.path().join("client.toml");
+    fs::write(&file, command).unwrap();
+    all_pass(&report(file.to_str().unwrap(), &["streams/stream-reset-behind-the-stop"]));
+    let said = fs::read_to_string(said).unwrap();
+    assert!(said.contains("Connection reset by peer"), "{said}");
+}
+
 /// A program that can be started with some tasks only says so with a status of its own; one that fails
 /// whatever comes shows nothing by failing where it must.
 #[test]
