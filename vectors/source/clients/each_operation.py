@@ -112,9 +112,12 @@ SURPLUS = bytes.fromhex("11223344")
 FILE.add("size-field/session", "Bytes after the session's id: the stream begins after them", ["F-4", "F-2"], "trace",
          asked("trace", answer("a", ok(u64(42), SURPLUS)), answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))),
                close("b"), close("a")),
-         "success", output={"stream": [b"Nettrace".hex()], "not_before": [SURPLUS.hex()]})
+         "success", output={"stream": [b"Nettrace".hex()], "not_before": [SURPLUS.hex()]}, reveals="reply-surplus-refused")
 FILE.add("size-field/environment", "Bytes after `future`: the block begins after them", ["F-4"], "environment",
-         environment(block(*ENTRIES), SURPLUS), "success", output={"environment": ENTRIES})
+         environment(block(*ENTRIES), SURPLUS), "success", output={"environment": ENTRIES}, reveals="reply-surplus-refused")
+for operation, what in (("process-info", "of a later version"), ("stop", "behind the session's id"), ("user-events", "behind the session's id")):
+    FILE.add(f"size-field/{operation}", f"Bytes {what}: they are skipped", ["F-4", "F-2"], operation,
+             asked(operation, answer("a", ok(*payload(operation), SURPLUS)), close("a")), "success", reveals="reply-surplus-refused")
 
 # --- entries of the environment --------------------------------------------------------------------------------------
 for what, comment, fault, entries in (
