@@ -125,7 +125,7 @@ impl Scenario {
     pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
         // A script that falls back ends with one that the runtime knows.
         let last = self.moves.iter().rev().find_map(|one| match one {
-            Move::Request(request) if !request.older => request.command,
+            Move::Request(request) if request.others != Others::Any => request.command,
             _ => None,
         });
         if let Some(command) = last {
@@ -171,15 +171,26 @@ pub(super) struct Request {
     /// The newest command that the runtime knows; `None`: any of the operation.
     #[serde(rename = "request", deserialize_with = "command")]
     pub(super) command: Option<Command>,
-    /// Whether a newer one is answered in the same way: the scenario does not depend on its version.
-    #[serde(default = "yes")]
-    pub(super) newer: bool,
-    /// The same for an older one.
     #[serde(default)]
-    pub(super) older: bool,
+    pub(super) others: Others,
     /// How much of it stays unread.
     #[serde(default)]
     pub(super) unread: Unread,
+}
+
+/// What happens to the operation's other commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Others {
+    /// A newer one is answered in the same way: the scenario does not depend on its version.
+    #[default]
+    Newer,
+    /// Any is.
+    Any,
+    /// A newer one is unknown.
+    Unknown,
+    /// They show nothing: the scenario is about this one.
+    None,
 }
 
 /// `StopTracing` of this session.
@@ -305,10 +316,6 @@ fn hresult<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HResult>
     let text = String::deserialize(deserializer)?;
     let code = u32::from_str_radix(text.trim_start_matches("0x"), 16).map_err(D::Error::custom)?;
     Ok(Some(HResult(code)))
-}
-
-const fn yes() -> bool {
-    true
 }
 
 impl Scenario {

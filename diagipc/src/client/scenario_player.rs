@@ -15,7 +15,9 @@ use super::finding::Findings;
 use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
-use super::scenario::{Act, ClientStep, Decoy, Move, Request, Scenario, StopRequest, Unread};
+use super::scenario::{
+    Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
+};
 use super::target::{Target, is_there};
 use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
@@ -398,11 +400,11 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
         let place = |command| operation.commands().iter().position(|one| *one == command);
         let is_newer = place(seen) < place(wanted);
-        if if is_newer { request.newer } else { request.older } {
-            return Ok(());
-        }
-        if !is_newer {
-            return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}")));
+        match request.others {
+            Others::Any => return Ok(()),
+            Others::Newer if is_newer => return Ok(()),
+            Others::Unknown if is_newer => {}
+            _ => return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}"))),
         }
         // The runtime is older than that.
         let until = self.in_a(REST);

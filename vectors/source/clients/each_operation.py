@@ -90,7 +90,7 @@ def texts(name, comment, spec, operation, steps, exit, fault, *expected, **keys)
 
 
 def info(*fields):
-    return [accept("a"), request("a", PROCESS_INFO2, newer=False), answer("a", ok(*fields)), close("a")]
+    return [accept("a"), request("a", PROCESS_INFO2, "unknown"), answer("a", ok(*fields)), close("a")]
 
 
 def environment(sent, *surplus):
@@ -131,6 +131,6 @@ for what, comment, fault, entries in (
 
 FILE.add("fallback/no-close", "UNKNOWN_COMMAND and no close: the older command is sent on a new connection", ["R-ERR-009", "F-70"],
          "process-info",
-         [accept("a"), request("a", "Process/ProcessInfo3", newer=False), answer("a", error(UNKNOWN_COMMAND)), leaves("a"),
-          accept("b"), request("b", PROCESS_INFO2, newer=False), answer("b", error(E_FAIL)), close("b")],
+         [accept("a"), request("a", "Process/ProcessInfo3", "unknown"), answer("a", error(UNKNOWN_COMMAND)), leaves("a"),
+          accept("b"), request("b", PROCESS_INFO2, "unknown"), answer("b", error(E_FAIL)), close("b")],
          "failure", arguments={"command": "ProcessInfo3"}, flags=["falls-back"])

@@ -57,11 +57,10 @@ USUAL = {
 
 
 # --- what is expected of the client --------------------------------------------------------------------------------
-def request(on, command=None, unread=None, newer=True, older=False):
-    """A request of the operation. `command`: the newest that the runtime knows; where a `newer` one would be answered alike, it is too, and
-    so may be an `older` one. `unread`: `last-byte` or `payload` of it."""
-    return step(None, on=on, request=command, **({"newer": False} if not newer else {}), **({"older": True} if older else {}),
-                **({"unread": unread} if unread else {}))
+def request(on, command=None, others=None, unread=None):
+    """A request of the operation, by default of any command, or of this one and newer ones. `others`: what else: `any`; newer ones are
+    `unknown`; or `none`, as they would show nothing. `unread`: `last-byte` or `payload` of it."""
+    return step(None, on=on, request=command, **({"others": others} if others else {}), **({"unread": unread} if unread else {}))
 
 
 def stop(on, session=42):
@@ -150,7 +149,7 @@ def scenario(name, comment, spec, operation, steps, exit, arguments=(), needs=()
 def of_default(operation, *steps, command=None):
     """The reply to a ProcessInfo is of one version."""
     is_info = operation == "process-info"
-    return [accept("a"), request("a", PROCESS_INFO2 if is_info else command, newer=not is_info), *steps]
+    return [accept("a"), request("a", PROCESS_INFO2, "unknown") if is_info else request("a", command), *steps]
 
 
 class Scenarios:

@@ -3,7 +3,7 @@ programs: what is a library's result there is the end and the output of a progra
 
 Left out are scripts whose task no program can be given: limits, a buffer, the protocol before this one, or not to use an older command.
 What cannot be concluded stands at the script, as `client`: `open` if the document allows another end, `reveals` the fault of a program
-that fails, `skip` why a program is not tested with it.
+that fails, `others` of the request, `skip` why a program is not tested with it.
 """
 import importlib
 
@@ -92,7 +92,7 @@ def message_in(step):
     return given[0] if given and isinstance(given[0], Message) and all(isinstance(part, bytes) for part in given) else None
 
 
-def moves(script, operation):
+def moves(script, operation, client):
     """An equal request will do, and how long a client waits is its own choice. Scripts that are not about a version have the command
     that most clients use."""
     ask, asked = script["ask"], False
@@ -103,8 +103,8 @@ def moves(script, operation):
             asked = True
             missing = message.size - sum(map(len, step.given))
             command = NAMES[message.code]
-            yield request(step["on"], command, {0: None, 1: "last-byte"}.get(missing, "payload"), newer=not is_of_version,
-                          older=command == "EventPipe/CollectTracing2" and not is_of_version)
+            others = "unknown" if is_of_version else "any" if command == "EventPipe/CollectTracing2" else None
+            yield request(step["on"], command, client.get("others", others), {0: None, 1: "last-byte"}.get(missing, "payload"))
         elif message and message.code == STOP_TRACING and len(message) == message.size:
             yield stop(step["on"], int.from_bytes(message[20:], "little"))
         elif "expect_end" in step:
@@ -232,7 +232,7 @@ def add(file, section, script, client):
     given = operation and task(operation, ask)
     if not given:
         return
-    file.add(f"{section}/{script['name']}", script["comment"], script["spec"], operation, list(moves(script, operation)), exit_of(outcome, operation),
+    file.add(f"{section}/{script['name']}", script["comment"], script["spec"], operation, list(moves(script, operation, client)), exit_of(outcome, operation),
              arguments=given[0], needs=given[1], output=output(script, operation), reveals=client.get("reveals") or revealed(outcome),
              suspects=suspected(script), refused_with=outcome.get("hresult"), says_text=outcome.get("message"),
              flags=["patience_ms" in ask and "silent", client.get("open") and "open", section == "fallback" and "falls-back",
@@ -249,7 +249,7 @@ def for_others(file):
             if operation == "resume":
                 continue
             # A request with a payload is left unread after its header.
-            steps = [request(step["on"], None, "payload" if "unread" in step else None) if "request" in step else step
+            steps = [request(step["on"], unread="payload" if "unread" in step else None) if "request" in step else step
                      for step in one["steps"]]
             keys = {key: value for key, value in one.items()
                     if key not in ("name", "comment", "spec", "operation", "arguments", "needs", "steps", "exit")}

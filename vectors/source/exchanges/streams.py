@@ -36,21 +36,22 @@ REST = [*stop_asked(), send("a", TAIL), send("b", session_ok(ID)), close("b"), c
 COMPLETE = stream(WHOLE, "complete", "ok")
 
 # --- each command, stopped as it should be -------------------------------------------------------------------------
+ITSELF = {"others": "none"}
 script(21200, "session-collect-tracing", "CollectTracing: reply, stream, the stop on a second connection, the rest, the end",
        ["R-EVP-001", *FLOW],
-       [begun(COLLECT), REST], COMPLETE, "CollectTracing", COLLECT_VALUE, **AFTER)
-script(21201, "session-collect-tracing2", "The same with CollectTracing2", ["R-EVP-020", *FLOW], [begun(), REST], COMPLETE, **AFTER)
+       [begun(COLLECT), REST], COMPLETE, "CollectTracing", COLLECT_VALUE, client=ITSELF, **AFTER)
+script(21201, "session-collect-tracing2", "The same with CollectTracing2", ["R-EVP-020", *FLOW], [begun(), REST], COMPLETE, client=ITSELF, **AFTER)
 script(21202, "session-collect-tracing3", "The same with CollectTracing3", ["F-14", "R-EVP-028", *FLOW], [begun(collect3()), REST],
        COMPLETE, "CollectTracing3", COLLECT3_VALUE,
-       "9.0", **AFTER)
+       "9.0", client=ITSELF, **AFTER)
 script(21203, "session-collect-tracing4", "The same with CollectTracing4", ["F-15", "R-EVP-034", "R-EVP-036", *FLOW],
        [begun(collect4()), REST], COMPLETE, "CollectTracing4",
-       collect4_value(), "9.0", **AFTER)
+       collect4_value(), "9.0", client=ITSELF, **AFTER)
 script(21204, "session-collect-tracing5", "The same with CollectTracing5", ["F-17", "R-EVP-043", *FLOW], [begun(collect5()), REST],
        COMPLETE, "CollectTracing5",
-       collect5_value(), "10.0", **AFTER)
+       collect5_value(), "10.0", client=ITSELF, **AFTER)
 script(21205, "session-collect-tracing6", "The same with CollectTracing6", ["F-30", *FLOW], [begun(collect6()), REST], COMPLETE,
-       "CollectTracing6", collect6_value(), "11.0", **AFTER)
+       "CollectTracing6", collect6_value(), "11.0", client=ITSELF, **AFTER)
 
 # --- orders and ends -----------------------------------------------------------------------------------------------
 script(21210, "stop-reply-before-the-end", "The stop's reply arrives, and the stream ends after it", FLOW,
