@@ -66,7 +66,7 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use diagipc::networks::SocketNetwork;
+    use diagipc::networks::LiveNetwork;
     use dotnet_diagnostics_ipc::io::{Until, discovery};
     use dotnet_diagnostics_ipc::vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
@@ -174,7 +174,7 @@ mod unix {
     }
 
     /// The sockets for the script; `None` if the other side does not exist.
-    fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<SocketNetwork>> {
+    fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<LiveNetwork>> {
         let port = match &script.plays {
             Plays::Client(part) => {
                 let target = &part.target;
@@ -200,16 +200,16 @@ mod unix {
         };
         let Some((name, listening)) = port else {
             if arguments.to.is_none() {
-                return Ok(Some(SocketNetwork::in_place_of_a_runtime(path)?));
+                return Ok(Some(LiveNetwork::in_place_of_a_runtime(path)?));
             }
-            let network = SocketNetwork::to_socket(path);
+            let network = LiveNetwork::to(path);
             let process_id = arguments.to.as_deref().and_then(|to| to.parse::<u32>().ok());
             return Ok(Some(match process_id {
                 Some(process_id) => network.with_process_id(process_id),
                 None => network,
             }));
         };
-        let mut network = SocketNetwork::to_socket(&path).with_port(name, &path);
+        let mut network = LiveNetwork::to(&path).with_port(name, &path);
         if listening {
             network
                 .listen(name, true)

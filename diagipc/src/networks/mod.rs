@@ -6,7 +6,7 @@
 //! ```no_run
 //! # #[cfg(unix)] {
 //! use std::time::Duration;
-//! use diagipc::networks::SocketNetwork;
+//! use diagipc::networks::LiveNetwork;
 //! use dotnet_diagnostics_ipc::vectors::player::Player;
 //! use dotnet_diagnostics_ipc::vectors::script::Step;
 //!
@@ -15,7 +15,7 @@
 //!     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0463", "0000"] },
 //!     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
 //!     { "on": "a", "expect_end": "closed" }]"#)?;
-//! let mut network = SocketNetwork::to_socket("/tmp/dotnet-diagnostic-12-345-socket");
+//! let mut network = LiveNetwork::to("/tmp/dotnet-diagnostic-12-345-socket");
 //! Player::new(&mut network, Duration::from_secs(5)).play(&steps)?;
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,11 +41,11 @@ use dotnet_diagnostics_ipc::io::{Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
 pub(crate) use peer::{Peer, resident};
 #[cfg(windows)]
-pub use pipes::PipeNetwork;
+pub use pipes::LiveNetwork;
 #[cfg(windows)]
 pub(crate) use pipes::SharedPort;
 #[cfg(unix)]
-pub use sockets::SocketNetwork;
+pub use sockets::LiveNetwork;
 
 /// Why a process is left alone.
 const NOT_OURS: &str = "the target was not started for this case";

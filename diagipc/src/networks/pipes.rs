@@ -71,7 +71,7 @@ type Lives = Box<dyn FnMut() -> bool + Send>;
 ///
 /// ```
 /// use std::time::Duration;
-/// use diagipc::networks::PipeNetwork;
+/// use diagipc::networks::LiveNetwork;
 /// use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
 /// use dotnet_diagnostics_ipc::io::windows::PipeListener;
 /// use dotnet_diagnostics_ipc::io::{Transport, Until};
@@ -90,13 +90,13 @@ type Lives = Box<dyn FnMut() -> bool + Send>;
 ///     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0404", "0000"] },
 ///     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
 ///     { "on": "a", "expect_end": "closed" }]"#)?;
-/// let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-doc-player");
+/// let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-doc-player");
 /// assert!(steps.iter().all(|step| network.lacks(step).is_none()));
 /// Player::new(&mut network, Duration::from_secs(5)).play(&steps)?;
 /// server.join().unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct PipeNetwork {
+pub struct LiveNetwork {
     began: Instant,
     default: DefaultPort,
     ports: Ports,
@@ -106,9 +106,9 @@ pub struct PipeNetwork {
     canceller: Option<Canceller>,
 }
 
-impl PipeNetwork {
+impl LiveNetwork {
     /// The side under test listens at the pipe of this name, with or without `\\.\pipe\`.
-    pub fn to_pipe(name: impl Into<String>) -> Self {
+    pub fn to(name: impl Into<String>) -> Self {
         Self::new(DefaultPort::Pipe(name.into()))
     }
 
@@ -326,7 +326,7 @@ fn is_gone(error: &io::Error) -> bool {
     })
 }
 
-impl Network for PipeNetwork {
+impl Network for LiveNetwork {
     fn now(&self) -> Duration {
         self.began.elapsed()
     }

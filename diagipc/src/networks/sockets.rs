@@ -85,7 +85,7 @@ struct Connection {
 type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
 
 /// Unix sockets on this machine.
-pub struct SocketNetwork {
+pub struct LiveNetwork {
     began: Instant,
     default: DefaultPort,
     ports: BTreeMap<String, Port>,
@@ -99,13 +99,13 @@ pub struct SocketNetwork {
     peer: Peer,
 }
 
-impl fmt::Debug for SocketNetwork {
+impl fmt::Debug for LiveNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SocketNetwork").field("ports", &self.ports.keys()).finish_non_exhaustive()
+        f.debug_struct("LiveNetwork").field("ports", &self.ports.keys()).finish_non_exhaustive()
     }
 }
 
-impl SocketNetwork {
+impl LiveNetwork {
     fn new(default: DefaultPort) -> Self {
         Self {
             began: Instant::now(),
@@ -122,7 +122,7 @@ impl SocketNetwork {
     }
 
     /// The side under test listens at `path`.
-    pub fn to_socket(path: impl Into<PathBuf>) -> Self {
+    pub fn to(path: impl Into<PathBuf>) -> Self {
         Self::new(DefaultPort::Socket(path.into()))
     }
 
@@ -371,7 +371,7 @@ fn accepted(listener: &UnixListener, until: &Until<'_>) -> Result<Option<UnixStr
     Ok(Some(stream))
 }
 
-impl Network for SocketNetwork {
+impl Network for LiveNetwork {
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -583,7 +583,7 @@ impl Network for SocketNetwork {
     }
 }
 
-impl SocketNetwork {
+impl LiveNetwork {
     /// Reads the advertise first.
     fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
         let mut bytes = Vec::new();

@@ -18,7 +18,7 @@ use super::spawn::RunsIn;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Address, Death};
-use crate::networks::SocketNetwork;
+use crate::networks::LiveNetwork;
 
 /// The time limit for a connection.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -83,10 +83,10 @@ impl Reach {
         within: Duration,
         often: bool,
         canceller: Option<&Canceller>,
-    ) -> Result<SocketNetwork, String> {
+    ) -> Result<LiveNetwork, String> {
         match self {
             Self::Socket(path) => {
-                let network = with_canceller(SocketNetwork::to_socket(path.clone()), canceller);
+                let network = with_canceller(LiveNetwork::to(path.clone()), canceller);
                 Ok(if let Some(id) = named_process(path) {
                     network.with_process_id(id)
                 } else {
@@ -96,7 +96,7 @@ impl Reach {
             }
             Self::Port(listener, _) => {
                 let listener = listener.try_clone().map_err(|error| error.to_string())?;
-                Ok(with_canceller(SocketNetwork::at_port(listener), canceller))
+                Ok(with_canceller(LiveNetwork::at_port(listener), canceller))
             }
             Self::Spawn(respawned) => respawned.shared(within, often, canceller),
         }
@@ -108,7 +108,7 @@ impl Reach {
         runs_in: RunsIn,
         within: Duration,
         canceller: Option<&Canceller>,
-    ) -> Result<(Spawned, SocketNetwork), String> {
+    ) -> Result<(Spawned, LiveNetwork), String> {
         let Self::Spawn(respawned) = self else {
             return Err("this target cannot be started".to_owned());
         };
@@ -157,7 +157,7 @@ impl Reach {
 }
 
 /// The network with its `user_events_data`: a socket as a replacement, or the file of this system.
-pub(super) fn with_user_events(network: SocketNetwork, stand_in: bool) -> SocketNetwork {
+pub(super) fn with_user_events(network: LiveNetwork, stand_in: bool) -> LiveNetwork {
     if stand_in {
         network.with_stand_in_for_user_events()
     } else {
@@ -175,6 +175,6 @@ fn is_listened_at(path: &Path) -> bool {
 }
 
 /// The process at the other end, as far as known.
-pub(super) fn process_of(network: &SocketNetwork) -> TargetProcess {
+pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     TargetProcess { named: network.target_socket().and_then(named_process), peer: network.peer() }
 }

@@ -18,7 +18,7 @@ use super::spawn::RunsIn;
 pub(super) use super::spawn::Spawned;
 use super::spawn::with_canceller;
 use super::{Address, Death};
-use crate::networks::{Peer, PipeNetwork, SharedPort};
+use crate::networks::{LiveNetwork, Peer, SharedPort};
 
 /// How the target shared by many cases is reached.
 pub(super) enum Reach {
@@ -54,7 +54,7 @@ impl Reach {
             Address::Spawn(command) => return Ok(Self::Spawn(Respawned::new(command))),
         };
         // The first request shows whether it answers.
-        match PipeNetwork::to_pipe(pipe.clone())
+        match LiveNetwork::to(pipe.clone())
             .life(Life::Alive, Duration::ZERO)
             .map_err(|trouble| trouble.to_string())?
         {
@@ -81,11 +81,11 @@ impl Reach {
         within: Duration,
         often: bool,
         canceller: Option<&Canceller>,
-    ) -> Result<PipeNetwork, String> {
+    ) -> Result<LiveNetwork, String> {
         match self {
             Self::Pipe(name, _) => Ok(with_canceller(to(name.clone()), canceller)),
             Self::Port(port) => {
-                Ok(with_canceller(PipeNetwork::at_shared_port(Arc::clone(port)), canceller))
+                Ok(with_canceller(LiveNetwork::at_shared_port(Arc::clone(port)), canceller))
             }
             Self::Spawn(respawned) => respawned.shared(within, often, canceller),
         }
@@ -97,7 +97,7 @@ impl Reach {
         runs_in: RunsIn,
         within: Duration,
         canceller: Option<&Canceller>,
-    ) -> Result<(Spawned, PipeNetwork), String> {
+    ) -> Result<(Spawned, LiveNetwork), String> {
         let Self::Spawn(respawned) = self else {
             return Err("this target cannot be started".to_owned());
         };
@@ -142,7 +142,7 @@ impl Reach {
 }
 
 /// The process at the other end, from the name of its pipe.
-pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
+pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     TargetProcess {
         named: network.pipe().and_then(|name| PipeName::parse(name).ok()).map(|name| name.pid),
         peer: Peer::default(),
@@ -150,6 +150,6 @@ pub(super) fn process_of(network: &PipeNetwork) -> TargetProcess {
 }
 
 /// The network unchanged: Windows has no `user_events`.
-pub(super) const fn with_user_events(network: PipeNetwork, _: bool) -> PipeNetwork {
+pub(super) const fn with_user_events(network: LiveNetwork, _: bool) -> LiveNetwork {
     network
 }

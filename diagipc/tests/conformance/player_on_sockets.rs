@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use diagipc::networks::SocketNetwork;
+use diagipc::networks::LiveNetwork;
 use dotnet_diagnostics_ipc::vectors::player::{
     Failure, Link, Network as _, Player, PlayerError, TurnDirection,
 };
@@ -31,20 +31,20 @@ fn server(serves: impl FnOnce(UnixStream) + Send + 'static) -> (TempDir, PathBuf
     (directory, path)
 }
 
-fn play(mut network: SocketNetwork, text: &str) -> Result<(), Failure> {
+fn play(mut network: LiveNetwork, text: &str) -> Result<(), Failure> {
     Player::new(&mut network, SHORT).play(&steps(text))
 }
 
 /// The number of the step that differed, and what was seen.
 #[track_caller]
-fn differs(network: SocketNetwork, text: &str) -> (usize, String) {
+fn differs(network: LiveNetwork, text: &str) -> (usize, String) {
     let failure = play(network, text).unwrap_err();
     assert!(matches!(failure.trouble, PlayerError::Differs(_)), "{failure}");
     (failure.step, failure.trouble.to_string())
 }
 
 #[track_caller]
-fn unavailable(network: SocketNetwork, text: &str) -> String {
+fn unavailable(network: LiveNetwork, text: &str) -> String {
     match play(network, text).unwrap_err().trouble {
         PlayerError::Unavailable(why) => why,
         other @ PlayerError::Differs(_) => panic!("{other}"),
@@ -99,20 +99,17 @@ fn player_unexpected_bytes_are_reported() {
     ] {
         let (_directory, path) = says(0, answer);
         let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
-        assert_eq!(differs(SocketNetwork::to_socket(path), &text), (1, said.to_owned()));
+        assert_eq!(differs(LiveNetwork::to(path), &text), (1, said.to_owned()));
     }
     let (_directory, path) = holds(b"a");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
     assert_eq!(
-        differs(SocketNetwork::to_socket(path), text),
+        differs(LiveNetwork::to(path), text),
         (1, "nothing more was received after 1 byte: 61".to_owned())
     );
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
-    assert_eq!(
-        differs(SocketNetwork::to_socket(path), text),
-        (1, "the connection did not end".to_owned())
-    );
+    assert_eq!(differs(LiveNetwork::to(path), text), (1, "the connection did not end".to_owned()));
 }
 
 /// A runtime that is starting: its socket is waited for as long as a step may take.
@@ -127,11 +124,11 @@ fn player_waits_for_late_socket() {
         stream.write_all(b"hi").unwrap();
     });
     let script = r#"[{ "open": "a" }, { "on": "a", "expect": ["6869"] }, { "on": "a", "expect_end": "closed" }]"#;
-    let mut network = SocketNetwork::to_socket(&path);
+    let mut network = LiveNetwork::to(&path);
     Player::new(&mut network, Duration::from_secs(10)).play(&steps(script)).unwrap();
     server.join().unwrap();
     // But not longer.
-    let (step, said) = differs(SocketNetwork::to_socket(directory.path().join("other")), script);
+    let (step, said) = differs(LiveNetwork::to(directory.path().join("other")), script);
     assert!(step == 0 && said.contains("other"), "{step}: {said}");
 }
 
@@ -143,7 +140,7 @@ fn player_reset_differs_from_close() {
         thread::sleep(Duration::from_millis(50));
     });
     let (step, said) = differs(
-        SocketNetwork::to_socket(&path),
+        LiveNetwork::to(&path),
         r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "closed", "within_ms": 5000 }]"#,
     );
     assert!(step == 2 && said.contains("reset"), "{step}: {said}");
@@ -152,7 +149,7 @@ fn player_reset_differs_from_close() {
         thread::sleep(Duration::from_millis(50));
     });
     let script = r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "reset", "within_ms": 5000 }]"#;
-    play(SocketNetwork::to_socket(&path), script).unwrap();
+    play(LiveNetwork::to(&path), script).unwrap();
 }
 
 #[test]
@@ -163,33 +160,25 @@ fn player_drained_stream_end_is_checked() {
         )
     };
     let (_directory, path) = says(0, b"stream\x01");
-    assert_eq!(play(SocketNetwork::to_socket(path), &last("01")), Ok(()));
+    assert_eq!(play(LiveNetwork::to(path), &last("01")), Ok(()));
     let (_directory, path) = says(0, b"stream\x01");
     let said = (2, "the 7 bytes end with 1 byte: 01".to_owned());
-    assert_eq!(differs(SocketNetwork::to_socket(path), &last("02")), said);
+    assert_eq!(differs(LiveNetwork::to(path), &last("02")), said);
     // The ends of several formats.
     let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
     for stream in [&b"stream\x01"[..], b"stream\0\0\0\0"] {
         let (_directory, path) = says(0, stream);
-        assert_eq!(
-            play(SocketNetwork::to_socket(path), &any_of),
-            Ok(()),
-            "{}",
-            stream.escape_ascii()
-        );
+        assert_eq!(play(LiveNetwork::to(path), &any_of), Ok(()), "{}", stream.escape_ascii());
     }
     let (_directory, path) = says(0, b"stream\0\0");
     let said = (2, "the 8 bytes end with 4 bytes: 616d0000".to_owned());
-    assert_eq!(differs(SocketNetwork::to_socket(path), &any_of), said);
+    assert_eq!(differs(LiveNetwork::to(path), &any_of), said);
     let (_directory, path) = holds(b"stream");
     let text = last("01").replace("5000", "30");
-    assert_eq!(
-        differs(SocketNetwork::to_socket(path), &text),
-        (2, "the connection did not end".to_owned())
-    );
+    assert_eq!(differs(LiveNetwork::to(path), &text), (2, "the connection did not end".to_owned()));
     // The step does not read in the background.
     let (_directory, path) = holds(b"");
-    let mut network = SocketNetwork::to_socket(path);
+    let mut network = LiveNetwork::to(path);
     let link = network.open(None, SHORT).unwrap();
     let error = network.drained(link, Duration::ZERO).unwrap_err();
     assert_eq!(error, PlayerError::differs("the connection is not read in the background"));
@@ -200,7 +189,7 @@ fn player_failed_send_is_reported() {
     // The server refuses, and reads nothing of what follows.
     let (_directory, path) = says(1, b"refused");
     let sends = r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
-    let (step, said) = differs(SocketNetwork::to_socket(path), &sends.replace("MAY", "false"));
+    let (step, said) = differs(LiveNetwork::to(path), &sends.replace("MAY", "false"));
     assert_eq!(step, 3);
     assert!(
         said.starts_with("the peer no longer reads: ")
@@ -208,14 +197,14 @@ fn player_failed_send_is_reported() {
         "{said}"
     );
     let (_directory, path) = says(1, b"refused");
-    assert_eq!(play(SocketNetwork::to_socket(path), &sends.replace("MAY", "true")), Ok(()));
+    assert_eq!(play(LiveNetwork::to(path), &sends.replace("MAY", "true")), Ok(()));
 
     // It stays open, and reads nothing.
     let (_directory, path) = server(|stream| {
         thread::sleep(Duration::from_millis(300));
         drop(stream);
     });
-    let mut network = SocketNetwork::to_socket(path);
+    let mut network = LiveNetwork::to(path);
     let mut player = Player::new(&mut network, SHORT);
     player.open("a", SHORT).unwrap();
     let until = player.network().now() + SHORT;
@@ -229,7 +218,7 @@ fn player_failed_send_is_reported() {
     let (_directory, path) = holds(b"");
     let text = r#"[{ "open": "a" }, { "on": "a", "send": ["0011"], "chunks": [1] }]"#;
     assert_eq!(
-        differs(SocketNetwork::to_socket(path), text),
+        differs(LiveNetwork::to(path), text),
         (1, "the script's chunks do not add up to 2 bytes".to_owned())
     );
 }
@@ -237,13 +226,13 @@ fn player_failed_send_is_reported() {
 #[test]
 fn player_missing_connection_is_error() {
     let directory = TempDir::new().unwrap();
-    let nobody = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    let nobody = || LiveNetwork::to(directory.path().join("nobody"));
     assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
     assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "no connection b");
     assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
     assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "no port p");
     assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "no port p");
-    let ours = || SocketNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
+    let ours = || LiveNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
     assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
     assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
     let called = ours();
@@ -259,13 +248,13 @@ fn player_missing_connection_is_error() {
     let (_directory, path) = holds(b"");
     let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
     assert_eq!(
-        differs(SocketNetwork::to_socket(&path), twice),
+        differs(LiveNetwork::to(&path), twice),
         (1, "a is used for two connections".to_owned())
     );
     let closed =
         r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
     let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
-    let said = differs(SocketNetwork::to_socket(directory.path().join("closed")), closed);
+    let said = differs(LiveNetwork::to(directory.path().join("closed")), closed);
     assert_eq!(said, (2, "the script has closed the connection".to_owned()));
     drop(listener);
 }
@@ -278,7 +267,7 @@ fn player_descriptor_is_passed_if_present() {
     };
     let network = || {
         let (directory, path) = holds(b"");
-        (directory, SocketNetwork::to_socket(path))
+        (directory, LiveNetwork::to(path))
     };
     for kind in ["null", "pipe"] {
         let (_directory, network) = network();
@@ -300,7 +289,7 @@ fn player_port_runtime_advertises_first() {
     let directory = TempDir::new().unwrap();
     let open = |name: &str, said: &[u8], holds: bool| {
         let path: &Path = &directory.path().join(name);
-        let network = SocketNetwork::at_port(UnixListener::bind(path).unwrap());
+        let network = LiveNetwork::at_port(UnixListener::bind(path).unwrap());
         let mut runtime = UnixStream::connect(path).unwrap();
         runtime.write_all(said).unwrap();
         let runtime = holds.then_some(runtime);
@@ -321,14 +310,14 @@ fn player_port_runtime_advertises_first() {
     let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
     assert!(other.starts_with("not an advertise: "), "{other}");
     let network =
-        SocketNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
+        LiveNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
     assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
 }
 
 #[test]
 fn player_target_life_is_read_from_process() {
     let directory = TempDir::new().unwrap();
-    let network = || SocketNetwork::to_socket(directory.path().join("nobody"));
+    let network = || LiveNetwork::to(directory.path().join("nobody"));
     let (alive, dead) = (r#"[{ "expect_target": "alive" }]"#, r#"[{ "expect_target": "dead" }]"#);
     assert_eq!(unavailable(network(), alive), "the target's process is unknown");
     assert_eq!(differs(network().with_process(|| false), alive).1, "the target is dead");
@@ -354,7 +343,7 @@ fn player_failure_keeps_other_connections() {
             streams.lock().unwrap().push(stream);
         }
     });
-    let mut network = SocketNetwork::to_socket(path);
+    let mut network = LiveNetwork::to(path);
     let mut player = Player::new(&mut network, SHORT);
     let text = r#"[{ "open": "a" }, { "open": "b" }, { "on": "b", "expect": [{ "any": 3, "as": "what" }], "within_ms": 5000 },
         { "on": "b", "expect": ["00"] }]"#;

@@ -15,7 +15,7 @@ use super::StandIn;
 use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
-use crate::networks::SocketNetwork;
+use crate::networks::LiveNetwork;
 use crate::started::{OwnDirectory, Started};
 
 /// How long the process may take to start.
@@ -118,8 +118,8 @@ impl Target {
     }
 
     /// Listens at the socket on behalf of the process.
-    pub(in crate::client) fn network(&mut self) -> Result<SocketNetwork, String> {
-        let network = SocketNetwork::in_place_of_a_runtime(&self.socket)
+    pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
+        let network = LiveNetwork::in_place_of_a_runtime(&self.socket)
             .map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;

@@ -15,7 +15,7 @@ use super::StandIn;
 use crate::client::Operation;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
-use crate::networks::PipeNetwork;
+use crate::networks::LiveNetwork;
 use crate::started::OwnDirectory;
 
 /// The turn to own the pipe.
@@ -66,8 +66,8 @@ impl Target {
     }
 
     /// Listens at the pipe of this process.
-    pub(in crate::client) fn network(&mut self) -> Result<PipeNetwork, String> {
-        let network = PipeNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
+    pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
+        let network = LiveNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
             .map_err(|error| format!("{error:#}"))?;
         Ok(network.with_port("p", self.port.to_string_lossy()))
     }
@@ -105,7 +105,7 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
         return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {
-        Move::Step(step) => PipeNetwork::cannot(step).map(str::to_owned),
+        Move::Step(step) => LiveNetwork::cannot(step).map(str::to_owned),
         _ => None,
     })
 }

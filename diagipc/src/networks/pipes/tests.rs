@@ -10,7 +10,7 @@ fn steps(json: &str) -> Vec<Step> {
 #[test]
 fn script_unplayable_over_pipes_is_not_begun() {
     let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-lacks").unwrap();
-    let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-lacks");
+    let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-lacks");
     for (step, why) in [
         (r#"{ "on": "a", "end": "half_close" }"#, NO_HALF_CLOSE),
         (r#"{ "on": "a", "end": "reset" }"#, NO_RESET),
@@ -43,7 +43,7 @@ fn file_in_the_directory_of_the_target_is_compared() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("core.dmp"), b"MDMP\x93\xa7").unwrap();
     let mut network =
-        PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-file").with_directory(directory.path());
+        LiveNetwork::to("dotnet-diagnostics-ipc-test-file").with_directory(directory.path());
     let mut play =
         |json: &str| Player::new(&mut network, Duration::from_millis(50)).play(&steps(json));
     assert_eq!(play(r#"[{ "expect_file": "core.dmp", "begins": ["4d444d50"] }]"#), Ok(()));
@@ -67,7 +67,7 @@ fn bytes_are_sent_while_others_are_drained() {
         assert_eq!(pipe.receive(&mut byte, &Until::FOREVER).unwrap(), 1);
         pipe.send(&byte, &Until::FOREVER).unwrap();
     });
-    let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-drain");
+    let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-drain");
     let script = steps(
         r#"[{ "open": "a" }, { "on": "a", "drain": true }, { "wait": 50 }, { "on": "a", "send": ["2a"] },
             { "on": "a", "expect_end": "closed", "last": "072a" }]"#,
@@ -80,7 +80,7 @@ fn bytes_are_sent_while_others_are_drained() {
 #[test]
 fn server_lives_as_long_as_its_pipe() {
     let listener = PipeListener::bind("dotnet-diagnostics-ipc-test-life").unwrap();
-    let mut network = PipeNetwork::to_pipe("dotnet-diagnostics-ipc-test-life");
+    let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-life");
     assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);
     // Even while it is busy.
     let link = network.open(None, Duration::from_secs(5)).unwrap();
@@ -93,7 +93,7 @@ fn server_lives_as_long_as_its_pipe() {
 #[test]
 fn runtime_at_port_is_asked_after_its_advertise() {
     let name = "dotnet-diagnostics-ipc-test-port-player";
-    let mut network = PipeNetwork::at_port(PipeListener::bind(name).unwrap());
+    let mut network = LiveNetwork::at_port(PipeListener::bind(name).unwrap());
     let runtime = thread::spawn(move || {
         for (advertise, is_one) in [
             (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
@@ -123,7 +123,7 @@ fn runtime_at_port_is_asked_after_its_advertise() {
 #[test]
 fn player_listens_as_runtime_and_at_ports() {
     let (own, port) = ("dotnet-diagnostics-ipc-test-ours", "dotnet-diagnostics-ipc-test-ours-port");
-    let mut network = PipeNetwork::in_place_of_a_runtime(own).unwrap().with_port("p", port);
+    let mut network = LiveNetwork::in_place_of_a_runtime(own).unwrap().with_port("p", port);
     network.listen("p", true).unwrap();
     let client = thread::spawn(move || {
         for name in [own, port] {

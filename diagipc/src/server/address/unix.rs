@@ -9,10 +9,10 @@ use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::{Canceller, Until, discovery};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
-use crate::networks::{SocketNetwork, process};
+use crate::networks::{LiveNetwork, process};
 
 /// Connections to a target.
-pub(crate) type TargetNetwork = SocketNetwork;
+pub(crate) type TargetNetwork = LiveNetwork;
 
 /// Where a target listens.
 pub(in crate::server) type PortName = PathBuf;
@@ -24,7 +24,7 @@ pub(in crate::server) const NO_ENDPOINT: &str =
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 /// The network of a target that listens at this socket.
 pub(in crate::server) fn to(socket: PortName) -> TargetNetwork {
-    SocketNetwork::to_socket(socket)
+    LiveNetwork::to(socket)
 }
 
 /// The address of a port for a target in this directory.

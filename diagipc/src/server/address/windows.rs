@@ -10,10 +10,10 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
-use crate::networks::PipeNetwork;
+use crate::networks::LiveNetwork;
 
 /// Connections to a target.
-pub(crate) type TargetNetwork = PipeNetwork;
+pub(crate) type TargetNetwork = LiveNetwork;
 
 /// The name of a target's pipe.
 pub(in crate::server) type PortName = String;
@@ -28,7 +28,7 @@ const NEW: Duration = Duration::from_millis(50);
 
 /// The network of a target that listens at this pipe.
 pub(in crate::server) fn to(pipe: PortName) -> TargetNetwork {
-    PipeNetwork::to_pipe(pipe)
+    LiveNetwork::to(pipe)
 }
 
 /// The address of a port for a target in this directory: the bare, unique name of a pipe (F-124).

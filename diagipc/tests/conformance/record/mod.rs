@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use diagipc::networks::SocketNetwork;
+use diagipc::networks::LiveNetwork;
 use diagipc::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -73,7 +73,7 @@ fn scripts(recording: &Recording) -> ScriptFile {
     file
 }
 
-fn play(mut network: SocketNetwork, steps: &[Step]) -> Result<(), Failure> {
+fn play(mut network: LiveNetwork, steps: &[Step]) -> Result<(), Failure> {
     let mut player = Player::new(&mut network, WITHIN);
     let outcome = player.play(steps);
     player.close_all().unwrap();
@@ -126,18 +126,17 @@ fn replay_to_runtime_names_differing_step() {
     assert!(matches!(script.plays, Plays::Client(_)));
     assert_eq!(script.hazard, None);
     // Other ids, another command line, environment, and length of the stream.
-    with_runtime(&Runtime::new(2), |path| play(SocketNetwork::to_socket(path), &script.steps))
-        .unwrap();
+    with_runtime(&Runtime::new(2), |path| play(LiveNetwork::to(path), &script.steps)).unwrap();
 
     let other = Runtime { os: "macOS", ..Runtime::new(2) };
-    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
-        .unwrap_err();
+    let failure =
+        with_runtime(&other, |path| play(LiveNetwork::to(path), &script.steps)).unwrap_err();
     assert_eq!((failure.step, script.steps[2].verb()), (2, "expect"));
     assert_eq!(failure.to_string(), "step 2, expect on a: OS is \"macOS\", expected \"Linux\"");
 
     let other = Runtime { stops: false, ..Runtime::new(2) };
-    let failure = with_runtime(&other, |path| play(SocketNetwork::to_socket(path), &script.steps))
-        .unwrap_err();
+    let failure =
+        with_runtime(&other, |path| play(LiveNetwork::to(path), &script.steps)).unwrap_err();
     let stop = script.steps.iter().rposition(|step| matches!(step, Step::Expect(_))).unwrap();
     assert_eq!(failure.step, stop, "{failure}");
 }
@@ -146,10 +145,10 @@ fn replay_to_runtime_names_differing_step() {
 fn through_a_proxy(runtime: &str, client: &str) -> Recording {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("runtime");
-    let (network, runtime) = (SocketNetwork::in_place_of_a_runtime(&path).unwrap(), steps(runtime));
+    let (network, runtime) = (LiveNetwork::in_place_of_a_runtime(&path).unwrap(), steps(runtime));
     let playing = thread::spawn(move || play(network, &runtime));
     let (client, recording) =
-        recorded(1, &path, false, |at| play(SocketNetwork::to_socket(at), &steps(client)));
+        recorded(1, &path, false, |at| play(LiveNetwork::to(at), &steps(client)));
     client.unwrap();
     playing.join().unwrap().unwrap();
     recording
@@ -274,7 +273,7 @@ fn record_port_is_reversed() {
     const ADVERTISE: &str = "414456525f56310067453e129be8d312a45642661417400039300000000000000000";
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("tool");
-    let mut tool = SocketNetwork::to_socket(&path).with_port("p", &path);
+    let mut tool = LiveNetwork::to(&path).with_port("p", &path);
     tool.listen("p", true).unwrap();
     let asks = steps(&format!(
         r#"[{{ "accept": "a", "port": "p" }}, {{ "on": "a", "expect": ["{ADVERTISE}"] }}, {{ "on": "a", "send": [{RESUME}] }},
@@ -285,9 +284,8 @@ fn record_port_is_reversed() {
         r#"[{{ "open": "a", "port": "p" }}, {{ "on": "a", "send": ["{ADVERTISE}"] }}, {{ "on": "a", "expect": [{RESUME}] }},
             {{ "on": "a", "send": [{OK}] }}, {{ "on": "a", "end": "close" }}]"#
     ));
-    let (played, recording) = recorded(1, &path, true, |at| {
-        play(SocketNetwork::to_socket(at).with_port("p", at), &answers)
-    });
+    let (played, recording) =
+        recorded(1, &path, true, |at| play(LiveNetwork::to(at).with_port("p", at), &answers));
     played.unwrap();
     asking.join().unwrap().unwrap();
     let file = scripts(&recording);
@@ -302,8 +300,7 @@ fn record_without_runtime_refuses_client() {
     let client = steps(&format!(
         r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "may_fail": true }}, {{ "on": "a", "expect_end": "any" }}]"#
     ));
-    let (played, recording) =
-        recorded(1, &nobody, false, |at| play(SocketNetwork::to_socket(at), &client));
+    let (played, recording) = recorded(1, &nobody, false, |at| play(LiveNetwork::to(at), &client));
     played.unwrap();
     let script = &scripts(&recording).scripts[0];
     assert_eq!(script.steps.last().map(Step::verb), Some("expect_end"), "{script:?}");

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use diagipc::known::Profile;
-use diagipc::networks::SocketNetwork;
+use diagipc::networks::LiveNetwork;
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::vectors::player::Player;
@@ -228,7 +228,7 @@ fn misbehaviour_reply_precedes_descriptor() {
              { "on": "a", "send": ["00"], "with_fd": "user_events_data" }, { "on": "a", "expect_nothing": 300 } ]"#,
     )
     .unwrap();
-    let mut network = SocketNetwork::to_socket(runtime.socket())
+    let mut network = LiveNetwork::to(runtime.socket())
         .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     // It connects, and sends the request.
@@ -239,7 +239,7 @@ fn misbehaviour_reply_precedes_descriptor() {
              { "on": "a", "send": ["00"] }, { "on": "a", "expect": ["444f544e45545f4950435f5631001800ffff000084131380"] } ]"#,
     )
     .unwrap();
-    let mut network = SocketNetwork::to_socket(runtime.socket());
+    let mut network = LiveNetwork::to(runtime.socket());
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     player.play(script.steps.iter().take(2).chain(&refused)).unwrap();
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use diagipc::known::Profile;
-use diagipc::networks::SocketNetwork;
+use diagipc::networks::LiveNetwork;
 use diagipc::runtime::{Config, ReferenceRuntime};
 use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
@@ -27,10 +27,9 @@ fn play(
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let socket = path("socket");
     let at = socket.clone();
-    let mut network =
-        part.target.ports.iter().fold(SocketNetwork::to_socket(&socket), |network, port| {
-            network.with_port(&port.id, path(&port.id))
-        });
+    let mut network = part.target.ports.iter().fold(LiveNetwork::to(&socket), |network, port| {
+        network.with_port(&port.id, path(&port.id))
+    });
     let listens = part.target.default_port;
     network = network
         .with_directory(directory.path())
