@@ -66,7 +66,7 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use diagipc::networks::LiveNetwork;
+    use diagipc::networks::{Listener, LiveNetwork};
     use dotnet_diagnostics_ipc::io::{Until, discovery};
     use dotnet_diagnostics_ipc::vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
@@ -200,7 +200,7 @@ mod unix {
         };
         let Some((name, listening)) = port else {
             if arguments.to.is_none() {
-                return Ok(Some(LiveNetwork::in_place_of_a_runtime(path)?));
+                return Ok(Some(LiveNetwork::in_place_of_a_runtime(Listener::bind(path)?)));
             }
             let network = LiveNetwork::to(path);
             let process_id = arguments.to.as_deref().and_then(|to| to.parse::<u32>().ok());

@@ -22,33 +22,29 @@
 //! ```
 
 mod background;
-mod files;
-#[cfg(windows)]
-mod listening_pipes;
+mod live;
 mod peer;
-#[cfg(windows)]
-mod pipes;
 #[cfg(unix)]
 pub(crate) mod process;
+mod target;
 #[cfg(unix)]
-mod sockets;
-#[cfg(unix)]
-mod started;
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::io;
 
-use dotnet_diagnostics_ipc::io::{Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+pub use live::LiveNetwork;
 pub(crate) use peer::{Peer, resident};
-#[cfg(windows)]
-pub use pipes::LiveNetwork;
-#[cfg(windows)]
-pub(crate) use pipes::SharedPort;
 #[cfg(unix)]
-pub use sockets::LiveNetwork;
-
-/// Why a process is left alone.
-const NOT_OURS: &str = "the target was not started for this case";
+pub use unix::Listener;
+#[cfg(unix)]
+pub(crate) use unix::is_served;
+#[cfg(windows)]
+pub use windows::Listener;
+#[cfg(windows)]
+pub(crate) use windows::{is_served, lacks};
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
     move |error| PlayerError::differs(format!("{what}: {error}"))
@@ -56,13 +52,4 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
 
 fn cancelled() -> PlayerError {
     PlayerError::differs("the player was interrupted")
-}
-
-/// Lets time pass.
-fn pause(until: &Until<'_>) -> Result<(), PlayerError> {
-    match until.pause() {
-        Ok(()) => Ok(()),
-        Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
-        Err(_) => Err(cancelled()),
-    }
 }

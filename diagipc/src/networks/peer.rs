@@ -29,17 +29,14 @@ impl Peer {
     }
 
     /// The memory of the process in KiB, if the system reports it.
-    #[cfg(unix)]
     pub(super) fn memory(&self) -> Option<u64> {
         resident(self.process_id()?)
     }
 
-    #[cfg(unix)]
     pub(super) fn is_process(&self, process_id: Option<u32>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id = process_id;
     }
 
-    #[cfg(unix)]
     pub(super) fn says(&self, advertise: Advertise) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
     }

@@ -52,10 +52,6 @@ mod spelling;
 mod stream_faults;
 pub(super) mod survey;
 pub(super) mod target;
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
 
 pub use address::Address;
 pub use case::{ServerCase, ServerCaseKind, cases};

@@ -22,8 +22,9 @@ use super::ask::{Received, next_message};
 use super::pace::Pace;
 use super::request::{ON, Patience, read, wants_descriptor};
 use super::spawn::RunsIn;
-use super::target::{Target, TargetNetwork};
+use super::target::Target;
 use crate::codec::NamedFile;
+use crate::networks::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";
@@ -90,7 +91,7 @@ pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
 }
 
 /// Whether a target knows the command of a message that is complete and valid.
-pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, waits: Waits) -> Has {
+pub(super) fn asked(network: &mut LiveNetwork, group: &Group, test: &Test, waits: Waits) -> Has {
     let command = group.command.as_deref().and_then(|name| name.parse().ok());
     let wire = test.wire.as_deref().unwrap_or_default();
     let mut player = Player::new(network, waits.whole);
@@ -124,7 +125,7 @@ pub(super) fn asked(network: &mut TargetNetwork, group: &Group, test: &Test, wai
 
 /// A new connection over which this was sent, and when the time for its answer ends.
 fn sent<'n>(
-    network: &'n mut TargetNetwork,
+    network: &'n mut LiveNetwork,
     wire: &[u8],
     within: Duration,
 ) -> Result<(Player<'n>, Duration), PlayerError> {
@@ -137,7 +138,7 @@ fn sent<'n>(
 
 /// The answer to a request.
 pub(super) fn reply_to(
-    network: &mut TargetNetwork,
+    network: &mut LiveNetwork,
     wire: &[u8],
     within: Duration,
 ) -> Result<Received, PlayerError> {
@@ -150,7 +151,7 @@ pub(super) fn reply_to(
 /// The answer to a request whose first bytes come alone. The others follow once it is clear that
 /// the target does not answer the first ones: a busy target would find all of them together.
 pub(super) fn reply_to_pieces(
-    network: &mut TargetNetwork,
+    network: &mut LiveNetwork,
     first: &[u8],
     others: &[u8],
     waits: Waits,
@@ -167,7 +168,7 @@ pub(super) fn reply_to_pieces(
 }
 
 /// Whether a target keeps a connection open after a reply, and serves the next request on it.
-pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bool, PlayerError> {
+pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
     let (mut player, until) = sent(network, &request, waits.whole)?;
     let Received::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
@@ -184,7 +185,7 @@ pub(super) fn keeps_open(network: &mut TargetNetwork, waits: Waits) -> Result<bo
 
 /// Whether a silent client blocks the next one.
 pub(super) fn one_client_at_a_time(
-    network: &mut TargetNetwork,
+    network: &mut LiveNetwork,
     waits: Waits,
 ) -> Result<Has, PlayerError> {
     let request = process_info()?;
@@ -206,7 +207,7 @@ pub(super) fn one_client_at_a_time(
 }
 
 /// Whether it supports sessions in the format 0, netperf.
-pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, PlayerError> {
+pub(super) fn netperf(network: &mut LiveNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let has = match begin(&mut player, Format::NET_PERF, waits)? {
         Err(came) if came.error().is_some() => {
@@ -226,7 +227,7 @@ pub(super) fn netperf(network: &mut TargetNetwork, waits: Waits) -> Result<Has, 
 /// Whether a session with `user_events` waits for its descriptor: one that is refused at once is
 /// unsupported.
 pub(super) fn user_events(
-    network: &mut TargetNetwork,
+    network: &mut LiveNetwork,
     wire: &[u8],
     waits: Waits,
 ) -> Result<Has, PlayerError> {

@@ -1,6 +1,7 @@
 //! A target shared by many cases, restarted after its death; and targets for single cases.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -8,11 +9,11 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::address::{PortName, TargetNetwork};
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;
-use super::spawn::{RunsIn, Spawned, with_canceller};
+use super::spawn::{RunsIn, Spawned};
 use super::{Death, SpawnCommand};
+use crate::networks::LiveNetwork;
 use crate::pace::Limit;
 
 /// How long managed code may take to start.
@@ -41,9 +42,9 @@ impl Respawned {
         within: Duration,
         often: bool,
         canceller: Option<&Canceller>,
-    ) -> Result<TargetNetwork, String> {
+    ) -> Result<LiveNetwork, String> {
         if let Some(running) = self.spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
-            return Ok(with_canceller(running.network(), canceller));
+            return Ok(running.network().with_canceller(canceller.cloned()));
         }
         self.spawned = None;
         let runs_in = if often { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
@@ -66,7 +67,7 @@ impl Respawned {
         runs_in: RunsIn,
         within: Duration,
         canceller: Option<&Canceller>,
-    ) -> Result<(Spawned, TargetNetwork), String> {
+    ) -> Result<(Spawned, LiveNetwork), String> {
         let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
         if target.default_port && !is_suspended(target) {
             until_it_runs(&mut network, within, self.command.settles, &self.stays_nameless)?;
@@ -84,7 +85,7 @@ impl Respawned {
     }
 
     /// Where the shared one listens.
-    pub(super) fn address(&self) -> Option<&PortName> {
+    pub(super) fn address(&self) -> Option<&Path> {
         self.spawned.as_ref().map(|spawned| spawned.address())
     }
 
@@ -106,7 +107,7 @@ pub(super) fn is_suspended(target: &Target) -> bool {
 /// reports its assembly. A target that cannot be asked is given time. One that is not .NET, or that
 /// never reports an assembly, is ready once its endpoint exists.
 fn until_it_runs(
-    network: &mut TargetNetwork,
+    network: &mut LiveNetwork,
     within: Duration,
     settled: Duration,
     nameless: &Cell<bool>,
@@ -123,7 +124,7 @@ fn until_it_runs(
     pause(network, settled)
 }
 
-fn pause(network: &mut TargetNetwork, time: Duration) -> Result<(), String> {
+fn pause(network: &mut LiveNetwork, time: Duration) -> Result<(), String> {
     let until = network.now().saturating_add(time);
     network.wait(until).map_err(|trouble| trouble.to_string())
 }

@@ -13,9 +13,10 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::address::{self, PortName, TargetNetwork};
+use super::address;
 use super::{Death, SpawnCommand};
 use crate::captured::{Captured, Keep, on_standard_error};
+use crate::networks::LiveNetwork;
 use crate::pace::Limit;
 use crate::started::{OwnDirectory, Started};
 
@@ -44,7 +45,7 @@ pub(super) struct Spawned {
     process: Arc<Mutex<Started>>,
     errors: Captured,
     directory: OwnDirectory,
-    address: PortName,
+    address: PathBuf,
 }
 
 /// The first line of a target, or that it is too long.
@@ -60,20 +61,20 @@ impl Spawned {
         target: &Target,
         runs_in: RunsIn,
         canceller: Option<&Canceller>,
-    ) -> Result<(Self, TargetNetwork), String> {
+    ) -> Result<(Self, LiveNetwork), String> {
         let failed = |error: io::Error| format!("{command}: {error}");
         if canceller.is_some_and(Canceller::is_cancelled) {
             return Err(INTERRUPTED.to_owned());
         }
         let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
-        let mut network =
-            with_canceller(address::to(address::port_address(directory.path(), "none")), canceller);
+        let mut network = LiveNetwork::to(address::port_address(directory.path(), "none"))
+            .with_canceller(canceller.cloned());
         let mut addresses = Vec::new();
         for port in &target.ports {
             let address = address::port_address(directory.path(), &port.id);
             addresses.push(format!(
                 "{},{}",
-                Path::new(&address).display(),
+                address.display(),
                 if port.suspend { "suspend" } else { "nosuspend" }
             ));
             network = network.with_port(&port.id, address);
@@ -122,29 +123,29 @@ impl Spawned {
             process: Arc::new(Mutex::new(started)),
             errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
             directory,
-            address: PortName::new(),
+            address: PathBuf::new(),
         };
         let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
         if target.default_port {
             spawned.address = spawned.find(&lookout, command.patience, canceller)?;
             network.move_to(spawned.address.clone());
         } else {
-            network = address::with_port_found_by(network, move || {
-                lookout.find().is_ok_and(|found| found.is_some())
-            });
+            network = network
+                .with_socket_found_by(move || lookout.find().is_ok_and(|found| found.is_some()));
         }
         if matches!(runs_in, RunsIn::OwnDirectory) {
             network = network.with_directory(spawned.directory.path());
         }
         let process = spawned.process.clone();
-        let network = address::with_signals(network, &spawned.address, id);
+        let network =
+            network.with_signals_to(address::named_process(&spawned.address).unwrap_or(id));
         Ok((spawned, network.with_process(move || death(&process).is_none())))
     }
 
     /// Connections to it.
-    pub(super) fn network(&self) -> TargetNetwork {
+    pub(super) fn network(&self) -> LiveNetwork {
         let process = self.process.clone();
-        address::to(self.address.clone()).with_process(move || death(&process).is_none())
+        LiveNetwork::to(&self.address).with_process(move || death(&process).is_none())
     }
 
     /// Waits for the first line, or for the default port of a runtime.
@@ -153,7 +154,7 @@ impl Spawned {
         lookout: &Lookout,
         patience: Duration,
         canceller: Option<&Canceller>,
-    ) -> Result<PortName, String> {
+    ) -> Result<PathBuf, String> {
         let limit = Limit::new(patience);
         loop {
             match lookout.find() {
@@ -197,7 +198,7 @@ impl Spawned {
     }
 
     /// Where it listens.
-    pub(super) const fn address(&self) -> &PortName {
+    pub(super) fn address(&self) -> &Path {
         &self.address
     }
 
@@ -249,7 +250,7 @@ impl Lookout {
     }
 
     /// Its address, if known by now.
-    fn find(&self) -> Result<Option<PortName>, TooLong> {
+    fn find(&self) -> Result<Option<PathBuf>, TooLong> {
         let named = match self.said.get() {
             Some(Ok(line)) => address::named(line, self.canceller.as_ref()),
             Some(Err(TooLong)) => return Err(TooLong),
@@ -269,17 +270,6 @@ fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
         return word.to_owned();
     }
     std::path::absolute(path).map_or_else(|_| word.to_owned(), std::path::PathBuf::into_os_string)
-}
-
-/// The network; `canceller` ends its waits.
-pub(super) fn with_canceller(
-    network: TargetNetwork,
-    canceller: Option<&Canceller>,
-) -> TargetNetwork {
-    match canceller {
-        Some(canceller) => network.with_canceller(canceller.clone()),
-        None => network,
-    }
 }
 
 fn death(process: &Mutex<Started>) -> Option<Death> {

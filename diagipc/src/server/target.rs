@@ -1,22 +1,20 @@
 //! The target of a run: its location, and whether it is reachable.
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Canceller, Until};
 use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
 use dotnet_diagnostics_ipc::vectors::script;
-use system::{Reach, Spawned};
-pub(super) use system::{TargetNetwork, process_of, with_user_events};
 
+use super::address::{self, named_process};
 use super::ask::{self, Identity};
 use super::process_id::TargetProcess;
-use super::spawn::RunsIn;
-#[cfg(unix)]
-use super::unix as system;
-#[cfg(windows)]
-use super::windows as system;
+use super::respawn::Respawned;
+use super::spawn::{RunsIn, Spawned};
 use super::{Address, Death};
+use crate::networks::{Listener, LiveNetwork, is_served};
 
 /// The target of a run.
 pub(crate) struct Target {
@@ -29,6 +27,16 @@ pub(crate) struct Target {
     process: TargetProcess,
 }
 
+/// How the target shared by many cases is reached.
+enum Reach {
+    /// It listens at this socket or pipe.
+    Endpoint(PathBuf),
+    /// It connects to this port.
+    Port(Listener),
+    /// It is started.
+    Spawn(Respawned),
+}
+
 impl Target {
     /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too.
     /// `canceller` ends every wait for it.
@@ -38,7 +46,18 @@ impl Target {
         trust: TrustPolicy,
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
-        let reach = Reach::find(address, within, trust, canceller)?;
+        let reach = match address {
+            Address::Spawn(command) => Reach::Spawn(Respawned::new(command)),
+            Address::Port(path) => {
+                Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
+            }
+            Address::Process(_) | Address::Socket(_) | Address::Pipe(_) => {
+                let endpoint = address.find(&Until { deadline: None, canceller })?;
+                let deadline = Instant::now().checked_add(within);
+                address::check(&endpoint, &Until { deadline, canceller }, trust)?;
+                Reach::Endpoint(endpoint)
+            }
+        };
         Ok(Self {
             reach,
             within,
@@ -57,23 +76,33 @@ impl Target {
 
     /// Whether a target for a script can be started that may die.
     pub(crate) const fn can_spawn(&self) -> bool {
-        self.reach.can_spawn()
+        matches!(self.reach, Reach::Spawn(_))
     }
 
     /// Whether it connects to us: one connection at a time.
     pub(super) const fn is_at_port(&self) -> bool {
-        self.reach.is_at_port()
+        matches!(self.reach, Reach::Port(_))
     }
 
     /// Whether two connections can be open at a time. On Windows two concurrent ones can hang a
     /// runtime (F-120); on a port the next connection is opened when the one before is done.
-    pub(super) fn takes_two_at_once(&self) -> bool {
-        self.reach.takes_two_at_once()
+    pub(super) const fn takes_two_at_once(&self) -> bool {
+        cfg!(unix) && !self.is_at_port()
     }
 
     /// The target shared by cases. It is started if necessary.
-    pub(crate) fn shared(&mut self) -> Result<TargetNetwork, String> {
-        self.reach.shared(self.within, self.often, self.canceller.as_ref())
+    pub(crate) fn shared(&mut self) -> Result<LiveNetwork, String> {
+        let network = match &mut self.reach {
+            Reach::Endpoint(endpoint) => {
+                let endpoint = endpoint.clone();
+                LiveNetwork::to(&endpoint).with_process(move || address::is_alive(&endpoint))
+            }
+            Reach::Port(listener) => LiveNetwork::at_port(listener.clone()),
+            Reach::Spawn(respawned) => {
+                return respawned.shared(self.within, self.often, self.canceller.as_ref());
+            }
+        };
+        Ok(network.with_canceller(self.canceller.clone()))
     }
 
     /// A target for one case.
@@ -81,18 +110,28 @@ impl Target {
         &self,
         target: &script::Target,
         runs_in: RunsIn,
-    ) -> Result<(Spawned, TargetNetwork), String> {
-        self.reach.own(target, runs_in, self.within, self.canceller.as_ref())
+    ) -> Result<(Spawned, LiveNetwork), String> {
+        let Reach::Spawn(respawned) = &self.reach else {
+            return Err("this target cannot be started".to_owned());
+        };
+        respawned.own(target, runs_in, self.within, self.canceller.as_ref())
     }
 
     /// How the shared target ended, if known.
     pub(crate) fn death(&self) -> Option<Death> {
-        self.reach.death()
+        match &self.reach {
+            Reach::Spawn(respawned) => respawned.death(),
+            Reach::Endpoint(_) | Reach::Port(_) => None,
+        }
     }
 
     /// The process of the shared target, if known.
     pub(crate) fn process_id(&self) -> Option<u32> {
-        self.reach.process_id()
+        match &self.reach {
+            Reach::Endpoint(endpoint) => named_process(endpoint),
+            Reach::Port(_) => None,
+            Reach::Spawn(respawned) => respawned.process_id(),
+        }
     }
 
     /// Why process ids cannot be compared with the target's, if so. Shown by [`Target::identity`].
@@ -100,14 +139,23 @@ impl Target {
         self.process.unknown()
     }
 
-    /// Whether the shared target's endpoint has no listener any more.
+    /// Whether the shared target's endpoint has no listener any more. Unknown for a target that
+    /// connects to a port.
     pub(crate) fn is_endpoint_gone(&self) -> bool {
-        self.reach.is_endpoint_gone(self.within)
+        let endpoint = match &self.reach {
+            Reach::Endpoint(endpoint) => Some(endpoint.as_path()),
+            Reach::Spawn(respawned) => respawned.address(),
+            Reach::Port(_) => None,
+        };
+        endpoint.is_some_and(|endpoint| !is_served(endpoint))
     }
 
     /// Ends the shared target, if it was started here; returns whether it was.
     pub(crate) fn end_shared(&mut self) -> bool {
-        self.reach.end_shared()
+        if let Reach::Spawn(respawned) = &mut self.reach {
+            respawned.end();
+        }
+        self.can_spawn()
     }
 
     /// Whether the shared target still answers a complete `ProcessInfo`.
@@ -130,4 +178,14 @@ impl Target {
         self.process = process_of(&network);
         ask::identity_of(&mut network, self.within)
     }
+}
+
+/// The network with its `user_events_data`: a socket as a replacement, or the file of this system.
+pub(super) fn with_user_events(network: LiveNetwork, stand_in: bool) -> LiveNetwork {
+    network.with_user_events_data(stand_in)
+}
+
+/// The process at the other end, as far as known.
+pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
+    TargetProcess { named: network.address().and_then(named_process), peer: network.peer() }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use diagipc::networks::LiveNetwork;
+use diagipc::networks::{Listener, LiveNetwork};
 use dotnet_diagnostics_ipc::vectors::player::{
     Failure, Link, Network as _, Player, PlayerError, TurnDirection,
 };
@@ -232,7 +232,9 @@ fn player_missing_connection_is_error() {
     assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
     assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "no port p");
     assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "no port p");
-    let ours = || LiveNetwork::in_place_of_a_runtime(directory.path().join("ours")).unwrap();
+    let ours = || {
+        LiveNetwork::in_place_of_a_runtime(Listener::bind(directory.path().join("ours")).unwrap())
+    };
     assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
     assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
     let called = ours();
@@ -289,7 +291,7 @@ fn player_port_runtime_advertises_first() {
     let directory = TempDir::new().unwrap();
     let open = |name: &str, said: &[u8], holds: bool| {
         let path: &Path = &directory.path().join(name);
-        let network = LiveNetwork::at_port(UnixListener::bind(path).unwrap());
+        let network = LiveNetwork::at_port(Listener::bind(path).unwrap());
         let mut runtime = UnixStream::connect(path).unwrap();
         runtime.write_all(said).unwrap();
         let runtime = holds.then_some(runtime);
@@ -309,8 +311,7 @@ fn player_port_runtime_advertises_first() {
     );
     let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
     assert!(other.starts_with("not an advertise: "), "{other}");
-    let network =
-        LiveNetwork::at_port(UnixListener::bind(directory.path().join("nobody")).unwrap());
+    let network = LiveNetwork::at_port(Listener::bind(directory.path().join("nobody")).unwrap());
     assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
 }
 

@@ -15,7 +15,7 @@ use super::StandIn;
 use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
-use crate::networks::LiveNetwork;
+use crate::networks::{Listener, LiveNetwork};
 use crate::started::{OwnDirectory, Started};
 
 /// How long the process may take to start.
@@ -119,10 +119,8 @@ impl Target {
 
     /// Listens at the socket on behalf of the process.
     pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
-        let network = LiveNetwork::in_place_of_a_runtime(&self.socket)
-            .map_err(|error| format!("{error:#}"))?;
+        let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
-            let listener = network.listener_of_ours().ok_or(io::ErrorKind::Unsupported)?;
             fd::send(&self.ours, &[0], &[listener.as_fd()])?;
             (&self.ours).read_exact(&mut [0])
         };
@@ -131,7 +129,7 @@ impl Target {
         self.decoys
             .make(&self.wanted, true, self.directory.path(), names)
             .map_err(|error| format!("no decoy: {error}"))?;
-        Ok(network.with_port("p", &self.port))
+        Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
     /// Whether the client has sent something to another process.

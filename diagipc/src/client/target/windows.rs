@@ -15,7 +15,7 @@ use super::StandIn;
 use crate::client::Operation;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
-use crate::networks::LiveNetwork;
+use crate::networks::{self, Listener, LiveNetwork};
 use crate::started::OwnDirectory;
 
 /// The turn to own the pipe.
@@ -67,9 +67,8 @@ impl Target {
 
     /// Listens at the pipe of this process.
     pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
-        let network = LiveNetwork::in_place_of_a_runtime(&self.socket.to_string_lossy())
-            .map_err(|error| format!("{error:#}"))?;
-        Ok(network.with_port("p", self.port.to_string_lossy()))
+        let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
+        Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
     /// There are none.
@@ -105,7 +104,7 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
         return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {
-        Move::Step(step) => LiveNetwork::cannot(step).map(str::to_owned),
+        Move::Step(step) => networks::lacks(step).map(str::to_owned),
         _ => None,
     })
 }

@@ -10,20 +10,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::{Endpoint, Until, discovery};
 
 #[cfg(unix)]
-pub(crate) use self::unix::TargetNetwork;
-#[cfg(unix)]
 pub(super) use self::unix::{
-    DIRECTORY_VARIABLES, NO_ENDPOINT, PortName, default_port, named, named_process, port_address,
-    to, variable, with_port_found_by, with_signals, without_core_file,
+    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, is_alive, named, named_process,
+    port_address, variable, without_core_file,
 };
 #[cfg(windows)]
-pub(crate) use self::windows::TargetNetwork;
-#[cfg(windows)]
 pub(super) use self::windows::{
-    DIRECTORY_VARIABLES, NO_ENDPOINT, PortName, default_port, named, port_address, to, variable,
-    with_port_found_by, with_signals, without_core_file,
+    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, is_alive, named, named_process,
+    port_address, variable, without_core_file,
 };
 use super::SpawnCommand;
 
@@ -53,6 +50,44 @@ pub enum Address {
     Port(PathBuf),
     /// It is started, and restarted after its death.
     Spawn(SpawnCommand),
+}
+
+/// Why there is no endpoint at a port.
+const NO_RUNTIME: &str =
+    "no runtime listens at a port: expected a process id, a socket path or a pipe";
+
+impl Address {
+    /// The endpoint of a runtime that listens.
+    ///
+    /// # Errors
+    /// It connects to a port instead, or must be started first.
+    pub fn endpoint(&self) -> Result<Endpoint, String> {
+        match self {
+            Self::Process(id) => Ok(Endpoint::process(*id)),
+            Self::Socket(path) => Ok(Endpoint::socket(path)),
+            Self::Pipe(name) => Ok(Endpoint::pipe(name.as_str())),
+            Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
+        }
+    }
+
+    /// The socket of a runtime that listens, or on Windows its pipe. That of a process is searched.
+    ///
+    /// # Errors
+    /// As [`endpoint`](Self::endpoint); there is none, or not on this system.
+    pub fn find(&self, until: &Until<'_>) -> Result<PathBuf, String> {
+        match self {
+            Self::Process(id) => {
+                discovery::endpoint_of(*id, until).map_err(|error| format!("{error:#}"))
+            }
+            Self::Socket(path) if cfg!(unix) => Ok(path.clone()),
+            Self::Socket(_) => Err(format!(
+                r"{self}: on Windows a runtime has a pipe, not a socket: use \\.\pipe\NAME or a process id"
+            )),
+            Self::Pipe(name) if cfg!(windows) => Ok(name.into()),
+            Self::Pipe(_) => Err(format!("{self}: named pipes are only on Windows")),
+            Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
+        }
+    }
 }
 
 impl FromStr for Address {

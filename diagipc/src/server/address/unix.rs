@@ -6,29 +6,35 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
-use dotnet_diagnostics_ipc::io::{Canceller, Until, discovery};
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Until, discovery};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
-use crate::networks::{LiveNetwork, process};
-
-/// Connections to a target.
-pub(crate) type TargetNetwork = LiveNetwork;
-
-/// Where a target listens.
-pub(in crate::server) type PortName = PathBuf;
+use crate::networks::{is_served, process};
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
     "prints no endpoint, and has no default-port socket in TMPDIR";
 /// The variables that give a target its directory.
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
-/// The network of a target that listens at this socket.
-pub(in crate::server) fn to(socket: PortName) -> TargetNetwork {
-    LiveNetwork::to(socket)
+
+/// Checks that a process listens there, and that it is trusted.
+pub(in crate::server) fn check(
+    socket: &Path,
+    until: &Until<'_>,
+    trust: TrustPolicy,
+) -> Result<(), String> {
+    let connected = Endpoint::socket(socket).trusting(trust).connect(until);
+    connected.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Whether the process in the socket's name is alive, or else whether any process listens there.
+pub(in crate::server) fn is_alive(socket: &Path) -> bool {
+    named_process(socket).map_or_else(|| is_served(socket), process::lives)
 }
 
 /// The address of a port for a target in this directory.
-pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PortName {
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     directory.join(id)
 }
 
@@ -64,24 +70,6 @@ pub(in crate::server) fn named_process(path: &Path) -> Option<u32> {
 #[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
     Some(OsStr::from_bytes(value.as_bytes()))
-}
-
-/// The network of a target whose socket is unknown: `finds` returns whether it has one.
-pub(in crate::server) fn with_port_found_by(
-    network: TargetNetwork,
-    finds: impl FnMut() -> bool + Send + 'static,
-) -> TargetNetwork {
-    network.with_socket_found_by(finds)
-}
-
-/// The network, with signals to the process in the socket's name, or else to the process `id`.
-pub(in crate::server) fn with_signals(
-    network: TargetNetwork,
-    socket: &Path,
-    id: u32,
-) -> TargetNetwork {
-    let id = named_process(socket).unwrap_or(id);
-    network.with_signals(move |signal| process::send(id, signal))
 }
 
 /// The process, which a case may kill, writes no core file into its current directory. Only Linux

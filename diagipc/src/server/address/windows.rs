@@ -1,22 +1,17 @@
 //! Where a target listens on Windows, and how it is found.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+use dotnet_diagnostics_ipc::io::{Canceller, Until};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
-use crate::networks::LiveNetwork;
-
-/// Connections to a target.
-pub(crate) type TargetNetwork = LiveNetwork;
-
-/// The name of a target's pipe.
-pub(in crate::server) type PortName = String;
+use crate::networks::is_served;
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
@@ -26,29 +21,48 @@ pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMP
 /// waits for a client, and if overtaken it no longer serves anybody (F-120).
 const NEW: Duration = Duration::from_millis(50);
 
-/// The network of a target that listens at this pipe.
-pub(in crate::server) fn to(pipe: PortName) -> TargetNetwork {
-    LiveNetwork::to(pipe)
+/// Checks that the pipe exists. The first request shows whether it answers.
+pub(in crate::server) fn check(pipe: &Path, _: &Until<'_>, _: TrustPolicy) -> Result<(), String> {
+    if is_served(pipe) {
+        return Ok(());
+    }
+    Err(format!(r"{PIPE_PREFIX}{} does not exist", name(pipe)))
+}
+
+/// Whether the pipe exists.
+pub(in crate::server) fn is_alive(pipe: &Path) -> bool {
+    is_served(pipe)
+}
+
+/// Its name without the prefix.
+fn name(pipe: &Path) -> String {
+    let text = pipe.to_string_lossy();
+    text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
+}
+
+/// The process in the name of a pipe.
+pub(in crate::server) fn named_process(pipe: &Path) -> Option<u32> {
+    PipeName::parse(&name(pipe)).ok().map(|name| name.pid)
 }
 
 /// The address of a port for a target in this directory: the bare, unique name of a pipe (F-124).
-pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PortName {
-    format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy())
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
+    format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
 
 /// The pipe in a line.
-pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<PortName> {
+pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<PathBuf> {
     let name = match line.parse() {
         Ok(id) => PipeName::new(id).to_string(),
         Err(_) => line.strip_prefix(PIPE_PREFIX)?.to_owned(),
     };
-    is_new(&name).then_some(name)
+    is_new(&name).then(|| name.into())
 }
 
 /// The pipe of the default port of the process `id`.
-pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PortName> {
+pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
     let name = PipeName::new(id).to_string();
-    is_new(&name).then_some(name)
+    is_new(&name).then(|| name.into())
 }
 
 /// Whether the pipe exists; if so, its server gets a moment.
@@ -63,23 +77,6 @@ fn is_new(name: &str) -> bool {
 /// The value as passed to a process: a variable of Windows is text.
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
     std::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
-}
-
-/// The network unchanged: pipes do not play steps that need a socket file.
-pub(in crate::server) fn with_port_found_by(
-    network: TargetNetwork,
-    _: impl FnMut() -> bool + Send + 'static,
-) -> TargetNetwork {
-    network
-}
-
-/// The network unchanged: Windows has no signals.
-pub(in crate::server) const fn with_signals(
-    network: TargetNetwork,
-    _: &PortName,
-    _: u32,
-) -> TargetNetwork {
-    network
 }
 
 /// Windows writes none.

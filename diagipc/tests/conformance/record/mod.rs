@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use diagipc::networks::LiveNetwork;
+use diagipc::networks::{Listener, LiveNetwork};
 use diagipc::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -145,7 +145,8 @@ fn replay_to_runtime_names_differing_step() {
 fn through_a_proxy(runtime: &str, client: &str) -> Recording {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("runtime");
-    let (network, runtime) = (LiveNetwork::in_place_of_a_runtime(&path).unwrap(), steps(runtime));
+    let (network, runtime) =
+        (LiveNetwork::in_place_of_a_runtime(Listener::bind(&path).unwrap()), steps(runtime));
     let playing = thread::spawn(move || play(network, &runtime));
     let (client, recording) =
         recorded(1, &path, false, |at| play(LiveNetwork::to(at), &steps(client)));

@@ -1,7 +1,8 @@
-use dotnet_diagnostics_ipc::io::windows::PipeListener;
-use dotnet_diagnostics_ipc::vectors::player::Player;
+use dotnet_diagnostics_ipc::vectors::player::{Link, Network as _, Player};
+use dotnet_diagnostics_ipc::vectors::script::Life;
 
 use super::*;
+use crate::networks::LiveNetwork;
 
 fn steps(json: &str) -> Vec<Step> {
     serde_json::from_str(json).unwrap()
@@ -18,7 +19,6 @@ fn script_unplayable_over_pipes_is_not_begun() {
         (r#"{ "on": "a", "send": ["00"], "with_fd": "null" }"#, NO_DESCRIPTORS),
         (r#"{ "signal": "term" }"#, NO_SIGNALS),
         (r#"{ "expect_socket": "gone" }"#, NO_FILE_OF_THE_PORT),
-        (r#"{ "accept": "b", "port": "p" }"#, NO_PORT),
     ] {
         let script = steps(&format!(r#"[{{ "open": "a" }}, {step}]"#));
         let failure = Player::new(&mut network, Duration::from_secs(5)).play(&script).unwrap_err();
@@ -79,8 +79,9 @@ fn bytes_are_sent_while_others_are_drained() {
 
 #[test]
 fn server_lives_as_long_as_its_pipe() {
-    let listener = PipeListener::bind("dotnet-diagnostics-ipc-test-life").unwrap();
-    let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-life");
+    let name = "dotnet-diagnostics-ipc-test-life";
+    let listener = PipeListener::bind(name).unwrap();
+    let mut network = LiveNetwork::to(name).with_process(|| is_served(Path::new(name)));
     assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);
     // Even while it is busy.
     let link = network.open(None, Duration::from_secs(5)).unwrap();
@@ -93,7 +94,7 @@ fn server_lives_as_long_as_its_pipe() {
 #[test]
 fn runtime_at_port_is_asked_after_its_advertise() {
     let name = "dotnet-diagnostics-ipc-test-port-player";
-    let mut network = LiveNetwork::at_port(PipeListener::bind(name).unwrap());
+    let mut network = LiveNetwork::at_port(Listener::bind(name).unwrap());
     let runtime = thread::spawn(move || {
         for (advertise, is_one) in [
             (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
@@ -123,7 +124,8 @@ fn runtime_at_port_is_asked_after_its_advertise() {
 #[test]
 fn player_listens_as_runtime_and_at_ports() {
     let (own, port) = ("dotnet-diagnostics-ipc-test-ours", "dotnet-diagnostics-ipc-test-ours-port");
-    let mut network = LiveNetwork::in_place_of_a_runtime(own).unwrap().with_port("p", port);
+    let listener = Listener::bind(own).unwrap();
+    let mut network = LiveNetwork::in_place_of_a_runtime(listener).with_port("p", port);
     network.listen("p", true).unwrap();
     let client = thread::spawn(move || {
         for name in [own, port] {

@@ -1,31 +1,36 @@
-//! The process of a target started for the player, and its socket.
+//! The process of a target started for the player, its socket and its files.
 
-use std::io;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{Life, Presence, SignalKind};
+use dotnet_diagnostics_ipc::vectors::script::{Life, Presence};
 
-use super::NOT_OURS;
+use super::failed;
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Why a process is left alone.
+const NOT_OURS: &str = "the target was not started for this case";
+
 /// Reports a condition.
 type Says = Box<dyn FnMut() -> bool + Send>;
-/// Sends a signal to a process.
-type Signals = Box<dyn FnMut(SignalKind) -> io::Result<()> + Send>;
 
 /// The process of a target, as far as it is known.
 #[derive(Default)]
 pub(super) struct StartedTarget {
     /// Whether it is alive.
     pub(super) lives: Option<Says>,
-    pub(super) signals: Option<Signals>,
+    /// The process to which signals are sent.
+    pub(super) signalled: Option<u32>,
     /// Whether it has a socket, if its path is not known yet.
     pub(super) finds_socket: Option<Says>,
+    /// Its own current directory.
+    pub(super) directory: Option<PathBuf>,
 }
 
 impl StartedTarget {
@@ -49,9 +54,13 @@ impl StartedTarget {
         }
     }
 
-    pub(super) fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
-        let Some(signals) = &mut self.signals else { return Err(not_ours()) };
-        signals(signal).map_err(|error| PlayerError::differs(format!("sending a signal: {error}")))
+    /// Sends its process a signal with `send`.
+    pub(super) fn signal(
+        &self,
+        send: impl FnOnce(u32) -> io::Result<()>,
+    ) -> Result<(), PlayerError> {
+        let id = self.signalled.ok_or_else(not_ours)?;
+        send(id).map_err(failed("sending a signal"))
     }
 
     /// Waits until its socket exists or not; `path` is its place.
@@ -77,6 +86,23 @@ impl StartedTarget {
                 return Ok(presence);
             }
             thread::sleep(PAUSE);
+        }
+    }
+
+    /// The first bytes of a file in its directory, at most `most`; `None` if it does not exist.
+    pub(super) fn first_bytes(
+        &self,
+        name: &str,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, PlayerError> {
+        let Some(directory) = &self.directory else { return Err(not_ours()) };
+        let mut bytes = Vec::new();
+        let read = File::open(directory.join(name))
+            .and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&format!("reading {name}"))(error)),
         }
     }
 }

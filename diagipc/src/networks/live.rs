@@ -1,0 +1,451 @@
+//! A network of real connections: Unix sockets, or on Windows pipes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+use dotnet_diagnostics_ipc::vectors::player::{
+    Drained, Link, Network, PlayerError, Received, Sent,
+};
+use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
+
+use system::{Descriptors, Listener, Stream};
+
+use super::background::Background;
+use super::target::StartedTarget;
+#[cfg(unix)]
+use super::unix as system;
+#[cfg(windows)]
+use super::windows as system;
+use super::{Peer, cancelled, failed};
+use crate::pace;
+
+/// The length of a wait that the canceller cannot end.
+const SLICE: Duration = Duration::from_millis(50);
+/// The most that is read at once.
+const PIECE: usize = 65_536;
+
+/// Where the default port is.
+enum DefaultPort {
+    /// The side under test listens there.
+    Theirs(PathBuf),
+    /// The side under test connects to a diagnostic port, and sends an advertise.
+    Reversed(Listener),
+    /// The player listens, in place of a runtime.
+    Ours(Listener),
+}
+
+/// A port of the target's, or of a client's.
+struct Port {
+    address: PathBuf,
+    listener: Option<Listener>,
+}
+
+struct Connection {
+    stream: Stream,
+    background: Option<Background>,
+}
+
+/// Connections on this machine. An address is the path of a socket, or on Windows the name of a pipe,
+/// with or without `\\.\pipe\`.
+///
+/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no signals:
+/// there [`Network::lacks`] returns this for the steps that need them.
+pub struct LiveNetwork {
+    began: Instant,
+    default: DefaultPort,
+    ports: BTreeMap<String, Port>,
+    connections: Vec<Option<Connection>>,
+    target: StartedTarget,
+    canceller: Option<Canceller>,
+    descriptors: Descriptors,
+    peer: Peer,
+}
+
+impl fmt::Debug for LiveNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveNetwork").field("ports", &self.ports.keys()).finish_non_exhaustive()
+    }
+}
+
+impl LiveNetwork {
+    fn new(default: DefaultPort) -> Self {
+        Self {
+            began: Instant::now(),
+            default,
+            ports: BTreeMap::new(),
+            connections: Vec::new(),
+            target: StartedTarget::default(),
+            canceller: None,
+            descriptors: Descriptors::default(),
+            peer: Peer::default(),
+        }
+    }
+
+    /// The side under test listens at `address`.
+    pub fn to(address: impl Into<PathBuf>) -> Self {
+        Self::new(DefaultPort::Theirs(address.into()))
+    }
+
+    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next
+    /// connection there, after the advertise, counts as a connection to its default port.
+    pub fn at_port(listener: Listener) -> Self {
+        Self::new(DefaultPort::Reversed(listener))
+    }
+
+    /// The player plays a runtime, and listens at `listener`.
+    pub fn in_place_of_a_runtime(listener: Listener) -> Self {
+        Self::new(DefaultPort::Ours(listener))
+    }
+
+    /// The process at the other end, as far as known.
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer.clone()
+    }
+
+    /// Where the side under test listens, if it does.
+    pub(crate) fn address(&self) -> Option<&Path> {
+        match &self.default {
+            DefaultPort::Theirs(address) => Some(address),
+            DefaultPort::Reversed(_) | DefaultPort::Ours(_) => None,
+        }
+    }
+
+    /// Adds a port of this name at `address`.
+    #[must_use]
+    pub fn with_port(mut self, name: &str, address: impl Into<PathBuf>) -> Self {
+        self.ports.insert(name.to_owned(), Port { address: address.into(), listener: None });
+        self
+    }
+
+    /// From now on the side under test listens at `address`.
+    pub fn move_to(&mut self, address: impl Into<PathBuf>) {
+        self.default = DefaultPort::Theirs(address.into());
+    }
+
+    /// `lives` returns whether the target's process is alive.
+    #[must_use]
+    pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
+        self.target.lives = Some(Box::new(lives));
+        self
+    }
+
+    /// The target is the process with this id in our pid namespace. An ended process that was not
+    /// waited for is dead.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn with_process_id(self, id: u32) -> Self {
+        self.with_process(move || super::process::lives(id))
+    }
+
+    /// Signals are sent to the process with this id, which was started for the script.
+    #[must_use]
+    pub(crate) fn with_signals_to(mut self, id: u32) -> Self {
+        self.target.signalled = Some(id);
+        self
+    }
+
+    /// `finds` returns whether the target has a socket, if its path is not known yet.
+    #[must_use]
+    pub(crate) fn with_socket_found_by(
+        mut self,
+        finds: impl FnMut() -> bool + Send + 'static,
+    ) -> Self {
+        self.target.finds_socket = Some(Box::new(finds));
+        self
+    }
+
+    /// The target's own current directory.
+    #[must_use]
+    pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.target.directory = Some(directory.into());
+        self
+    }
+
+    /// `canceller` ends every wait: the step then fails.
+    #[must_use]
+    pub fn with_canceller(mut self, canceller: impl Into<Option<Canceller>>) -> Self {
+        self.canceller = canceller.into();
+        self
+    }
+
+    /// `open` opens the replacement for `user_events_data`.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn with_user_events(
+        mut self,
+        open: impl FnMut() -> io::Result<std::os::fd::OwnedFd> + Send + 'static,
+    ) -> Self {
+        self.descriptors = Descriptors::opened_by(open);
+        self
+    }
+
+    /// `user_events_data` is the file of this system; or, for a target that accepts it, a socket
+    /// replaces it.
+    #[must_use]
+    pub(crate) fn with_user_events_data(mut self, is_replaced: bool) -> Self {
+        self.descriptors = Descriptors::new(is_replaced);
+        self
+    }
+
+    /// Whether a wait ends: on its timeout, or because the player was interrupted.
+    fn is_over(&self, until: Duration) -> impl Fn() -> Result<bool, PlayerError> + use<> {
+        let (deadline, canceller) = (self.began.checked_add(until), self.canceller.clone());
+        move || {
+            if canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+                return Err(cancelled());
+            }
+            Ok(deadline.is_none_or(|deadline| deadline <= Instant::now()))
+        }
+    }
+
+    /// Until a time of [`Network::now`], or cancellation.
+    fn until<'c>(&self, until: Duration, canceller: Option<&'c Canceller>) -> Until<'c> {
+        Until { deadline: self.began.checked_add(until), canceller }
+    }
+
+    fn connection(&mut self, link: Link) -> Result<&mut Connection, PlayerError> {
+        let connection = self.connections.get_mut(link.number()).and_then(Option::as_mut);
+        connection.ok_or_else(|| PlayerError::differs("the script has closed the connection"))
+    }
+
+    fn keep(&mut self, stream: Stream) -> Link {
+        self.peer.is_process(system::peer_process(&stream));
+        self.connections.push(Some(Connection { stream, background: None }));
+        Link::new(self.connections.len() - 1)
+    }
+
+    /// The player's listener of a port.
+    fn listener(&self, port: Option<&str>) -> Result<&Listener, PlayerError> {
+        let listener = match (port, &self.default) {
+            (Some(name), _) => self.port(name)?.listener.as_ref(),
+            (None, DefaultPort::Ours(listener) | DefaultPort::Reversed(listener)) => Some(listener),
+            (None, DefaultPort::Theirs(_)) => None,
+        };
+        listener.ok_or_else(|| PlayerError::differs("the player does not listen there"))
+    }
+
+    fn port(&self, name: &str) -> Result<&Port, PlayerError> {
+        self.ports.get(name).ok_or_else(|| unknown(name))
+    }
+
+    /// Reads the advertise first.
+    fn take_advertise(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
+        let mut bytes = Vec::new();
+        match Received::fill(&mut bytes, ADVERTISE_LEN, |missing| {
+            self.receive(link, missing, until)
+        })? {
+            None => {}
+            Some(Received::End(end)) => {
+                return Err(PlayerError::differs(format!("{end} inside the advertise")));
+            }
+            Some(_) => return Err(PlayerError::differs("no complete advertise was received")),
+        }
+        let advertise = Advertise::decode(&bytes)
+            .map_err(|error| PlayerError::differs(format!("not an advertise: {error}")))?;
+        self.peer.says(advertise);
+        Ok(())
+    }
+}
+
+fn unknown(port: &str) -> PlayerError {
+    PlayerError::Unavailable(format!("no port {port}"))
+}
+
+impl Network for LiveNetwork {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn lacks(&self, step: &Step) -> Option<&'static str> {
+        system::lacks(step)
+    }
+
+    fn here(&self, idle: Duration) -> Duration {
+        pace::here(idle)
+    }
+
+    fn memory(&self) -> Option<u64> {
+        self.peer.memory()
+    }
+
+    fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
+        let limit = self.until(until, self.canceller.as_ref());
+        let stream = match (port, &self.default) {
+            (Some(name), _) => system::connect(&self.port(name)?.address, &limit)?,
+            (None, DefaultPort::Theirs(address)) => {
+                let stream = system::connect(address, &limit)?;
+                system::after_connecting();
+                stream
+            }
+            (None, DefaultPort::Reversed(listener)) => {
+                let stream = listener
+                    .accept(&limit)?
+                    .ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
+                let link = self.keep(stream);
+                self.take_advertise(link, until)?;
+                return Ok(link);
+            }
+            (None, DefaultPort::Ours(_)) => {
+                return Err(PlayerError::differs("the player itself listens there"));
+            }
+        };
+        Ok(self.keep(stream))
+    }
+
+    fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
+        let until = self.until(until, self.canceller.as_ref());
+        let stream = self.listener(port)?.accept(&until)?;
+        Ok(stream.map(|stream| self.keep(stream)))
+    }
+
+    fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
+        let until = self.until(until, self.canceller.as_ref());
+        self.listener(port)?.is_called(&until)
+    }
+
+    fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
+        let port = self.ports.get_mut(name).ok_or_else(|| unknown(name))?;
+        // The previous one is closed first: two at one address cannot be new.
+        port.listener = None;
+        if listening {
+            let listener = Listener::bind(&port.address);
+            port.listener =
+                Some(listener.map_err(|error| PlayerError::differs(error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        link: Link,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError> {
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        let mut fd = fd.map(|kind| Descriptors::open(&mut self.descriptors, kind)).transpose()?;
+        let stream = &mut self.connection(link)?.stream;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match system::send(stream, rest, fd.as_ref(), &until) {
+                Ok(n) => {
+                    fd = None;
+                    rest = rest.get(n..).unwrap_or_default();
+                }
+                Err(Stopped::Io(error)) if system::is_gone(&error) => {
+                    return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}")));
+                }
+                Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
+                Err(Stopped::Cancelled) => return Err(cancelled()),
+                Err(Stopped::TimedOut) => {
+                    return Err(PlayerError::differs(format!(
+                        "the peer does not read: {} of {} bytes could not be sent in time",
+                        rest.len(),
+                        bytes.len()
+                    )));
+                }
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    fn receive(
+        &mut self,
+        link: Link,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        let stream = &mut self.connection(link)?.stream;
+        let mut buffer = vec![0; most.min(PIECE)];
+        match system::receive(stream, &mut buffer, &until) {
+            Ok((0, _)) => Ok(Received::End(End::Closed)),
+            Ok((n, fds)) => {
+                buffer.truncate(n);
+                Ok(Received::Bytes(buffer, fds))
+            }
+            Err(Stopped::TimedOut) => Ok(Received::Nothing),
+            Err(Stopped::Cancelled) => Err(cancelled()),
+            Err(Stopped::Io(error)) if system::is_gone(&error) => Ok(Received::End(End::Reset)),
+            Err(Stopped::Io(error)) => Err(failed("receiving")(error)),
+        }
+    }
+
+    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
+        let connection = self.connection(link)?;
+        let background = system::in_background(&connection.stream);
+        connection.background = Some(background.map_err(failed("reading in the background"))?);
+        Ok(())
+    }
+
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
+        let canceller = self.canceller.clone();
+        loop {
+            let left = until.saturating_sub(self.now());
+            let Some(background) = &self.connection(link)?.background else {
+                return Err(PlayerError::differs("the connection is not read in the background"));
+            };
+            // Polled only if something can cancel it.
+            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            let drained = background.drained(patience);
+            if drained.end.is_some() || patience == left {
+                return Ok(drained);
+            }
+            if canceller.as_ref().is_some_and(Canceller::is_cancelled) {
+                return Err(cancelled());
+            }
+        }
+    }
+
+    fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError> {
+        if how == Ending::HalfClose {
+            return match system::half_close(&self.connection(link)?.stream) {
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    Err(PlayerError::Unavailable(error.to_string()))
+                }
+                // A disconnected peer needs no end.
+                _ => Ok(()),
+            };
+        }
+        // Scripts that reset leave bytes unread, so a close does it.
+        if let Some(connection) = self.connections.get_mut(link.number()) {
+            *connection = None;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
+        match self.until(until, self.canceller.as_ref()).pause() {
+            Ok(()) => Ok(()),
+            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+            Err(_) => Err(cancelled()),
+        }
+    }
+
+    fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
+        let is_over = self.is_over(until);
+        self.target.life(expected, is_over)
+    }
+
+    fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
+        self.target.signal(|id| system::signal(id, signal))
+    }
+
+    fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
+        let is_over = self.is_over(until);
+        let path = self.address().map(Path::to_path_buf);
+        self.target.socket(path.as_deref(), expected, is_over)
+    }
+
+    fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
+        self.target.first_bytes(name, most)
+    }
+}

@@ -1,0 +1,247 @@
+//! What only Unix sockets have: descriptors, half-closes, resets and files.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::trust::peer_of;
+use dotnet_diagnostics_ipc::io::{
+    Error, ErrorKind, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, fd,
+};
+use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+use dotnet_diagnostics_ipc::vectors::script::{FdKind, Step};
+
+use super::background::Background;
+use super::{cancelled, failed};
+
+pub(super) use super::process::send as signal;
+
+/// The interval of polling.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long a connection to a listener with room takes.
+const CONNECTS: Duration = Duration::from_millis(50);
+
+/// Its path in tracefs.
+const USER_EVENTS_DATA: [&str; 2] =
+    ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
+
+/// One end of a connection.
+pub(super) type Stream = UnixStream;
+
+/// A socket on which the player listens. Its file is removed with the last copy.
+#[derive(Clone, Debug)]
+pub struct Listener(Arc<(UnixListener, UnlinkOnDrop)>);
+
+impl Listener {
+    /// Listens at the socket `address`, which only this user can reach.
+    ///
+    /// # Errors
+    /// Those of [`bind_private`].
+    pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self(Arc::new(bind_private(address)?)))
+    }
+
+    /// Accepts a connection, or `None` on a timeout.
+    pub(super) fn accept(&self, until: &Until<'_>) -> Result<Option<Stream>, PlayerError> {
+        if !self.is_called(until)? {
+            return Ok(None);
+        }
+        let (listener, _) = &*self.0;
+        let (stream, _) = listener.accept().map_err(failed("accepting"))?;
+        // If the peer has closed already, its bytes are still readable.
+        let _ = fd::without_signal(&stream);
+        Ok(Some(stream))
+    }
+
+    /// Whether a connection waits in time.
+    pub(super) fn is_called(&self, until: &Until<'_>) -> Result<bool, PlayerError> {
+        match until.readable(self) {
+            Ok(()) => Ok(true),
+            Err(Stopped::TimedOut) => Ok(false),
+            Err(Stopped::Cancelled) => Err(cancelled()),
+            Err(Stopped::Io(error)) => Err(failed("waiting for a connection")(error)),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        let (listener, _) = &*self.0;
+        listener.as_fd()
+    }
+}
+
+/// Sockets play every step.
+pub(super) const fn lacks(_: &Step) -> Option<&'static str> {
+    None
+}
+
+/// Connects, once there is a listener: the file of a socket exists a moment before, so a refusal is
+/// not final.
+pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<Stream, PlayerError> {
+    let mut missing = None;
+    loop {
+        match UnixTransport::connect(path, until) {
+            Ok(transport) => return Ok(transport.into()),
+            Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
+                missing = Some(error);
+                thread::sleep(PAUSE);
+            }
+            // The missing condition explains more than the timeout.
+            Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
+                return Err(PlayerError::differs(missing.unwrap_or(error).to_string()));
+            }
+            Err(error) => return Err(PlayerError::differs(error.to_string())),
+        }
+    }
+}
+
+/// The next connection may follow at once.
+pub(super) const fn after_connecting() {}
+
+/// Whether there is no listener, or not yet.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
+}
+
+/// Whether a process listens there. A full backlog counts too.
+pub(crate) fn is_served(path: &Path) -> bool {
+    let until = Until { deadline: Instant::now().checked_add(CONNECTS), canceller: None };
+    UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
+}
+
+/// The process at the other end, if the system reports it: the one that called `listen`, or that
+/// connected.
+pub(super) fn peer_process(stream: &Stream) -> Option<u32> {
+    peer_of(stream).ok()?.process_id
+}
+
+/// Sends some of the bytes, the first with the descriptor.
+pub(super) fn send(
+    stream: &mut Stream,
+    bytes: &[u8],
+    descriptor: Option<&OwnedFd>,
+    until: &Until<'_>,
+) -> Result<usize, Stopped> {
+    retried(
+        || fd::send(&*stream, bytes, descriptor.map(AsFd::as_fd).as_slice()),
+        || until.writable(&*stream),
+    )
+}
+
+/// Receives some bytes, and the number of descriptors.
+pub(super) fn receive(
+    stream: &mut Stream,
+    into: &mut [u8],
+    until: &Until<'_>,
+) -> Result<(usize, usize), Stopped> {
+    let (count, descriptors) =
+        retried(|| fd::receive(&*stream, into), || until.readable(&*stream))?;
+    Ok((count, descriptors.len()))
+}
+
+/// Tries first: what is possible at once needs no time.
+fn retried<T>(
+    mut io: impl FnMut() -> io::Result<T>,
+    wait: impl Fn() -> Result<(), Stopped>,
+) -> Result<T, Stopped> {
+    loop {
+        match io() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait()?,
+            done => return Ok(done?),
+        }
+    }
+}
+
+/// Whether the system reports that the peer has disconnected.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected
+    )
+}
+
+pub(super) fn half_close(stream: &Stream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)
+}
+
+pub(super) fn in_background(stream: &Stream) -> io::Result<Background> {
+    let (mut reader, stopper) = (stream.try_clone()?, stream.try_clone()?);
+    reader.set_nonblocking(false)?;
+    Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
+}
+
+/// Opens the file of user events.
+type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
+
+/// The descriptors to pass.
+#[derive(Default)]
+pub(super) struct Descriptors {
+    user_events: Option<OpenUserEvents>,
+    /// The ends of pipes whose other ends were passed.
+    kept: Vec<OwnedFd>,
+}
+
+impl Descriptors {
+    /// `open` opens `user_events_data`, or what replaces it.
+    pub(super) fn opened_by(open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
+        Self { user_events: Some(Box::new(open)), kept: Vec::new() }
+    }
+
+    /// With the file of this system as `user_events_data`, or with a socket: every write is a packet.
+    pub(super) fn new(is_replaced: bool) -> Self {
+        if !is_replaced {
+            return Self::opened_by(|| {
+                let [first, second] = USER_EVENTS_DATA.map(read_write);
+                first.or(second)
+            });
+        }
+        let mut peers = Vec::new();
+        Self::opened_by(move || {
+            let (ours, theirs) = packets()?;
+            peers.push(ours);
+            Ok(theirs)
+        })
+    }
+
+    /// A descriptor of that kind.
+    pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
+        let opened = match (kind, &mut self.user_events) {
+            (FdKind::Null, _) => read_write("/dev/null"),
+            (FdKind::Pipe, _) => rustix::pipe::pipe().map_err(io::Error::from).map(|pipe| {
+                let (reader, writer) = pipe;
+                self.kept.push(reader);
+                writer
+            }),
+            (FdKind::UserEventsData, Some(open)) => open(),
+            (FdKind::UserEventsData, None) => {
+                let why = "there is no user_events_data here";
+                return Err(PlayerError::Unavailable(why.to_owned()));
+            }
+        };
+        opened.map_err(|error| PlayerError::Unavailable(format!("no descriptor to pass: {error}")))
+    }
+}
+
+fn read_write(path: &str) -> io::Result<OwnedFd> {
+    File::options().read(true).write(true).open(path).map(OwnedFd::from)
+}
+
+/// A pair of packet sockets.
+#[cfg(not(target_vendor = "apple"))]
+fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// This system has no packet sockets, and no `user_events` either.
+#[cfg(target_vendor = "apple")]
+fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
