@@ -67,4 +67,4 @@ pub use report::{
 };
 pub use started::end_all_started;
 #[cfg(unix)]
-pub use started::{ended_orphans, own_all_started, watch_started};
+pub use started::{ended_orphans, own_all_started, socket_name, watch_started};

@@ -1,10 +1,14 @@
 //! The arguments that locate the server under test.
 
 use std::ffi::OsString;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
 use diagipc::server::{Address, SpawnCommand};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::Until;
 
 /// How long a started target may take until it can be reached.
 pub(crate) const STARTS: Duration = Duration::from_secs(30);
@@ -29,6 +33,16 @@ pub(crate) struct AddressArguments {
     /// The command that starts the target, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The socket of a runtime that exists, whether anybody listens there or not.
+///
+/// # Errors
+/// There is none.
+#[cfg(unix)]
+pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
+    let path = runtime.find(&Until::FOREVER)?;
+    if path.exists() { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
 }
 
 impl AddressArguments {

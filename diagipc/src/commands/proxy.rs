@@ -101,11 +101,14 @@ mod unix {
 
     use anyhow::{Context as _, anyhow, bail};
     use diagipc::record::{ConnectionSummary, Proxy, RecordedClient, Side};
-    use dotnet_diagnostics_ipc::endpoint::{self as names, ProcessStat, SocketName};
-    use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, bind_private, discovery};
+    use diagipc::server::Address;
+    use diagipc::socket_name;
+    use dotnet_diagnostics_ipc::endpoint as names;
+    use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
     use dotnet_diagnostics_ipc::vectors::script::Ending;
 
     use super::Arguments;
+    use crate::commands::address::existing;
     use crate::commands::capture::Capture;
     use crate::commands::{Outcome, interrupt, owner, recording};
 
@@ -164,7 +167,11 @@ mod unix {
         let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port)
         {
             (Some(at), Some(to), None, None) => {
-                let Some(to) = endpoint(to) else {
+                let runtime: Result<Address, _> = to.parse();
+                let Ok(to) = runtime.and_then(|runtime| {
+                    existing(&runtime)?;
+                    runtime.endpoint()
+                }) else {
                     writeln!(io::stderr(), "diagipc: {to}: no such runtime")?;
                     return Ok(Outcome::Lost);
                 };
@@ -221,16 +228,6 @@ mod unix {
         Ok(Outcome::Well)
     }
 
-    /// A runtime by its process id or its socket; `None` if it does not exist.
-    fn endpoint(text: &str) -> Option<Endpoint> {
-        match text.parse() {
-            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
-                .ok()
-                .map(|_| Endpoint::process(process_id)),
-            Err(_) => Path::new(text).exists().then(|| Endpoint::socket(text)),
-        }
-    }
-
     /// Where to listen.
     fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
         let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
@@ -240,12 +237,7 @@ mod unix {
             None => return at.to_path_buf(),
         };
         let process_id = number.or(pid).unwrap_or_else(std::process::id);
-        // If the start time is unknown, the key is 0 (F-61).
-        let stat = fs::read(format!("/proc/{process_id}/stat")).ok();
-        let key = stat
-            .and_then(|text| ProcessStat::parse(&text).ok())
-            .map_or(names::UNKNOWN_KEY, |stat| stat.start_time);
-        directory.join(SocketName::new(process_id, key).to_string())
+        directory.join(socket_name(process_id).to_string())
     }
 
     /// The line of a connection.

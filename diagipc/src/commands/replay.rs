@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use diagipc::server::Address;
+
 /// Plays a recorded conversation, or any exchange script.
 ///
 /// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's
@@ -28,7 +30,7 @@ pub(crate) struct Arguments {
         required_unless_present = "listen",
         conflicts_with = "listen"
     )]
-    to: Option<String>,
+    to: Option<Address>,
 
     /// Where a client connects, or a runtime to its port
     #[arg(long, value_name = "PATH")]
@@ -62,12 +64,11 @@ pub(crate) use unix::run;
 mod unix {
     use std::fs;
     use std::io::{self, Write};
-    use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
     use diagipc::networks::{Listener, LiveNetwork};
-    use dotnet_diagnostics_ipc::io::{Until, discovery};
+    use diagipc::server::Address;
     use dotnet_diagnostics_ipc::vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
     };
@@ -75,6 +76,7 @@ mod unix {
     use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
 
     use super::Arguments;
+    use crate::commands::address::existing;
     use crate::commands::{Outcome, interrupt};
 
     /// The most bytes shown of one message.
@@ -191,9 +193,12 @@ mod unix {
             Plays::Runtime(part) => part.ask.port.as_deref().map(|port| (port, false)),
         };
         let path = match (&arguments.to, &arguments.listen) {
-            (Some(to), _) => match socket(to)? {
-                Some(path) => path,
-                None => return Ok(None),
+            (Some(to), _) => match existing(to) {
+                Ok(path) => path,
+                Err(why) => {
+                    writeln!(io::stderr(), "diagipc: {why}")?;
+                    return Ok(None);
+                }
             },
             (None, Some(path)) => path.clone(),
             (None, None) => bail!("expected either --to or --listen"),
@@ -203,10 +208,9 @@ mod unix {
                 return Ok(Some(LiveNetwork::in_place_of_a_runtime(Listener::bind(path)?)));
             }
             let network = LiveNetwork::to(path);
-            let process_id = arguments.to.as_deref().and_then(|to| to.parse::<u32>().ok());
-            return Ok(Some(match process_id {
-                Some(process_id) => network.with_process_id(process_id),
-                None => network,
+            return Ok(Some(match arguments.to {
+                Some(Address::Process(process_id)) => network.with_process_id(process_id),
+                _ => network,
             }));
         };
         let mut network = LiveNetwork::to(&path).with_port(name, &path);
@@ -216,23 +220,6 @@ mod unix {
                 .map_err(|trouble| anyhow!("{}: {trouble}", path.display()))?;
         }
         Ok(Some(network))
-    }
-
-    /// The socket of a runtime; `None`, after a message, if there is none.
-    fn socket(to: &str) -> anyhow::Result<Option<PathBuf>> {
-        let found = match to.parse() {
-            Ok(process_id) => discovery::endpoint_of(process_id, &Until::FOREVER)
-                .map_err(|error| format!("{error:#}")),
-            Err(_) if Path::new(to).exists() => Ok(PathBuf::from(to)),
-            Err(_) => Err(format!("{to} does not exist")),
-        };
-        match found {
-            Ok(path) => Ok(Some(path)),
-            Err(why) => {
-                writeln!(io::stderr(), "diagipc: {why}")?;
-                Ok(None)
-            }
-        }
     }
 
     /// The bytes on the connections.

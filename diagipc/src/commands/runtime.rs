@@ -149,14 +149,9 @@ fn list(out: &mut dyn Write) -> anyhow::Result<()> {
 /// Where the runtime of this process would listen.
 #[cfg(unix)]
 fn default_socket() -> PathBuf {
-    use dotnet_diagnostics_ipc::endpoint::{self, ProcessStat, SocketName};
-
     let directory = std::env::var("TMPDIR").ok();
-    // If the start time is unknown, the key is 0 (F-61).
-    let stat = std::fs::read("/proc/self/stat").ok();
-    let key = stat.and_then(|text| ProcessStat::parse(&text).ok().map(|stat| stat.start_time));
-    let name = SocketName::new(std::process::id(), key.unwrap_or(endpoint::UNKNOWN_KEY));
-    PathBuf::from(endpoint::directory(directory.as_deref())).join(name.to_string())
+    let directory = dotnet_diagnostics_ipc::endpoint::directory(directory.as_deref());
+    PathBuf::from(directory).join(diagipc::socket_name(std::process::id()).to_string())
 }
 
 /// The same on Windows.

@@ -42,23 +42,9 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let place = text.parse()?;
-        let endpoint = match &place {
-            Address::Process(process_id) => Endpoint::process(*process_id),
-            Address::Socket(path) => Endpoint::socket(path),
-            Address::Pipe(name) => Endpoint::pipe(name.as_str()),
-            Address::Port(_) | Address::Spawn(_) => {
-                return Err(
-                    "no runtime listens at a port: expected a process id, a socket path or a pipe"
-                        .into(),
-                );
-            }
-        };
-        let name = match place {
-            Address::Process(process_id) => process_id.to_string(),
-            place => place.to_string().rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
-        };
-        Ok(Self { endpoint, name })
+        let address: Address = text.parse()?;
+        let name = text.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        Ok(Self { endpoint: address.endpoint()?, name })
     }
 }
 

@@ -27,6 +27,8 @@ pub use self::everything::{ended_orphans, own_all_started};
 #[cfg(unix)]
 pub(super) use self::unix::Started;
 #[cfg(unix)]
+pub use self::unix_process::socket_name;
+#[cfg(unix)]
 pub use self::watcher::watch_started;
 #[cfg(windows)]
 pub(super) use self::windows::Started;

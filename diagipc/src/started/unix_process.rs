@@ -1,7 +1,9 @@
 //! A process on Unix, with its group.
 
+use std::fs;
 use std::path::PathBuf;
 
+use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
 };
@@ -42,6 +44,17 @@ impl Process {
             Err(_) => Some(Death::Unknown),
         }
     }
+}
+
+/// When a process was started, on Linux: with its number it is unique.
+pub(super) fn start_time(number: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+    ProcessStat::parse(&stat).ok().map(|stat| stat.start_time)
+}
+
+/// The name of a process's socket. If its start time is unknown, the key is 0 (F-61).
+pub fn socket_name(number: u32) -> SocketName {
+    SocketName::new(number, start_time(number).unwrap_or(UNKNOWN_KEY))
 }
 
 #[cfg(not(target_os = "netbsd"))]

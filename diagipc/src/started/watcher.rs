@@ -14,10 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::endpoint::ProcessStat;
 use rustix::process::Pid;
 
-use super::unix_process::Process;
+use super::unix_process::{Process, start_time};
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
@@ -179,12 +178,6 @@ impl Left {
     fn kill_by_environment(&self) -> bool {
         false
     }
-}
-
-/// When a process was started, on Linux: with its number it is unique.
-fn start_time(number: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
-    ProcessStat::parse(&stat).ok().map(|stat| stat.start_time)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::endpoint::SocketName;
 use rustix::fs::{Uid, chown};
 
 use crate::client::finding::Findings;
@@ -52,7 +53,7 @@ impl Decoys {
         list: &[Decoy],
         after: bool,
         directory: &Path,
-        (pid, key): (u32, u64),
+        SocketName { pid, key, .. }: SocketName,
     ) -> io::Result<()> {
         for decoy in list.iter().filter(|decoy| matches!(decoy, Decoy::EarlierKey) != after) {
             let name = match decoy {

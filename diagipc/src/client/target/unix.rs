@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::{Until, fd};
 
 use super::StandIn;
@@ -16,7 +16,7 @@ use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
 use crate::networks::{Listener, LiveNetwork};
-use crate::started::{OwnDirectory, Started};
+use crate::started::{OwnDirectory, Started, socket_name};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub(in crate::client) struct Target {
     pub(in crate::client) port: PathBuf,
     pub(in crate::client) user_events_data: PathBuf,
     pub(in crate::client) client_data: PathBuf,
-    key: u64,
+    name: SocketName,
     wanted: Vec<Decoy>,
     decoys: Decoys,
 }
@@ -74,11 +74,7 @@ impl Target {
         // Dropping it closes the other half of the socket, which ends the process even if it does
         // not start.
         drop(command);
-        let stat = fs::read(format!("/proc/{}/stat", process.id()))
-            .ok()
-            .and_then(|text| ProcessStat::parse(&text).ok());
-        let key = stat.map_or(UNKNOWN_KEY, |stat| stat.start_time);
-        let name = SocketName::new(process.id(), key);
+        let name = socket_name(process.id());
         let at = |name: &str| directory.path().join(name);
         let mut target = Self {
             socket: at(&name.to_string()),
@@ -89,12 +85,11 @@ impl Target {
             process,
             ours,
             directory,
-            key,
+            name,
             wanted: decoys.to_vec(),
             decoys: Decoys::default(),
         };
-        let names = (target.process.id(), key);
-        target.decoys.make(decoys, false, target.directory.path(), names)?;
+        target.decoys.make(decoys, false, target.directory.path(), name)?;
         fs::write(&target.user_events_data, b"")?;
         Ok(target)
     }
@@ -125,9 +120,8 @@ impl Target {
             (&self.ours).read_exact(&mut [0])
         };
         hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
-        let names = (self.process.id(), self.key);
         self.decoys
-            .make(&self.wanted, true, self.directory.path(), names)
+            .make(&self.wanted, true, self.directory.path(), self.name)
             .map_err(|error| format!("no decoy: {error}"))?;
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
