@@ -305,17 +305,11 @@ impl Running {
 
     fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
         let limit = Limit::new(most);
-        loop {
+        self.program.ends_before(|| {
             // Further output is read and dropped: it may end after it.
             while self.answers.try_recv().is_ok() {}
-            if self.program.death().is_some() {
-                return true;
-            }
-            if limit.is_over() || canceller.is_some_and(Canceller::is_cancelled) {
-                return false;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
+            limit.is_over() || canceller.is_some_and(Canceller::is_cancelled)
+        })
     }
 
     fn with_errors(&self, how: &str) -> String {

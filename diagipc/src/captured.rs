@@ -19,9 +19,14 @@ pub(super) enum Keep {
     Last(usize),
 }
 
+/// A line is longer than what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
 /// The kept part of an output, which a thread reads.
 #[derive(Debug)]
 pub(super) struct Captured {
+    keep: Keep,
     kept: Arc<Mutex<Vec<u8>>>,
     thread: JoinHandle<()>,
 }
@@ -50,7 +55,7 @@ impl Captured {
                 }
             }
         });
-        Self { kept, thread }
+        Self { keep, kept, thread }
     }
 
     /// What was kept by now.
@@ -58,10 +63,29 @@ impl Captured {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// The first line, once it has ended, of an output whose beginning is kept. The end of the output
+    /// ends it too, unless it is empty.
+    pub(super) fn first_line(&self) -> Option<Result<String, TooLong>> {
+        let (is_over, Keep::First(most) | Keep::Last(most)) = (self.is_over(), self.keep);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = kept.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        match line.len() {
+            len if len < kept.len() || is_over && (1..most).contains(&len) => {
+                Some(Ok(String::from_utf8_lossy(line).trim().to_owned()))
+            }
+            len => (len >= most).then_some(Err(TooLong)),
+        }
+    }
+
     /// What is kept of the whole, of a program that has ended.
     pub(super) fn whole(&self) -> Vec<u8> {
         let limit = Limit::new(ENDS);
-        while !self.thread.is_finished() && !limit.is_over() {
+        while !self.is_over() && !limit.is_over() {
             thread::sleep(PAUSE);
         }
         self.so_far()
@@ -80,15 +104,33 @@ pub(super) fn on_standard_error(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
     fn captured_keeps_no_more_than_its_limit() {
-        let output = || Some(std::io::repeat(b'a').take(100_000).chain(&b"the end"[..]));
+        let output = || Some(io::repeat(b'a').take(100_000).chain(&b"the end"[..]));
         assert!(Captured::start(output(), Keep::Last(10)).whole().ends_with(b"aaathe end"));
         assert_eq!(Captured::start(output(), Keep::First(10)).whole(), [b'a'; 10]);
         let kept = Captured::start(output(), Keep::Last(10));
         kept.whole();
         assert_eq!(kept.so_far().len(), 10);
+    }
+
+    #[test]
+    fn first_line_is_read_from_any_pieces() {
+        let line = |text: &[u8], most| {
+            let output = Captured::start(Some(io::Cursor::new(text.to_vec())), Keep::First(most));
+            output.whole();
+            output.first_line()
+        };
+        for (text, expected) in
+            [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)]
+        {
+            assert_eq!(line(text.as_bytes(), 10), expected.map(|line| Ok(line.into())), "{text:?}");
+        }
+        assert_eq!(line(b"123456789\nmore\n", 10), Some(Ok("123456789".into())));
+        assert_eq!(line(b"1234567890\n", 10), Some(Err(TooLong)));
     }
 }

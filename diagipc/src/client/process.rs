@@ -2,7 +2,6 @@
 
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -17,8 +16,6 @@ use crate::started::Started;
 const KEPT: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is told to.
 pub(super) const CANNOT: i32 = 77;
-/// How often it is polled.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// A running client.
 pub(super) struct Running {
@@ -90,11 +87,9 @@ impl Running {
     /// Waits for its end, or kills it when all `limits` are over or on cancellation, with everything
     /// left in its group.
     pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
-        let is_cancelled = || canceller.is_some_and(Canceller::is_cancelled);
-        while !self.has_ended() && !limits.iter().all(Limit::is_over) && !is_cancelled() {
-            thread::sleep(PAUSE);
-        }
-        let has_ended = self.has_ended();
+        let has_ended = self.process.ends_before(|| {
+            limits.iter().all(Limit::is_over) || canceller.is_some_and(Canceller::is_cancelled)
+        });
         let after = self.began.elapsed();
         let status = self.process.end().filter(|_| has_ended);
         Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), after }

@@ -1,7 +1,7 @@
 //! Runs a client with a proxy in place of its runtime.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use rustix::process::Signal;
 
+use crate::captured::{Captured, Keep};
 use crate::started::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.
-const LONGEST_LINE: u64 = 64 * 1024;
+const LONGEST_LINE: usize = 64 * 1024;
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long it may take to notice a signal.
@@ -85,8 +86,7 @@ impl RecordedClient {
         let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
             .map_err(named(&self.proxy))?;
         let input = proxy.take_input();
-        let socket =
-            proxy.take_output().0.map_or(Ok(None), |stdout| first_line(stdout, canceller))?;
+        let socket = first_line(proxy.take_output().0, canceller);
         let mut run =
             ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
         if let Some(socket) = socket.filter(|_| !run.is_interrupted) {
@@ -98,18 +98,18 @@ impl RecordedClient {
             let is_at_a_terminal = io::stdin().is_terminal();
             let start = if is_at_a_terminal { Started::start_in_our_group } else { Started::start };
             let mut client = start(&mut client).map_err(named(&self.client))?;
-            run.is_interrupted = !wait(&client, None, Some(canceller));
+            run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
             if run.is_interrupted
-                && !(is_at_a_terminal && wait(&client, Some(ENDS_AT_A_TERMINAL), None))
+                && !(is_at_a_terminal && ends_within(&mut client, ENDS_AT_A_TERMINAL))
             {
                 client.ask_to_end();
-                wait(&client, Some(ENDS), None);
+                ends_within(&mut client, ENDS);
             }
             run.client = client.end();
             run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
         }
         drop(input);
-        wait(&proxy, None, None);
+        proxy.ends_before(|| false);
         run.proxy = proxy.end();
         Ok(run)
     }
@@ -138,38 +138,20 @@ fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
 }
 
 /// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
-fn first_line(stdout: ChildStdout, canceller: &Canceller) -> io::Result<Option<String>> {
-    let until = Until { deadline: None, canceller: Some(canceller) };
-    let (mut line, mut stdout) = (Vec::new(), stdout.take(LONGEST_LINE));
-    while line.last() != Some(&b'\n') {
-        match until.readable(stdout.get_ref()) {
-            Ok(()) => {}
-            Err(Stopped::Io(error)) => return Err(error),
-            Err(_) => return Ok(None),
-        }
-        let mut byte = [0];
-        match stdout.read(&mut byte) {
-            Ok(0) => return Ok(None),
-            Ok(_) => line.extend(byte),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<String> {
+    let stdout = Captured::start(stdout, Keep::First(LONGEST_LINE));
+    loop {
+        let is_over = stdout.is_over() || canceller.is_cancelled();
+        match stdout.first_line() {
+            None if is_over => return None,
+            None => thread::sleep(PAUSE),
+            Some(line) => return line.ok(),
         }
     }
-    Ok(Some(String::from_utf8_lossy(&line).trim_end().into()))
 }
 
-/// Waits for its end: `most`, or until cancellation. Whether it has ended.
-fn wait(process: &Started, most: Option<Duration>, canceller: Option<&Canceller>) -> bool {
+/// Waits for its end, but not longer than `most`. Whether it has ended.
+fn ends_within(process: &mut Started, most: Duration) -> bool {
     let began = Instant::now();
-    loop {
-        if process.death().is_some() {
-            return true;
-        }
-        if most.is_some_and(|most| began.elapsed() >= most)
-            || canceller.is_some_and(Canceller::is_cancelled)
-        {
-            return false;
-        }
-        thread::sleep(PAUSE);
-    }
+    process.ends_before(|| began.elapsed() >= most)
 }

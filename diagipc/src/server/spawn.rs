@@ -1,10 +1,10 @@
 //! A target that is started for a run, and restarted after its death.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::vectors::script::Target;
 
 use super::address;
 use super::{Death, SpawnCommand};
-use crate::captured::{Captured, Keep, on_standard_error};
+use crate::captured::{Captured, Keep, TooLong, on_standard_error};
 use crate::networks::LiveNetwork;
 use crate::pace::Limit;
 use crate::started::{OwnDirectory, Started};
@@ -47,12 +47,6 @@ pub(super) struct Spawned {
     directory: OwnDirectory,
     address: PathBuf,
 }
-
-/// The first line of a target, or that it is too long.
-type FirstLine = Result<String, TooLong>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TooLong;
 
 impl Spawned {
     /// Starts a target for a script; the network has its ports. `canceller` ends the wait for it.
@@ -125,7 +119,12 @@ impl Spawned {
             directory,
             address: PathBuf::new(),
         };
-        let lookout = Lookout::start(spawned.directory.path(), id, stdout, canceller)?;
+        let lookout = Lookout {
+            directory: spawned.directory.path().to_owned(),
+            id,
+            output: Captured::start(stdout, Keep::First(LONGEST_LINE + 1)),
+            canceller: canceller.cloned(),
+        };
         if target.default_port {
             spawned.address = spawned.find(&lookout, command.patience, canceller)?;
             network.move_to(spawned.address.clone());
@@ -225,37 +224,15 @@ impl Drop for Spawned {
 struct Lookout {
     directory: PathBuf,
     id: u32,
-    said: Arc<OnceLock<FirstLine>>,
+    output: Captured,
     canceller: Option<Canceller>,
 }
 
 impl Lookout {
-    /// Starts to read the target's output.
-    fn start(
-        directory: &Path,
-        id: u32,
-        stdout: Option<ChildStdout>,
-        canceller: Option<&Canceller>,
-    ) -> Result<Self, String> {
-        let said = Arc::new(OnceLock::new());
-        if let Some(stdout) = stdout {
-            let said = said.clone();
-            let reads = move || first_line(stdout, &said);
-            thread::Builder::new()
-                .name("target".to_owned())
-                .spawn(reads)
-                .map_err(|error| error.to_string())?;
-        }
-        Ok(Self { directory: directory.to_owned(), id, said, canceller: canceller.cloned() })
-    }
-
     /// Its address, if known by now.
     fn find(&self) -> Result<Option<PathBuf>, TooLong> {
-        let named = match self.said.get() {
-            Some(Ok(line)) => address::named(line, self.canceller.as_ref()),
-            Some(Err(TooLong)) => return Err(TooLong),
-            None => None,
-        };
+        let line = self.output.first_line().transpose()?;
+        let named = line.and_then(|line| address::named(&line, self.canceller.as_ref()));
         Ok(named.or_else(|| address::default_port(&self.directory, self.id)))
     }
 }
@@ -274,38 +251,6 @@ fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
 
 fn death(process: &Mutex<Started>) -> Option<Death> {
     process.lock().unwrap_or_else(PoisonError::into_inner).death()
-}
-
-/// Keeps the first line and continues to read, so that the target never waits for a reader.
-fn first_line(mut stdout: impl Read, said: &OnceLock<FirstLine>) {
-    let (mut line, mut piece) = (Vec::new(), [0; 8192]);
-    loop {
-        let count = match stdout.read(&mut piece) {
-            Ok(count @ 1..) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => break,
-        };
-        if said.get().is_some() {
-            continue;
-        }
-        let bytes = piece.get(..count).unwrap_or_default();
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        line.extend_from_slice(bytes.get(..end.unwrap_or(count)).unwrap_or_default());
-        if line.len() > LONGEST_LINE {
-            line = Vec::new();
-            let _ = said.set(Err(TooLong));
-        } else if end.is_some() {
-            let _ = said.set(Ok(text(&line)));
-        }
-    }
-    // A line that ends with the output, without a newline.
-    if !line.is_empty() {
-        let _ = said.set(Ok(text(&line)));
-    }
-}
-
-fn text(line: &[u8]) -> String {
-    String::from_utf8_lossy(line).trim().to_owned()
 }
 
 #[cfg(all(test, unix))]
@@ -354,23 +299,6 @@ mod tests {
             error.starts_with("the first line of the target is longer than 65536 bytes"),
             "{error}"
         );
-        let said = OnceLock::new();
-        first_line(io::repeat(b'x').take(10 << 20), &said);
-        assert_eq!(said.get(), Some(&Err(TooLong)));
-    }
-
-    #[test]
-    fn first_line_is_read_from_any_pieces() {
-        for (text, line) in
-            [("/a b\nc\n", Some("/a b")), ("/a", Some("/a")), ("\n/a\n", Some("")), ("", None)]
-        {
-            let said = OnceLock::new();
-            first_line(text.as_bytes(), &said);
-            assert_eq!(said.get(), line.map(|line| Ok(line.to_owned())).as_ref(), "{text:?}");
-        }
-        let (line, said) = ("x".repeat(LONGEST_LINE), OnceLock::new());
-        first_line(line.as_bytes().chain(&b"\nmore\n"[..]), &said);
-        assert_eq!(said.get(), Some(&Ok(line)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How the process of a target ended.
 
 use std::fmt;
+use std::process::ExitStatus;
 
 use serde::{Serialize, Serializer};
 
@@ -31,6 +32,16 @@ impl fmt::Display for Death {
             Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
             Self::Unknown => f.write_str("ended"),
         }
+    }
+}
+
+impl From<ExitStatus> for Death {
+    fn from(status: ExitStatus) -> Self {
+        #[cfg(unix)]
+        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+            return Self::Signal(signal);
+        }
+        status.code().map_or(Self::Unknown, Self::Status)
     }
 }
 

@@ -15,9 +15,9 @@ use tempfile::TempDir;
 #[cfg(unix)]
 use super::owner::Owner;
 #[cfg(unix)]
-use super::unix_process::Process;
+use super::unix::Process;
 #[cfg(windows)]
-use super::windows_process::Process;
+use super::windows::Process;
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
@@ -187,7 +187,7 @@ pub fn end_all_started() {
     // A running process may write to its directory.
     while_it_ends(|everything| {
         let orphans = everything.end_orphans(None);
-        orphans || everything.processes.values().any(|process| process.death().is_none())
+        orphans || everything.processes.values().any(Process::is_running)
     });
     for directory in &everything().directories {
         // There is nobody left to report it to.

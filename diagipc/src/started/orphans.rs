@@ -11,7 +11,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, kill_process, set_child_subreaper, waitid,
 };
 
-use super::unix_process::Process;
+use super::unix::Process;
 
 /// The orphans that this process has adopted.
 pub(super) struct Orphans {

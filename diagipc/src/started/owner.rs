@@ -6,7 +6,7 @@ use std::process::Command;
 
 #[cfg(target_os = "linux")]
 use super::orphans::Orphans;
-use super::unix_process::Process;
+use super::unix::Process;
 use super::watcher::Watcher;
 
 /// What such a process has besides.

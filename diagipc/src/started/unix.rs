@@ -1,101 +1,113 @@
 //! Processes on Unix, each with its group.
 
+use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::process::{Child, Command};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
+};
 
 use super::Death;
-use super::everything::{everything, forget};
-use super::unix_process::Process;
 
-/// A process, usually the leader of its own group. Dropping it ends it and the group.
-#[derive(Debug)]
-pub(crate) struct Started {
-    child: Child,
-    pid: Pid,
-    is_waited_for: bool,
-    status: Option<ExitStatus>,
+/// A process that was not waited for yet: its id is not reused, and neither is that of its group.
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// Its directory, if it has one of its own: orphans are known by it.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no orphans are known"))]
+    pub(super) tmpdir: Option<PathBuf>,
+    /// Whether it was killed: it may have been waited for since.
+    is_killed: bool,
 }
 
-impl Started {
-    /// Starts a process as the leader of its own group.
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        Self::start_in_our_group(command.process_group(0))
+impl Process {
+    pub(super) const fn new(pid: Pid, tmpdir: Option<PathBuf>) -> Self {
+        Self { pid, tmpdir, is_killed: false }
     }
 
-    /// Starts it in the group of this process: one that reads from the terminal must be in the
-    /// terminal's group. Then only the process itself is ended.
-    pub(crate) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
+    /// Starts it. Without a group of its own only the process itself is ended.
+    pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let tmpdir = command.get_envs().find(|(name, _)| *name == "TMPDIR");
         let tmpdir = tmpdir.and_then(|(_, value)| value).map(PathBuf::from);
-        everything().start(|| {
-            let child = command.spawn()?;
-            let pid = Pid::from_child(&child);
-            let started = Self { child, pid, is_waited_for: false, status: None };
-            let number = started.id();
-            Ok((started, number, Process::new(pid, tmpdir)))
-        })
+        let child = command.spawn()?;
+        let process = Self::new(Pid::from_child(&child), tmpdir);
+        Ok((child, process))
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Its standard output and standard error, if they are pipes and were not taken yet.
-    pub(crate) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
-        (self.child.stdout.take(), self.child.stderr.take())
-    }
-
-    /// Its standard input, if it is a pipe and was not taken yet.
-    pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
-    }
-
-    /// Sends the group a SIGTERM. It may take time, or ignore it.
-    pub(crate) fn ask_to_end(&self) {
-        if !self.is_waited_for {
-            // It may have ended by itself.
-            let _ = kill_process_group(self.pid, Signal::TERM);
-            let _ = kill_process(self.pid, Signal::TERM);
+    /// With its group, once. It may have left the group.
+    pub(super) fn kill(&mut self) {
+        if !self.is_killed {
+            self.is_killed = true;
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            let _ = kill_process(self.pid, Signal::KILL);
         }
     }
 
-    /// How it ended, if it has. It is not waited for: its id is not reused.
-    pub(crate) fn death(&self) -> Option<Death> {
-        // Once it was waited for, the id may belong to another child.
-        if self.is_waited_for { Some(Death::Unknown) } else { Process::new(self.pid, None).death() }
-    }
-
-    /// Ends the rest of the group, then waits for the process, whose id may be reused from now on.
-    /// How it ended; `None` if unknown.
-    pub(crate) fn end(&mut self) -> Option<ExitStatus> {
-        if !self.is_waited_for {
-            everything().kill(self.id());
-            self.is_waited_for = true;
-            self.status = self.child.wait().ok();
-            forget(self.id());
-        }
-        self.status
+    /// Whether it is still running. It is not waited for.
+    pub(super) fn is_running(&self) -> bool {
+        state(self.pid).is_none()
     }
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.end();
+/// Sends a process and its group a SIGTERM. It may take time, or ignore it.
+pub(super) fn ask_to_end(child: &Child) {
+    let pid = Pid::from_child(child);
+    // It may have ended by itself.
+    let _ = kill_process_group(pid, Signal::TERM);
+    let _ = kill_process(pid, Signal::TERM);
+}
+
+/// How it ended, if it has. It is not waited for: its id is not reused.
+pub(super) fn death(child: &mut Child) -> Option<Death> {
+    state(Pid::from_child(child))
+}
+
+fn state(pid: Pid) -> Option<Death> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(pid), options) {
+        Ok(None) => None,
+        Ok(Some(status)) => Some(how(&status)),
+        // If a process ignores its children, the system itself waits for them.
+        Err(_) => Some(Death::Unknown),
     }
+}
+
+/// When a process was started, on Linux: with its number it is unique.
+pub(super) fn start_time(number: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+    ProcessStat::parse(&stat).ok().map(|stat| stat.start_time)
+}
+
+/// The name of a process's socket. If its start time is unknown, the key is 0 (F-61).
+pub fn socket_name(number: u32) -> SocketName {
+    SocketName::new(number, start_time(number).unwrap_or(UNKNOWN_KEY))
+}
+
+#[cfg(not(target_os = "netbsd"))]
+fn how(status: &WaitIdStatus) -> Death {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Death::Status(code),
+        (None, Some(signal)) => Death::Signal(signal),
+        (None, None) => Death::Unknown,
+    }
+}
+
+/// `rustix` reads neither of the two there.
+#[cfg(target_os = "netbsd")]
+fn how(_: &WaitIdStatus) -> Death {
+    Death::Unknown
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::process::Stdio;
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::everything::{OwnDirectory, end_all_started};
+    use super::super::Started;
+    use super::super::everything::{OwnDirectory, end_all_started, everything};
     use super::*;
 
     /// The letter of its state, if such a process exists.
@@ -143,13 +155,13 @@ mod tests {
         let directory = OwnDirectory::new("diagipc-test-").unwrap();
         let path = directory.path().to_path_buf();
         fs::write(path.join("file"), b"").unwrap();
-        let started = Started::start(Command::new("sleep").arg("1000").current_dir(&path)).unwrap();
+        let mut started =
+            Started::start(Command::new("sleep").arg("1000").current_dir(&path)).unwrap();
         assert_eq!(started.death(), None);
-        let pid = started.pid;
+        let number = started.id();
         drop(started);
         drop(directory);
         assert!(!path.exists());
-        let number = pid.as_raw_nonzero().get().unsigned_abs();
         assert!(!everything().has(number, &path));
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::unix_process::{Process, start_time};
+use super::unix::{Process, start_time};
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);

@@ -1,159 +1,160 @@
-//! Processes on Windows, each with all that it starts.
+//! Processes on Windows, each with all its descendants. Why it is safe: handles are open while used, and structures
+//! have the size reported to the system.
+//!
+//! The process is created suspended and runs only once it is in its job: whatever it starts is in
+//! it too, from its first instruction. `std` starts it, and keeps no handle of its first thread, so
+//! that is looked up. If this process is killed between the two, one that never ran stays.
+//!
+//! Not a crate: `process-wrap` (8.2, for this Rust) does the same, but with std's `Command` it does
+//! not end the job with this process; `win32job` does not suspend. Both need the crate `windows`.
+#![allow(unsafe_code, reason = "calls into Windows")]
+#![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::io;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::mem::size_of;
+use std::os::windows::io::{AsRawHandle as _, HandleOrNull, OwnedHandle};
+use std::os::windows::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::ptr::{null, null_mut};
+
+use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::System::Diagnostics::ToolHelp::{
+    CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
+};
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectBasicAccountingInformation, JobObjectExtendedLimitInformation,
+    QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
+};
+use windows_sys::Win32::System::Threading::{
+    CREATE_SUSPENDED, OpenThread, ResumeThread, THREAD_SUSPEND_RESUME,
+};
 
 use super::Death;
-use super::everything::{everything, forget};
-use super::windows_process::Process;
 
-/// A process in a job of its own. Dropping it ends the job: it, its children, and theirs.
+/// The job object of a process. Dropping it ends its processes; so does the end of this process, for any reason,
+/// as no other one has a handle of it.
 #[derive(Debug)]
-pub(crate) struct Started {
-    process: Process,
-    id: u32,
-    is_waited_for: bool,
-    status: Option<ExitStatus>,
-}
+pub(super) struct Process(OwnedHandle);
 
-impl Started {
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        everything().start(|| {
-            let process = Process::start(command)?;
-            let id = process.child().id();
-            let started = Self { process: process.clone(), id, is_waited_for: false, status: None };
-            Ok((started, id, process))
-        })
-    }
-
-    pub(crate) const fn id(&self) -> u32 {
-        self.id
-    }
-
-    /// Its standard output and standard error, if they are pipes and were not taken yet.
-    pub(crate) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
-        let mut child = self.process.child();
-        (child.stdout.take(), child.stderr.take())
-    }
-
-    /// Its standard input, if it is a pipe and was not taken yet.
-    pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
-        self.process.child().stdin.take()
-    }
-
-    /// How it ended, if it has.
-    pub(crate) fn death(&self) -> Option<Death> {
-        self.process.death()
-    }
-
-    /// Ends the job, and waits for the process; for its children no longer than killed ones may take.
-    /// How it ended; `None` if unknown.
-    pub(crate) fn end(&mut self) -> Option<ExitStatus> {
-        if !self.is_waited_for {
-            everything().kill(self.id);
-            self.is_waited_for = true;
-            self.status = self.process.child().wait().ok();
-            forget(self.id);
+impl Process {
+    /// Starts a process in a job of its own.
+    ///
+    /// # Errors
+    /// It cannot be started, or not be put into a job; then it does not run.
+    pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+        let job = Self::new()?;
+        let child = command.creation_flags(CREATE_SUSPENDED).spawn();
+        command.creation_flags(0);
+        let mut child = child?;
+        match job.add(&child).and_then(|()| resume(child.id())) {
+            Ok(()) => Ok((child, job)),
+            Err(error) => {
+                // It has done nothing yet.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
         }
-        self.status
+    }
+
+    fn new() -> io::Result<Self> {
+        // SAFETY: No attributes and no name are allowed; nothing else is read.
+        let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+        // SAFETY: The job is open; `limits` is of this class, and read within the call.
+        let is_set = unsafe {
+            SetInformationJobObject(
+                job.as_raw_handle(),
+                JobObjectExtendedLimitInformation,
+                (&raw const limits).cast(),
+                size(&limits),
+            )
+        };
+        done(is_set)?;
+        Ok(Self(job))
+    }
+
+    fn add(&self, child: &Child) -> io::Result<()> {
+        // SAFETY: Both handles are open, being borrowed.
+        done(unsafe { AssignProcessToJobObject(self.0.as_raw_handle(), child.as_raw_handle()) })
+    }
+
+    /// Ends its processes. This may take time.
+    pub(super) fn kill(&self) {
+        // SAFETY: The job is open. A failure leaves nothing to do: the handle has all rights.
+        unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) };
+    }
+
+    /// Whether some of its processes are still running. False if the system does not say.
+    pub(super) fn is_running(&self) -> bool {
+        let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        // SAFETY: The job is open; `counts` is of this class, and written within the call.
+        let is_known = unsafe {
+            QueryInformationJobObject(
+                self.0.as_raw_handle(),
+                JobObjectBasicAccountingInformation,
+                (&raw mut counts).cast(),
+                size(&counts),
+                null_mut(),
+            )
+        };
+        is_known != 0 && counts.ActiveProcesses > 0
     }
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.end();
+/// How it ended, if it has. Its id is not reused while its handle is open.
+pub(super) fn death(child: &mut Child) -> Option<Death> {
+    child.try_wait().map_or(Some(Death::Unknown), |status| status.map(Death::from))
+}
+
+/// Lets a process run that was created suspended: it has one thread.
+fn resume(process_id: u32) -> io::Result<()> {
+    // SAFETY: The arguments are only numbers.
+    let threads = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) };
+    if threads == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
     }
+    let threads = owned(threads)?;
+    let mut entry = THREADENTRY32::default();
+    entry.dwSize = size(&entry);
+    // SAFETY: The snapshot is open; `entry` says its size, and is written within the call.
+    let mut found = unsafe { Thread32First(threads.as_raw_handle(), &raw mut entry) };
+    // The last call fails: there are no more.
+    while done(found).is_ok() {
+        if entry.th32OwnerProcessID == process_id {
+            // SAFETY: The arguments are only numbers.
+            let thread =
+                owned(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, entry.th32ThreadID) })?;
+            // SAFETY: The thread is open.
+            let count = unsafe { ResumeThread(thread.as_raw_handle()) };
+            return if count == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) };
+        }
+        entry.dwSize = size(&entry);
+        // SAFETY: As above.
+        found = unsafe { Thread32Next(threads.as_raw_handle(), &raw mut entry) };
+    }
+    Err(io::Error::other("the started process has no thread"))
+}
+
+/// The result of a call that returns 0 on failure.
+fn done(result: i32) -> io::Result<()> {
+    if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The size of a structure of the system.
+fn size<T>(_: &T) -> u32 {
+    u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
+}
+
+/// The result of a call that returns a null pointer on failure.
+fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
+    // SAFETY: It is new, or null, and has no other owner.
+    let handle = unsafe { HandleOrNull::from_raw_handle(handle) };
+    OwnedHandle::try_from(handle).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::process::Stdio;
-    use std::sync::mpsc::{Receiver, channel};
-    use std::thread;
-    use std::time::{Duration, Instant};
-
-    use super::*;
-
-    const ROLE: &str = "DIAGIPC_TEST_ROLE";
-    const SAYS: &str = "it holds the pipe";
-    const LONG: Duration = Duration::from_secs(30);
-
-    /// This program in another role, with our standard output unless changed.
-    fn this(role: &str) -> Command {
-        let mut this = Command::new(std::env::current_exe().unwrap());
-        this.args(["--exact", "--nocapture", "started::windows::tests::plays_a_role"])
-            .env(ROLE, role)
-            .stdin(Stdio::null());
-        this
-    }
-
-    /// What the programs of the other tests do; alone it does nothing.
-    #[test]
-    fn plays_a_role() {
-        match std::env::var(ROLE).as_deref() {
-            Ok("grandchild") => {
-                writeln!(io::stdout(), "{SAYS}").unwrap();
-                thread::sleep(LONG * 3);
-            }
-            Ok("child") => {
-                this("grandchild").status().unwrap();
-            }
-            Ok("child that ends") => {
-                #[allow(clippy::zombie_processes, reason = "it outlives this process")]
-                this("grandchild").spawn().unwrap();
-            }
-            Ok("tool") => {
-                let _child = Started::start(&mut this("child")).unwrap();
-                thread::sleep(LONG * 3);
-            }
-            _ => {}
-        }
-    }
-
-    /// Waits until a grandchild holds the pipe. Then something comes once nobody holds it any more.
-    fn held(pipe: ChildStdout) -> Receiver<()> {
-        let mut pipe = BufReader::new(pipe);
-        let mut line = String::new();
-        while !line.contains(SAYS) {
-            assert_ne!(pipe.read_line(&mut line).unwrap(), 0, "{line}");
-        }
-        let (sender, receiver) = channel();
-        thread::spawn(move || {
-            pipe.read_to_string(&mut String::new()).unwrap();
-            let _ = sender.send(());
-        });
-        receiver
-    }
-
-    #[test]
-    fn started_ends_with_its_children() {
-        let mut started = Started::start(this("child").stdout(Stdio::piped())).unwrap();
-        let is_free = held(started.take_output().0.unwrap());
-        assert_eq!(started.death(), None);
-        started.end();
-        is_free.recv_timeout(LONG).unwrap();
-    }
-
-    #[test]
-    fn started_that_has_ended_leaves_no_children() {
-        let command = &mut this("child that ends");
-        let mut started = Started::start(command.stdout(Stdio::piped())).unwrap();
-        let is_free = held(started.take_output().0.unwrap());
-        let began = Instant::now();
-        while started.death().is_none() && began.elapsed() < LONG {
-            thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!(started.end().and_then(|status| status.code()), Some(0));
-        is_free.recv_timeout(LONG).unwrap();
-    }
-
-    #[test]
-    fn killed_tool_leaves_nothing_started() {
-        let mut tool = this("tool").stdout(Stdio::piped()).spawn().unwrap();
-        let is_free = held(tool.stdout.take().unwrap());
-        tool.kill().unwrap();
-        tool.wait().unwrap();
-        is_free.recv_timeout(LONG).unwrap();
-    }
-}
+mod tests;

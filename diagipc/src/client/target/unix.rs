@@ -96,7 +96,7 @@ impl Target {
 
     /// The same process for another scenario, and its directory without the files of this one: if
     /// that is possible.
-    pub(in crate::client) fn kept(self) -> Option<Self> {
+    pub(in crate::client) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
             return None;
         }
