@@ -1,6 +1,5 @@
 //! A program that answers each line of JSON with another.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,7 +12,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 use super::captured::{Captured, Keep, on_standard_error};
 use super::pace::Limit;
-use super::shown_command::shown;
+use super::program::Program;
 use super::started::Started;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
@@ -38,18 +37,9 @@ const END: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct AdapterCommand {
     /// The program.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
+    pub program: Program,
     /// The time limit for an answer, including the start of the program.
     pub deadline: Duration,
-}
-
-/// The program, and the first argument that is a file: others may be secrets.
-impl fmt::Display for AdapterCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
-    }
 }
 
 /// Why there is no answer.
@@ -167,8 +157,8 @@ impl Adapter {
     }
 
     /// The started program.
-    pub fn command(&self) -> &AdapterCommand {
-        &self.command
+    pub fn program(&self) -> &Program {
+        &self.command.program
     }
 
     /// Sends the program a line, and waits for one. A lost program is restarted first.
@@ -219,8 +209,8 @@ impl Drop for Adapter {
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
         let mut program = Started::start(
-            Command::new(&command.program)
-                .args(&command.arguments)
+            Command::new(&command.program.path)
+                .args(&command.program.arguments)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped()),
@@ -383,8 +373,7 @@ mod tests {
 
     fn shell(script: &str) -> AdapterCommand {
         AdapterCommand {
-            program: "sh".into(),
-            arguments: ["-c", script].map(Into::into).to_vec(),
+            program: Program::new("sh", ["-c", script]),
             deadline: Duration::from_secs(30),
         }
     }
@@ -397,7 +386,7 @@ mod tests {
         let script = "line=$(head -c 10000 /dev/zero | tr '\\0' x); n=0
             while [ $n -lt 400 ]; do echo \"$line\"; n=$((n + 1)); echo $n >\"$0\"; done; exec cat >/dev/null";
         let mut command = shell(script);
-        command.arguments.push(count.clone().into());
+        command.program.arguments.push(count.clone().into());
         let mut adapter = Adapter::start(command).unwrap();
         let written =
             || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
@@ -424,7 +413,7 @@ mod tests {
         let began = directory.path().join("began");
         let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");
         command.deadline = Duration::from_secs(600);
-        command.arguments.push(began.clone().into());
+        command.program.arguments.push(began.clone().into());
         let canceller = Canceller::new().unwrap();
         let mut adapter = Adapter::start(command).unwrap().with_canceller(canceller.clone());
         let started = thread::spawn(move || {

@@ -51,16 +51,17 @@ pub mod known;
 pub mod networks;
 mod pace;
 pub mod print;
+mod program;
 pub mod record;
 pub mod report;
 pub mod runtime;
 pub mod server;
-mod shown_command;
 mod started;
 pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use glob::Glob;
+pub use program::Program;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
     Report, Section, TooFewJudged, Turn,

@@ -8,7 +8,7 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["byte_count", "captured", "faults", "glob", "pace", "shown_command"],
+        &["byte_count", "captured", "faults", "glob", "pace", "program"],
         &["annotated", "corpus", "networks", "print", "report", "started"],
         &["adapter"],
         &["codec", "known", "vectors"],

@@ -56,6 +56,5 @@ pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
 pub use scenario::{Arguments, Scenario};
 pub use suite::{SCENARIOS, scenarios};
-pub use target::StandIn;
 #[cfg(unix)]
 pub use target::stand_in;

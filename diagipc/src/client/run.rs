@@ -18,12 +18,12 @@ use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
-use super::target::{StandIn, Target, lacking, text};
+use super::target::{Target, lacking, text};
 use super::verdict::{Verdict, how};
 use super::{Argument, Operations, across_cases};
 use crate::faults::Fault;
 use crate::pace::{Again, Limit, here};
-use crate::shown_command::shown;
+use crate::program::{Program, shown};
 use crate::{Glob, Grade, Interrupted, Report};
 
 /// The time limit of a script's step.
@@ -49,8 +49,9 @@ pub struct Options {
     pub jobs: NonZeroUsize,
     /// The operations that the client must support.
     pub require: Vec<Glob>,
-    /// The process behind `{pid}`.
-    pub stand_in: StandIn,
+    /// The process behind `{pid}`: a program that only calls `stand_in`. Not on Windows: a pipe belongs
+    /// to the process that created it, so the client uses this one.
+    pub stand_in: Program,
     /// Ends the run early: the report then says that it was interrupted, and how many scenarios
     /// were not played.
     pub canceller: Option<Canceller>,

@@ -6,11 +6,11 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use diagipc::{Adapter, AdapterCommand, codec};
+//! use diagipc::{Adapter, AdapterCommand, Program, codec};
 //!
 //! let files = codec::embedded()?;
 //! let cases = codec::cases(&files);
-//! let command = AdapterCommand { program: "./my-adapter".into(), arguments: Vec::new(), deadline: Duration::from_secs(5) };
+//! let command = AdapterCommand { program: Program::new("python3", ["my-adapter.py"]), deadline: Duration::from_secs(5) };
 //! let mut adapter = Adapter::start(command)?;
 //! let report = codec::run(&cases, &mut adapter, &[], &mut |case| println!("{}: {:?}", case.name, case.grade));
 //! println!("{} failed", report.counts.fail);

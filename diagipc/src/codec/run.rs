@@ -43,7 +43,7 @@ pub fn run(
     require: &[Glob],
     done: &mut dyn FnMut(&Case),
 ) -> Report {
-    let mut report = Report::new("codec", &format!("{}", adapter.command()));
+    let mut report = Report::new("codec", &adapter.program().to_string());
     let mut id = 0;
     let mut silent = 0usize;
     let mut answered: Option<&CodecCase<'_>> = None;

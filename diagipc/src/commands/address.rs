@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
+use diagipc::Program;
 use diagipc::server::{Address, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Until;
@@ -54,8 +55,7 @@ impl AddressArguments {
                 #[cfg(unix)]
                 crate::commands::owner::own()?;
                 Address::Spawn(SpawnCommand {
-                    program,
-                    arguments: command.collect(),
+                    program: Program::new(program, command),
                     patience: STARTS,
                     settles: SpawnCommand::SETTLES,
                 })

@@ -11,7 +11,8 @@ use std::time::Duration;
 #[cfg(unix)]
 use crate::commands::hurry::hurry;
 use anyhow::{Context as _, bail};
-use diagipc::client::{self, KnownFaults, Operations, Options, Scenario, StandIn};
+use diagipc::Program;
+use diagipc::client::{self, KnownFaults, Operations, Options, Scenario};
 use diagipc::known::Profile;
 #[cfg(unix)]
 use diagipc::{Glob, Report};
@@ -155,8 +156,8 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
 }
 
 /// This program as the process of a scripted runtime.
-fn as_process(this: &Path) -> StandIn {
-    StandIn { program: this.into(), arguments: vec!["stand-in".into()] }
+fn as_process(this: &Path) -> Program {
+    Program::new(this, ["stand-in"])
 }
 
 /// The suite against the built-in client, which is this program.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use diagipc::{
-    Adapter, AdapterCommand, Lost, Report, TooFewJudged,
+    Adapter, AdapterCommand, Lost, Program, Report, TooFewJudged,
     codec::{self, CodecCase},
 };
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -61,17 +61,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     #[cfg(unix)]
     crate::commands::owner::own()?;
     let mut command = arguments.adapter.iter().cloned();
-    let (program, rest) = match command.next() {
-        Some(program) => (program, command.collect()),
-        None => {
-            (env::current_exe().context("the path of this program")?.into(), vec!["adapter".into()])
-        }
+    let program = match command.next() {
+        Some(program) => Program::new(program, command),
+        None => Program::new(env::current_exe().context("the path of this program")?, ["adapter"]),
     };
-    let command = AdapterCommand {
-        program,
-        arguments: rest,
-        deadline: Duration::from_millis(arguments.timeout),
-    };
+    let command = AdapterCommand { program, deadline: Duration::from_millis(arguments.timeout) };
     let canceller = interrupt::canceller()?;
     let mut report = ask(&cases, command, canceller, &arguments.output);
     if report.interrupted.is_none() && report.lost.is_none() {
@@ -88,7 +82,7 @@ fn ask(
     canceller: Canceller,
     output: &Output,
 ) -> Report {
-    let target = command.to_string();
+    let target = command.program.to_string();
     match Adapter::start(command) {
         Ok(adapter) => {
             let mut adapter = adapter.with_canceller(canceller);

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 #[cfg(unix)]
+use diagipc::Program;
+#[cfg(unix)]
 use diagipc::Report;
 use diagipc::TooFewJudged;
 use diagipc::codec;
@@ -206,8 +208,7 @@ pub(crate) fn check(
         return Ok(Report::new("server", "diagipc runtime"));
     }
     let address = Address::Spawn(SpawnCommand {
-        program: this.into(),
-        arguments: ["runtime", "--profile", "strict", "--until-eof"].map(Into::into).to_vec(),
+        program: Program::new(this, ["runtime", "--profile", "strict", "--until-eof"]),
         patience: STARTS,
         // It has no code of its own that runs.
         settles: Duration::ZERO,

@@ -56,7 +56,8 @@ impl Spawned {
         runs_in: RunsIn,
         canceller: Option<&Canceller>,
     ) -> Result<(Self, LiveNetwork), String> {
-        let failed = |error: io::Error| format!("{command}: {error}");
+        let program = &command.program;
+        let failed = |error: io::Error| format!("{program}: {error}");
         if canceller.is_some_and(Canceller::is_cancelled) {
             return Err(INTERRUPTED.to_owned());
         }
@@ -78,14 +79,14 @@ impl Spawned {
         }
         let mut process = match runs_in {
             RunsIn::CurrentDirectory => {
-                let mut process = Command::new(&command.program);
-                process.args(&command.arguments);
+                let mut process = Command::new(&program.path);
+                process.args(&program.arguments);
                 process
             }
             RunsIn::OwnDirectory => {
-                let mut process = Command::new(from_anywhere(&command.program, true));
+                let mut process = Command::new(from_anywhere(&program.path, true));
                 process
-                    .args(command.arguments.iter().map(|argument| from_anywhere(argument, false)));
+                    .args(program.arguments.iter().map(|argument| from_anywhere(argument, false)));
                 process.current_dir(directory.path());
                 process
             }
@@ -262,11 +263,12 @@ mod tests {
     use rustix::process::{Pid, test_kill_process};
 
     use super::*;
+    use crate::Program;
 
     fn shell(script: &str) -> SpawnCommand {
-        let arguments = ["-c", script].map(Into::into).to_vec();
+        let program = Program::new("sh", ["-c", script]);
         let (patience, settles) = (Duration::from_secs(30), Duration::ZERO);
-        SpawnCommand { program: "sh".into(), arguments, patience, settles }
+        SpawnCommand { program, patience, settles }
     }
 
     /// What a target writes is not kept on disk, and its last words are in the error.

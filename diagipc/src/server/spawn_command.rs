@@ -1,10 +1,8 @@
 //! The command that starts a target.
 
-use std::ffi::OsString;
-use std::fmt;
 use std::time::Duration;
 
-use crate::shown_command::shown;
+use crate::program::Program;
 
 /// The command that starts a target.
 ///
@@ -19,9 +17,7 @@ use crate::shown_command::shown;
 #[derive(Clone, Debug)]
 pub struct SpawnCommand {
     /// The program.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
+    pub program: Program,
     /// How long it may take until it can be reached.
     pub patience: Duration,
     /// How long it runs until it is idle. Before that no case is played.
@@ -31,11 +27,4 @@ pub struct SpawnCommand {
 impl SpawnCommand {
     /// How long the managed code of a program runs until it is idle.
     pub const SETTLES: Duration = Duration::from_millis(500);
-}
-
-/// The program, and the first argument that is a file: others may be secrets.
-impl fmt::Display for SpawnCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(std::iter::once(&self.program).chain(&self.arguments)))
-    }
 }

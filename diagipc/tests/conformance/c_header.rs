@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use diagipc::{Adapter, AdapterCommand, Report, codec};
+use diagipc::{Adapter, AdapterCommand, Program, Report, codec};
 use serde_json::Value;
 
 use crate::codec_adapters::Random;
@@ -88,9 +88,11 @@ fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
 #[ignore = "long: in the gate"]
 fn c_header_agrees_with_the_crate_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
-    let program = adapter(directory.path(), &["cc", "-std=c99"]).into();
-    let command =
-        AdapterCommand { program, arguments: Vec::new(), deadline: Duration::from_secs(120) };
+    let program = adapter(directory.path(), &["cc", "-std=c99"]);
+    let command = AdapterCommand {
+        program: Program { path: program.into(), arguments: Vec::new() },
+        deadline: Duration::from_secs(120),
+    };
     let mut header = Adapter::start(command).expect("it starts");
     let files = codec::embedded().unwrap();
     let mut random = Random(0x2545_F491_4F6C_DD1D);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use diagipc::{Adapter, AdapterCommand, Case, Counts, Grade, Report, codec};
+use diagipc::{Adapter, AdapterCommand, Case, Counts, Grade, Program, Report, codec};
 use serde_json::Value;
 
 use crate::tool;
@@ -155,10 +155,8 @@ impl Random {
 fn codecs_agree_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let start = |program: &str, arguments: &[String]| {
-        let arguments = arguments.iter().map(Into::into).collect();
         let command = AdapterCommand {
-            program: program.into(),
-            arguments,
+            program: Program::new(program, arguments),
             deadline: Duration::from_secs(120),
         };
         Adapter::start(command).expect("it starts")
@@ -199,12 +197,12 @@ fn codecs_agree_on_damaged_bytes() {
             for other in &mut others {
                 let answer = other
                     .ask(&question)
-                    .unwrap_or_else(|trouble| panic!("{}: {trouble}: {question}", other.command()));
+                    .unwrap_or_else(|trouble| panic!("{}: {trouble}: {question}", other.program()));
                 let theirs: Value = serde_json::from_str(&answer).unwrap();
                 if theirs != ours {
                     differences.push(format!(
                         "{question}\n  ours   {ours}\n  theirs {theirs} ({})",
-                        other.command()
+                        other.program()
                     ));
                 }
             }

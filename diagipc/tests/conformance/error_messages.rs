@@ -49,7 +49,7 @@ fn conformance(texts: &mut Texts) {
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
     use diagipc::server::{Address, Death, SpawnCommand};
-    use diagipc::{AdapterError, Glob};
+    use diagipc::{AdapterError, Glob, Program};
 
     texts.all([
         AdapterError::NotStarted("No such file or directory (os error 2)".to_owned()),
@@ -88,8 +88,7 @@ fn conformance(texts: &mut Texts) {
     texts.all(Suite::ALL);
     texts.all(CaseVerdict::ALL);
     let spawn = SpawnCommand {
-        program: "./app".into(),
-        arguments: vec!["--serve".into()],
+        program: Program::new("./app", ["--serve"]),
         patience: std::time::Duration::ZERO,
         settles: std::time::Duration::ZERO,
     };

@@ -18,7 +18,7 @@ use diagipc::codec::{self, NamedFile};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::Profile;
 use diagipc::server::{self, Address, Options, ServerCase, SpawnCommand};
-use diagipc::{Case, Glob, Grade, Report};
+use diagipc::{Case, Glob, Grade, Program, Report};
 use dotnet_diagnostics_ipc::vectors::{ScriptFile, named_script_files};
 
 use crate::{thorough, tool};
@@ -83,8 +83,7 @@ fn report(planted: &Planted) -> Report {
     let mut cases = cases();
     cases.retain(|case| chosen.iter().any(|glob| case.is_chosen(glob)));
     let address = Address::Spawn(SpawnCommand {
-        program: "python3".into(),
-        arguments: command(planted).map(Into::into).to_vec(),
+        program: Program::new("python3", command(planted)),
         patience: Duration::from_secs(10),
         settles: Duration::ZERO,
     });

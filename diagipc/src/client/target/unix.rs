@@ -11,11 +11,11 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::{Until, fd};
 
-use super::StandIn;
 use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
 use crate::networks::{Listener, LiveNetwork};
+use crate::program::Program;
 use crate::started::{OwnDirectory, Started, socket_name};
 
 /// How long the process may take to start.
@@ -61,12 +61,12 @@ pub(in crate::client) struct Target {
 }
 
 impl Target {
-    pub(in crate::client) fn start(stand_in: &StandIn, decoys: &[Decoy]) -> io::Result<Self> {
+    pub(in crate::client) fn start(stand_in: &Program, decoys: &[Decoy]) -> io::Result<Self> {
         // A short name: the path of a socket has little room.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(STARTS))?;
-        let mut command = Command::new(&stand_in.program);
+        let mut command = Command::new(&stand_in.path);
         command.args(&stand_in.arguments).env("TMPDIR", directory.path());
         let process = Started::start(
             command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()),

@@ -11,11 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 
-use super::StandIn;
 use crate::client::Operation;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::networks::{self, Listener, LiveNetwork};
+use crate::program::Program;
 use crate::started::OwnDirectory;
 
 /// The turn to own the pipe.
@@ -37,7 +37,7 @@ pub(in crate::client) struct Target {
 }
 
 impl Target {
-    pub(in crate::client) fn start(_: &StandIn, _: &[Decoy]) -> io::Result<Self> {
+    pub(in crate::client) fn start(_: &Program, _: &[Decoy]) -> io::Result<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = OwnDirectory::new("dc-")?;
         let at = |name: &str| directory.path().join(name);

@@ -131,7 +131,7 @@ impl fmt::Display for Address {
             Self::Socket(path) => path.display().fmt(f),
             Self::Pipe(name) => write!(f, "{PIPE_PREFIX}{name}"),
             Self::Port(path) => write!(f, "port:{}", path.display()),
-            Self::Spawn(command) => command.fmt(f),
+            Self::Spawn(command) => command.program.fmt(f),
         }
     }
 }

@@ -1,7 +1,40 @@
-//! A command as reports and messages show it.
+//! A program to start, and how reports and messages show it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::Path;
+
+/// A program to start, and its arguments.
+///
+/// ```
+/// use diagipc::Program;
+///
+/// assert_eq!(Program::new("./server", ["--key", "secret"]).to_string(), "./server …");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its path, or its name in `PATH`.
+    pub path: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// A program and its arguments.
+    pub fn new<W: Into<OsString>>(
+        path: impl Into<OsString>,
+        arguments: impl IntoIterator<Item = W>,
+    ) -> Self {
+        Self { path: path.into(), arguments: arguments.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// The program, and the first argument that is a file: others may be secrets.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(std::iter::once(&self.path).chain(&self.arguments)))
+    }
+}
 
 /// The program, and the first argument that is a file, such as a script; `…` stands for others:
 /// they may be secrets, and a report is shown to many.
