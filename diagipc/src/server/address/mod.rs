@@ -10,18 +10,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::{Endpoint, Until, discovery};
+use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, Until, discovery};
+
+use system::is_ready;
+pub(super) use system::{
+    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, is_alive, named_process, port_address,
+    variable, without_core_file,
+};
 
 #[cfg(unix)]
-pub(super) use self::unix::{
-    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, is_alive, named, named_process,
-    port_address, variable, without_core_file,
-};
+use self::unix as system;
 #[cfg(windows)]
-pub(super) use self::windows::{
-    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, is_alive, named, named_process,
-    port_address, variable, without_core_file,
-};
+use self::windows as system;
 use super::SpawnCommand;
 
 /// The location of the target. All forms are parsed on every system; a run reports unsupported
@@ -88,6 +88,12 @@ impl Address {
             Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
         }
     }
+}
+
+/// The endpoint in a line that a target prints, once it exists.
+pub(super) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
+    let address: Address = line.parse().ok()?;
+    address.find(&Until { deadline: None, canceller }).ok().filter(|path| is_ready(path))
 }
 
 impl FromStr for Address {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Until, discovery};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Until};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
 use crate::networks::{is_served, process};
@@ -38,13 +38,9 @@ pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     directory.join(id)
 }
 
-/// The socket in a line.
-pub(in crate::server) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
-    if let Ok(id) = line.parse::<u32>() {
-        return discovery::endpoint_of(id, &Until { deadline: None, canceller }).ok();
-    }
-    let path = Path::new(line);
-    (path.is_absolute() && path.exists()).then(|| path.to_path_buf())
+/// Whether a target that prints this socket has it already.
+pub(in crate::server) fn is_ready(socket: &Path) -> bool {
+    socket.is_absolute() && socket.exists()
 }
 
 /// The socket of a default port in `directory`: that of the process `id`, or of its child.

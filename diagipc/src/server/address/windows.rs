@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::io::Until;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
-use dotnet_diagnostics_ipc::io::{Canceller, Until};
 use dotnet_diagnostics_ipc::vectors::script::VariableValue;
 
 use crate::networks::is_served;
@@ -50,24 +50,14 @@ pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
 
-/// The pipe in a line.
-pub(in crate::server) fn named(line: &str, _: Option<&Canceller>) -> Option<PathBuf> {
-    let name = match line.parse() {
-        Ok(id) => PipeName::new(id).to_string(),
-        Err(_) => line.strip_prefix(PIPE_PREFIX)?.to_owned(),
-    };
-    is_new(&name).then(|| name.into())
-}
-
 /// The pipe of the default port of the process `id`.
 pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
-    let name = PipeName::new(id).to_string();
-    is_new(&name).then(|| name.into())
+    Some(PathBuf::from(PipeName::new(id).to_string())).filter(|pipe| is_ready(pipe))
 }
 
 /// Whether the pipe exists; if so, its server gets a moment.
-fn is_new(name: &str) -> bool {
-    let is_there = PipeTransport::is_there(name).is_ok_and(|is_there| is_there);
+pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
+    let is_there = PipeTransport::is_there(&pipe.to_string_lossy()).is_ok_and(|is_there| is_there);
     if is_there {
         thread::sleep(NEW);
     }
