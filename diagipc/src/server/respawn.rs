@@ -1,7 +1,6 @@
 //! A target shared by many cases, restarted after its death; and targets for single cases.
 
 use std::cell::Cell;
-use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -9,10 +8,10 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
+use super::SpawnCommand;
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;
 use super::spawn::{RunsIn, Spawned};
-use super::{Death, SpawnCommand};
 use crate::networks::LiveNetwork;
 use crate::pace::Limit;
 
@@ -75,18 +74,9 @@ impl Respawned {
         Ok((spawned, network))
     }
 
-    /// How the shared one ended, if it did.
-    pub(super) fn death(&self) -> Option<Death> {
-        self.spawned.as_ref()?.death()
-    }
-
-    pub(super) fn process_id(&self) -> Option<u32> {
-        self.spawned.as_ref().map(|spawned| spawned.process_id())
-    }
-
-    /// Where the shared one listens.
-    pub(super) fn address(&self) -> Option<&Path> {
-        self.spawned.as_ref().map(|spawned| spawned.address())
+    /// The shared one, if it was started.
+    pub(super) fn running(&self) -> Option<&Spawned> {
+        self.spawned.as_deref()
     }
 
     /// Ends the shared one.

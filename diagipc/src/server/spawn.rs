@@ -18,6 +18,7 @@ use super::{Death, SpawnCommand};
 use crate::captured::{Captured, Keep, TooLong, on_standard_error};
 use crate::networks::LiveNetwork;
 use crate::pace::Limit;
+use crate::program::Program;
 use crate::started::{OwnDirectory, Started};
 
 /// The interval of polling.
@@ -56,8 +57,7 @@ impl Spawned {
         runs_in: RunsIn,
         canceller: Option<&Canceller>,
     ) -> Result<(Self, LiveNetwork), String> {
-        let program = &command.program;
-        let failed = |error: io::Error| format!("{program}: {error}");
+        let failed = |error: io::Error| format!("{}: {error}", command.program);
         if canceller.is_some_and(Canceller::is_cancelled) {
             return Err(INTERRUPTED.to_owned());
         }
@@ -77,40 +77,11 @@ impl Spawned {
                 network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
             }
         }
-        let mut process = match runs_in {
-            RunsIn::CurrentDirectory => {
-                let mut process = Command::new(&program.path);
-                process.args(&program.arguments);
-                process
-            }
-            RunsIn::OwnDirectory => {
-                let mut process = Command::new(from_anywhere(&program.path, true));
-                process
-                    .args(program.arguments.iter().map(|argument| from_anywhere(argument, false)));
-                process.current_dir(directory.path());
-                process
-            }
-        };
-        // What the target writes is removed with its directory. Without the separator at the end a
-        // createdump puts a dump without a name beside it.
-        let with_separator = directory.path().join("");
-        let variables = address::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
-        process.envs(variables.map(|name| (name, &with_separator)));
-        // This program's own variables are not for the target.
-        process.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
+        let mut process = runs_in.command(&command.program, directory.path());
         if !addresses.is_empty() {
             process.env(PORTS_VARIABLE, addresses.join(";"));
         }
-        if target.suspended {
-            process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
-        }
-        for (name, value) in &target.environment {
-            let value = address::variable(value).ok_or_else(|| {
-                format!("{name}: a variable of this system cannot hold these bytes")
-            })?;
-            process.env(name, value);
-        }
-        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        configure(&mut process, target)?;
         let mut started = Started::start(&mut process).map_err(failed)?;
         let (id, (stdout, stderr)) = (started.id(), started.take_output());
         address::without_core_file(id);
@@ -238,6 +209,47 @@ impl Lookout {
     }
 }
 
+impl RunsIn {
+    /// The command of a target whose own directory this is.
+    fn command(self, program: &Program, directory: &Path) -> Command {
+        let mut command = match self {
+            Self::CurrentDirectory => {
+                let mut command = Command::new(&program.path);
+                command.args(&program.arguments);
+                command
+            }
+            Self::OwnDirectory => {
+                let mut command = Command::new(from_anywhere(&program.path, true));
+                command.args(program.arguments.iter().map(|word| from_anywhere(word, false)));
+                command.current_dir(directory);
+                command
+            }
+        };
+        // What the target writes is removed with its directory. Without the separator at the end a
+        // createdump puts a dump without a name beside it.
+        let with_separator = directory.join("");
+        let variables = address::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
+        command.envs(variables.map(|name| (name, &with_separator)));
+        // This program's own variables are not for the target.
+        command.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+/// Sets what a script wants of its target.
+fn configure(command: &mut Command, target: &Target) -> Result<(), String> {
+    if target.suspended {
+        command.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
+    }
+    for (name, value) in &target.environment {
+        let value = address::variable(value)
+            .ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
+        command.env(name, value);
+    }
+    Ok(())
+}
+
 /// A word of a command, made independent of the current directory. A program without a `/` is
 /// searched in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
@@ -263,7 +275,6 @@ mod tests {
     use rustix::process::{Pid, test_kill_process};
 
     use super::*;
-    use crate::Program;
 
     fn shell(script: &str) -> SpawnCommand {
         let program = Program::new("sh", ["-c", script]);

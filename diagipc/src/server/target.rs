@@ -1,6 +1,6 @@
 //! The target of a run: its location, and whether it is reachable.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
@@ -117,20 +117,32 @@ impl Target {
         respawned.own(target, runs_in, self.within, self.canceller.as_ref())
     }
 
-    /// How the shared target ended, if known.
-    pub(crate) fn death(&self) -> Option<Death> {
+    /// The shared target, if it was started here.
+    fn running(&self) -> Option<&Spawned> {
         match &self.reach {
-            Reach::Spawn(respawned) => respawned.death(),
+            Reach::Spawn(respawned) => respawned.running(),
             Reach::Endpoint(_) | Reach::Port(_) => None,
         }
     }
 
+    /// Where the shared target listens, if known.
+    fn endpoint(&self) -> Option<&Path> {
+        match &self.reach {
+            Reach::Endpoint(endpoint) => Some(endpoint),
+            Reach::Port(_) | Reach::Spawn(_) => self.running().map(Spawned::address),
+        }
+    }
+
+    /// How the shared target ended, if known.
+    pub(crate) fn death(&self) -> Option<Death> {
+        self.running()?.death()
+    }
+
     /// The process of the shared target, if known.
     pub(crate) fn process_id(&self) -> Option<u32> {
-        match &self.reach {
-            Reach::Endpoint(endpoint) => named_process(endpoint),
-            Reach::Port(_) => None,
-            Reach::Spawn(respawned) => respawned.process_id(),
+        match self.running() {
+            Some(running) => Some(running.process_id()),
+            None => named_process(self.endpoint()?),
         }
     }
 
@@ -142,12 +154,7 @@ impl Target {
     /// Whether the shared target's endpoint has no listener any more. Unknown for a target that
     /// connects to a port.
     pub(crate) fn is_endpoint_gone(&self) -> bool {
-        let endpoint = match &self.reach {
-            Reach::Endpoint(endpoint) => Some(endpoint.as_path()),
-            Reach::Spawn(respawned) => respawned.address(),
-            Reach::Port(_) => None,
-        };
-        endpoint.is_some_and(|endpoint| !is_served(endpoint))
+        self.endpoint().is_some_and(|endpoint| !is_served(endpoint))
     }
 
     /// Ends the shared target, if it was started here; returns whether it was.
