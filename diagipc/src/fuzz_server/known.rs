@@ -29,7 +29,7 @@ fn left_open(
     expectation: &Expectation<'_>,
     answered: &Reaction,
 ) -> Option<KnownDeviation> {
-    let hresult = answered.came.error().filter(|_| answered.left_open)?;
+    let hresult = answered.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
     let row = explain(profile, expectation.request.as_ref()?, &seen)?;
     Some(KnownDeviation { fact: row.fact.into(), text: row.text.into() })
@@ -42,6 +42,7 @@ mod tests {
     use super::*;
     use crate::fuzz_server::Delivery;
     use crate::server::ask::Received;
+    use crate::server::exchange::Exchanges;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {
         let case = FuzzCase {
@@ -52,13 +53,8 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let answered = Reaction {
-            came: Received::End(End::Reset, Vec::new()),
-            wrong: Vec::new(),
-            left_open: false,
-            has_surplus: false,
-            stream: Vec::new(),
-        };
+        let reset = Received::End(End::Reset, Vec::new());
+        let answered = Reaction::new(reset, Exchanges::default()).to(message);
         known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered })
             .map(|deviation| deviation.fact)
     }
@@ -75,13 +71,8 @@ mod tests {
         };
         let unknown =
             Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        let answered = Reaction {
-            came: unknown,
-            wrong: Vec::new(),
-            left_open: true,
-            has_surplus: false,
-            stream: Vec::new(),
-        };
+        let answered = Reaction::new(unknown, Exchanges::default()).to(&case.message);
+        let answered = Reaction { left_open: true, ..answered };
         let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);
         assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));

@@ -87,21 +87,16 @@ pub(super) fn play(
         close: CLOSE,
     };
     let mut player = Player::new(&mut network, within);
-    let nothing = || Reaction {
-        came: Received::Silence(Vec::new()),
-        wrong: Vec::new(),
-        left_open: false,
-        has_surplus: false,
-        stream: Vec::new(),
-    };
     // If it could not be sent, the question afterwards explains more.
     let answered = match player.play(&case.steps()) {
         Ok(()) if case.delivery != Delivery::Leave => {
-            read(&mut player, Some(command), &Value::Null, patience).unwrap_or_else(|_| nothing())
+            read(&mut player, &Value::Null, patience).ok()
         }
-        _ => nothing(),
+        _ => None,
     };
-    let exchanges = Exchanges::of(player.conversation());
+    let answered = answered.unwrap_or_else(|| {
+        Reaction::new(Received::Silence(Vec::new()), Exchanges::of(player.conversation()))
+    });
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
 
@@ -112,7 +107,7 @@ pub(super) fn play(
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {
-        let Judged { verdict, symptoms } = judge(&answered, &exchanges, case);
+        let Judged { verdict, symptoms } = judge(&answered, case);
         return Ok(Observed { verdict, symptoms, answered });
     }
     let symptom = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {

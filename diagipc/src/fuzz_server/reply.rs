@@ -7,10 +7,12 @@ use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::verdict::CaseVerdict;
 use crate::faults::Fault;
+use crate::server::answer_faults::fault_in_wrong;
 use crate::server::ask::Received;
-use crate::server::exchange::{Exchange, Exchanges};
-use crate::server::request::{ON, Reaction, message_of};
-use crate::server::{answer_faults, reply_faults};
+use crate::server::exchange::Exchange;
+use crate::server::fault_seen::FaultSeen;
+use crate::server::request::{ON, Reaction};
+use crate::server::request_bytes::message_of;
 
 /// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,18 +22,18 @@ pub(super) struct Judged {
     pub(super) symptoms: Vec<(Symptom, String)>,
 }
 
-/// Checks the whole answer to `case`; `exchanges` have its bytes.
-pub(super) fn judge(answered: &Reaction, exchanges: &Exchanges, case: &FuzzCase) -> Judged {
-    let symptoms = exchanges.on(ON).map_or_else(Vec::new, |exchange| {
-        let mut symptoms = in_bytes(exchange, exchanges, answered, case);
-        if matches!(answered.came, Received::Message(_)) {
+/// Checks the whole answer to `case`.
+pub(super) fn judge(answered: &Reaction, case: &FuzzCase) -> Judged {
+    let symptoms = answered.exchanges.on(ON).map_or_else(Vec::new, |exchange| {
+        let mut symptoms = in_bytes(exchange, answered, case);
+        if answered.reply().is_some() {
             symptoms.extend(in_checks(exchange, answered, case));
         }
         symptoms
     });
     let verdict = match (symptoms.first(), &answered.came) {
         (Some((symptom, _)), _) => symptom.verdict(),
-        (None, Received::Message(_)) if answered.came.error().is_some() => CaseVerdict::Error,
+        (None, Received::Message(_)) if answered.error().is_some() => CaseVerdict::Error,
         (None, Received::Message(_)) => CaseVerdict::Ok,
         (None, Received::Silence(_)) if case.delivery == Delivery::Leave => CaseVerdict::Left,
         (None, Received::Silence(_)) => CaseVerdict::Silent,
@@ -41,12 +43,7 @@ pub(super) fn judge(answered: &Reaction, exchanges: &Exchanges, case: &FuzzCase)
 }
 
 /// What is wrong with the received bytes.
-fn in_bytes(
-    exchange: &Exchange,
-    exchanges: &Exchanges,
-    answered: &Reaction,
-    case: &FuzzCase,
-) -> Vec<(Symptom, String)> {
+fn in_bytes(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     let bytes = exchange.came.as_slice();
     if !begins_a_message(bytes) {
         return Vec::from([if is_reply_but_for_the_magic(bytes) {
@@ -60,16 +57,14 @@ fn in_bytes(
     // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
     // message counts.
     let has_unread = message_of(&case.message).is_some();
-    let mut found = match message_of(bytes).filter(|_| has_unread) {
-        Some(message) => reply_faults::faults_in_exchange(&Exchange {
-            came: message.to_vec(),
-            ..exchange.clone()
-        }),
-        None => reply_faults::faults_in_exchange(exchange),
+    let mut found: Vec<FaultSeen> = if has_unread {
+        exchange.reply.faults_of_message().cloned().collect()
+    } else {
+        exchange.reply.faults().cloned().collect()
     };
     if found.is_empty() && !has_unread {
         let wrong = answered.wrong.iter();
-        found.extend(wrong.filter_map(|wrong| answer_faults::fault_in_wrong(wrong, exchanges)));
+        found.extend(wrong.filter_map(|wrong| fault_in_wrong(wrong, &answered.exchanges)));
     }
     found.into_iter().map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
 }
@@ -78,7 +73,7 @@ fn in_bytes(
 fn in_checks(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     let mut symptoms = Vec::new();
     let request = RawHeader::read(&case.message);
-    if exchange.reply_header().map(|header| header.command) == Some(Command::OK) {
+    if exchange.reply.is_ok() {
         let magic = request.magic.filter(|magic| *magic != MAGIC && request.reserved.is_some());
         if let Some(magic) = magic {
             let text = format!("an OK to a request whose magic is {}", hex::encode(magic));
@@ -115,10 +110,10 @@ fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
 mod tests {
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::exchange::End;
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::fuzz_server::Mutation;
+    use crate::server::exchange::Exchanges;
     use crate::server::request::Wrong;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
@@ -137,13 +132,7 @@ mod tests {
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
     fn answered(came: Received) -> Reaction {
-        Reaction {
-            came,
-            wrong: Vec::new(),
-            left_open: false,
-            has_surplus: false,
-            stream: Vec::new(),
-        }
+        Reaction::new(came, Exchanges::default())
     }
 
     fn message(bytes: &[u8]) -> Reaction {
@@ -152,19 +141,7 @@ mod tests {
 
     /// The answer to that request, with its bytes; nothing follows them.
     fn judge_delivered(answered: &Reaction, request: &[u8], delivery: Delivery) -> Judged {
-        let (Received::Message(came)
-        | Received::NoMessage(came)
-        | Received::End(_, came)
-        | Received::Silence(came)) = &answered.came;
-        let exchange = Exchange {
-            on: ON.to_owned(),
-            sent: request.to_vec(),
-            came: came.clone(),
-            quiet: Some(Quiet::Ended),
-            ..Exchange::default()
-        };
-        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
-        judge(answered, &exchanges, &case(request, delivery))
+        judge(&answered.clone().to(request), &case(request, delivery))
     }
 
     /// The verdict, and the server's faults.

@@ -3,23 +3,23 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Difference, Failure, PlayerError};
+use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
-use super::ask::{Received, error_of};
+use super::ask::Received;
 use super::exchange::{Exchange, Exchanges};
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
-use super::request::{ON, Reaction, Wrong, is_cut, is_too_small, message_of};
-use super::{Death, reply_faults};
+use super::reply::Reply;
+use super::request::{ON, Reaction, Wrong};
+use super::request_bytes::{is_cut, is_too_small, message_of};
+use super::{Death, consistency};
 use crate::faults::Fault;
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
-    conversation: &Conversation,
     process: &TargetProcess,
     expectation: &Expectation<'_>,
     answered: &Reaction,
@@ -29,13 +29,12 @@ pub(super) fn faults_in_answer(
         Verdict::Valid | Verdict::Acceptable => Due::Ok,
         Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
-    let exchanges = &Exchanges::of(conversation);
-    let mut found = reply_faults::faults_in_case(exchanges, process);
+    let exchanges = &answered.exchanges;
+    let mut found = consistency::faults_in_case(exchanges, process);
     if !found.is_empty() {
         // An OK in place of an error is one more fault, whatever its bytes are.
-        if let (Due::Error(_), Some(exchange), Some(Command::OK)) =
-            (due, exchanges.on(ON), code_of(&answered.came))
-        {
+        let is_ok = answered.reply().is_some_and(Reply::is_ok);
+        if let (Due::Error(_), Some(exchange), true) = (due, exchanges.on(ON), is_ok) {
             found.extend(answer(exchange, None, due, expectation.refusable, exchanges));
         }
         return found;
@@ -45,10 +44,11 @@ pub(super) fn faults_in_answer(
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
     match &answered.came {
-        Received::Message(bytes)
-            if expectation.verdict == Verdict::Acceptable && error_of(bytes).is_none() => {}
-        Received::Message(bytes) => {
-            found.extend(answer(exchange, error_of(bytes), due, expectation.refusable, exchanges));
+        Received::Message(_)
+            if expectation.verdict == Verdict::Acceptable && answered.error().is_none() => {}
+        Received::Message(_) => {
+            let error = answered.error();
+            found.extend(answer(exchange, error, due, expectation.refusable, exchanges));
             found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
         }
         Received::NoMessage(_) => {}
@@ -64,14 +64,14 @@ pub(super) fn faults_in_answer(
 
 /// Why a script failed at a step.
 pub(super) fn faults_in_failure(
-    conversation: &Conversation,
+    captures: &Captures,
+    exchanges: &Exchanges,
     process: &TargetProcess,
     step: &Step,
     failure: &Failure,
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
-    let exchanges = &Exchanges::of(conversation);
-    let found = reply_faults::faults_in_case(exchanges, process);
+    let found = consistency::faults_in_case(exchanges, process);
     if !found.is_empty() {
         return found;
     }
@@ -81,14 +81,13 @@ pub(super) fn faults_in_failure(
     let PlayerError::Differs(difference) = &failure.trouble else { return found };
     let fault = match step {
         Step::Expect(expect) => exchanges.on(&expect.on).and_then(|exchange| {
-            let due = due(&expect.expect, exchange, &conversation.captures);
+            let due = due(&expect.expect, exchange, captures);
             faults_in_reply(exchange, due.as_slice(), difference, exchanges)
         }),
         Step::ExpectAnyOf(expect) => exchanges.on(&expect.on).and_then(|exchange| {
             let patterns = expect.expect_any_of.iter();
-            let due: Vec<Due> = patterns
-                .filter_map(|one| due(&one.expect, exchange, &conversation.captures))
-                .collect();
+            let due: Vec<Due> =
+                patterns.filter_map(|one| due(&one.expect, exchange, captures)).collect();
             faults_in_reply(exchange, &due, difference, exchanges)
         }),
         Step::ExpectEnd(expect) => exchanges.on(&expect.on).and_then(|exchange| match difference {
@@ -118,12 +117,9 @@ enum Due {
 /// The reply required by a pattern.
 fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Due> {
     let bytes = pattern.filled_from(&exchange.came, captures);
-    let (message, _) = Message::decode_prefix(&bytes).ok()?;
-    match message.command {
-        Command::OK => Some(Due::Ok),
-        Command::ERROR => error_of(&bytes).map(Due::Error),
-        _ => None,
-    }
+    let reply = Reply::unasked(&bytes);
+    let ok = || (reply.is_whole && reply.is_ok()).then_some(Due::Ok);
+    reply.error().map(Due::Error).or_else(ok)
 }
 
 fn faults_in_reply(
@@ -137,7 +133,7 @@ fn faults_in_reply(
         Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
         Difference::Bytes { fields, .. } => {
             let first = due.first()?;
-            let error = exchange.error();
+            let error = exchange.reply.error();
             if !due
                 .iter()
                 .any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_))))
@@ -235,7 +231,7 @@ pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<Fau
             let exchange =
                 exchanges.all.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
             match came {
-                Received::Message(bytes) => Some(match error_of(bytes) {
+                Received::Message(_) => Some(match exchange.reply.error() {
                     Some(code) => FaultSeen::new(
                         Fault::ValidRequestRefused,
                         format!("{}: hresult is {code}, expected an OK", asked(exchange)),
@@ -258,17 +254,7 @@ pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<Fau
             Fault::StreamDoesNotEnd,
             "the session was stopped, but its stream continues or stays open",
         )),
-        // The bytes show it.
-        Wrong::Reply(_)
-        | Wrong::Environment(_)
-        | Wrong::EnvironmentCut { .. }
-        | Wrong::NotCanonical => None,
     }
-}
-
-fn code_of(came: &Received) -> Option<Command> {
-    let Received::Message(bytes) = came else { return None };
-    Message::decode_prefix(bytes).ok().map(|(message, _)| message.command)
 }
 
 /// The request, in words.
@@ -306,7 +292,7 @@ fn is_malformed(exchange: &Exchange) -> bool {
 fn left_open(exchange: &Exchange) -> FaultSeen {
     let is_stream = exchange.command().is_some_and(|command| {
         command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
-    }) && exchange.error().is_none();
+    }) && exchange.reply.error().is_none();
     if is_stream {
         return FaultSeen::new(
             Fault::StreamDoesNotEnd,

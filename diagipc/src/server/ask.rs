@@ -13,6 +13,7 @@ use dotnet_diagnostics_ipc::vectors::player::{self, Network, Player, PlayerError
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
 
+use super::reply::Reply;
 use crate::byte_count::ByteCount;
 
 /// The result.
@@ -46,16 +47,7 @@ impl Received {
     /// The error code, for an error message.
     pub(crate) fn error(&self) -> Option<HResult> {
         let Self::Message(bytes) = self else { return None };
-        error_of(bytes)
-    }
-}
-
-/// The error code in the bytes of an error message.
-pub(super) fn error_of(bytes: &[u8]) -> Option<HResult> {
-    let (message, _) = Message::decode_prefix(bytes).ok()?;
-    match message.reply_as::<ProcessInfo>().ok()? {
-        Answer::Error(error) => Some(error.hresult),
-        _ => None,
+        Reply::unasked(bytes).error()
     }
 }
 
@@ -131,12 +123,7 @@ pub(super) fn answers(
     until: Duration,
 ) -> Result<(), PlayerError> {
     match ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)? {
-        Received::Message(bytes)
-            if Message::decode_prefix(&bytes)
-                .is_ok_and(|(it, _)| [Command::OK, Command::ERROR].contains(&it.command)) =>
-        {
-            Ok(())
-        }
+        Received::Message(bytes) if Reply::unasked(&bytes).is_one() => Ok(()),
         other => {
             Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {other}")))
         }

@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Network, Player, PlayerError};
+use dotnet_diagnostics_ipc::vectors::player::{
+    Conversation, Failure, Network, Player, PlayerError,
+};
 use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
-use super::ask::Received;
 use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::fault_seen::FaultSeen;
@@ -28,7 +28,7 @@ use super::spawn::RunsIn;
 use super::survey::Survey;
 use super::target::{Target, process_of, with_user_events};
 use super::{
-    Death, Options, ServerCase, ServerCaseKind, answer_faults, dump_path, reply_faults, request,
+    Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, dump_path, request,
 };
 use crate::faults::Fault;
 use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
@@ -169,38 +169,38 @@ impl<'o> CasePlayer<'o> {
                 self.with_target(case, own, &target, within, |player, process, directory, death| {
                     let sent =
                         directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
-                    match request::play(player, group, &sent, within, close) {
-                        Ok(mut answered) => {
-                            answered.left_open &= !keeps_open;
-                            let lives = matches!(answered.came, Received::Message(_))
-                                && test.hazard != Some(Hazard::Harmful);
-                            let death = if lives { None } else { death(player) };
-                            let expectation = Expectation::of_vector(group, test);
-                            let habit =
-                                left_open::fault_in_request(profile, &expectation, test, &answered)
-                                    .filter(|_| death.is_none());
-                            Ok(habit.unwrap_or_else(|| {
-                                let mut faults = answer_faults::faults_in_answer(
-                                    player.conversation(),
-                                    process,
-                                    &expectation,
-                                    &answered,
-                                    death,
-                                );
-                                // A server with several requests per connection does not close it,
-                                // and answers them all.
-                                let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
-                                faults
-                                    .retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
-                                judge::judge(profile, &expectation, &answered, death)
-                                    .with_faults(faults)
-                            }))
-                        }
-                        Err(PlayerError::Unavailable(why)) => Err(Stopped::Unavailable(why)),
+                    let mut answered = match request::play(player, &sent, within, close) {
+                        Ok(answered) => answered,
                         Err(trouble) => {
-                            Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into()))
+                            let stopped = match trouble {
+                                PlayerError::Unavailable(why) => Err(Stopped::Unavailable(why)),
+                                trouble @ PlayerError::Differs(_) => {
+                                    Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into()))
+                                }
+                            };
+                            return (stopped, Exchanges::of(player.conversation()));
                         }
-                    }
+                    };
+                    answered.left_open &= !keeps_open;
+                    let lives = answered.reply().is_some() && test.hazard != Some(Hazard::Harmful);
+                    let death = if lives { None } else { death(player) };
+                    let expectation = Expectation::of_vector(group, test);
+                    let habit = left_open::fault_in_request(profile, &expectation, test, &answered)
+                        .filter(|_| death.is_none());
+                    let judgement = habit.unwrap_or_else(|| {
+                        let mut faults = answer_faults::faults_in_answer(
+                            process,
+                            &expectation,
+                            &answered,
+                            death,
+                        );
+                        // A server with several requests per connection does not close it, and
+                        // answers them all.
+                        let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
+                        faults.retain(|seen| !(keeps_open && of_open.contains(&seen.fault)));
+                        judge::judge(profile, &expectation, &answered, death).with_faults(faults)
+                    });
+                    (Ok(judgement), answered.exchanges)
                 })
             }
             ServerCaseKind::Script { script, target, .. } => {
@@ -275,36 +275,34 @@ impl<'o> CasePlayer<'o> {
         is_checked: bool,
     ) -> Result<Attempt, String> {
         self.with_target(case, own, target, within, |player, process, _, death| {
-            let Err(failure) = player.play(steps.iter().copied()) else {
-                let faults = if is_checked {
-                    reply_faults::faults_in_case(&Exchanges::of(player.conversation()), process)
-                } else {
-                    Vec::new()
-                };
-                if faults.is_empty() {
-                    return Ok(Judgement::new(Grade::Pass, Vec::new()));
+            let played = player.play(steps.iter().copied());
+            let exchanges = Exchanges::of(player.conversation());
+            let judged = match played {
+                Ok(()) if is_checked => {
+                    let faults = consistency::faults_in_case(&exchanges, process);
+                    let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
+                    let failed = Failed { text: texts.join("; "), faults, died: false };
+                    if texts.is_empty() { Ok(()) } else { Err(Stopped::Failed(failed)) }
                 }
-                let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
-                return Err(Stopped::Failed(Failed {
-                    text: texts.join("; "),
-                    faults,
-                    died: false,
-                }));
+                Ok(()) => Ok(()),
+                Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
+                    Err(Stopped::Unavailable(why))
+                }
+                Err(failure) => {
+                    let death = death(player);
+                    let captures = &player.conversation().captures;
+                    let faults = steps.get(failure.step).map_or_else(Vec::new, |step| {
+                        answer_faults::faults_in_failure(
+                            captures, &exchanges, process, step, &failure, death,
+                        )
+                    });
+                    let died = death.is_some();
+                    let death =
+                        death.map_or_else(String::new, |death| format!(" (the target {death})"));
+                    Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
+                }
             };
-            if let PlayerError::Unavailable(why) = failure.trouble {
-                return Err(Stopped::Unavailable(why));
-            }
-            let death = death(player);
-            let step = steps.get(failure.step).copied();
-            let conversation = player.conversation();
-            let faults = step
-                .map(|step| {
-                    answer_faults::faults_in_failure(conversation, process, step, &failure, death)
-                })
-                .unwrap_or_default();
-            let died = death.is_some();
-            let death = death.map_or_else(String::new, |death| format!(" (the target {death})"));
-            Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
+            (judged.map(|()| Judgement::new(Grade::Pass, Vec::new())), exchanges)
         })
     }
 
@@ -321,7 +319,7 @@ impl<'o> CasePlayer<'o> {
             &TargetProcess,
             Option<&Path>,
             &dyn Fn(&mut Player<'_>) -> Option<Death>,
-        ) -> Result<Judgement, Stopped>,
+        ) -> (Result<Judgement, Stopped>, Exchanges),
     ) -> Result<Attempt, String> {
         if own {
             let runs_in = if case.asks_for_a_dump() {
@@ -476,13 +474,13 @@ fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Req
         return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
     }
     let answered = exchanges.answered().map(|exchange| {
-        let command = Header::decode(&exchange.sent).map_or(Command::OK, |header| header.command);
+        let command = exchange.command().unwrap_or(Command::OK);
         let request = if exchange.sent.is_empty() {
             Request::right(command)
         } else {
             Request::of(command, &exchange.sent)
         };
-        let answer = exchange.error().map_or(Answer::Ok, Answer::Error);
+        let answer = exchange.reply.error().map_or(Answer::Ok, Answer::Error);
         (Request { in_pieces, ..request }, seen(answer))
     });
     answered.collect()
@@ -581,16 +579,15 @@ impl Attempt {
 fn attempt(
     network: &mut dyn Network,
     within: Duration,
-    play: impl FnOnce(&mut Player<'_>) -> Result<Judgement, Stopped>,
+    play: impl FnOnce(&mut Player<'_>) -> (Result<Judgement, Stopped>, Exchanges),
 ) -> Attempt {
     let mut player = Player::new(network, within);
     let began = Instant::now();
-    let result = play(&mut player);
+    let (result, exchanges) = play(&mut player);
     let took = began.elapsed();
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
     let conversation = player.conversation().clone();
-    let exchanges = Exchanges::of(&conversation);
     let (result, unavailable) = match result {
         Ok(judgement) => (Ok(judgement), None),
         Err(Stopped::Failed(failed)) => (Err(failed), None),

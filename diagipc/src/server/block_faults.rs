@@ -7,11 +7,6 @@ use super::fault_seen::FaultSeen;
 use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
 
-/// `nIncomingBytes` at the front of the reply's payload.
-pub(super) fn announced(payload: &[u8]) -> Option<usize> {
-    payload.get(..4).map(LittleEndian::read_u32).and_then(|n| usize::try_from(n).ok())
-}
-
 /// Whether `block` is one of that length.
 pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
     block.len() == announced && length_of(block) == Some(announced)
@@ -56,9 +51,9 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
     Ok(count)
 }
 
-/// The fault in `rest`, which follows the reply with that payload. `is_all`: nothing more followed.
-pub(super) fn fault_in_block(payload: &[u8], rest: &[u8], is_all: bool) -> Option<FaultSeen> {
-    let announced = announced(payload)?;
+/// The fault in `rest`, which follows a reply that announces so many bytes. `is_all`: nothing more
+/// followed.
+pub(super) fn fault_in_block(announced: usize, rest: &[u8], is_all: bool) -> Option<FaultSeen> {
     let block = rest.get(..announced);
     if block.is_some_and(|block| length_of(block) == Some(announced)) {
         let more = rest.len().saturating_sub(announced);

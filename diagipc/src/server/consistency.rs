@@ -1,9 +1,10 @@
-//! Whether replies and advertises of one case contradict each other about their process.
+//! The faults on all connections of a case: those of each reply, and whether replies and advertises
+//! contradict each other about their process.
 
-use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use super::exchange::{Exchange, Exchanges};
@@ -11,16 +12,17 @@ use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
 use crate::faults::Fault;
 
+/// Each fault once.
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
-    let mut found = processes(exchanges, process);
-    found.extend(sessions(exchanges));
-    found
-}
-
-/// The payload of an OK with a payload.
-fn ok(exchange: &Exchange) -> Option<&[u8]> {
-    let header = exchange.reply_header().filter(|header| header.command == Command::OK)?;
-    exchange.came.get(HEADER_LEN..header.size.into())
+    let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
+    let among_them = processes(exchanges, process).into_iter().chain(sessions(exchanges));
+    let mut seen: Vec<FaultSeen> = Vec::new();
+    for one in of_replies.chain(among_them) {
+        if seen.iter().all(|before| before.fault != one.fault) {
+            seen.push(one);
+        }
+    }
+    seen
 }
 
 /// Process id and cookie, as in a message.
@@ -43,17 +45,8 @@ impl Said {
 
 /// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
 fn said(exchange: &Exchange) -> Option<Said> {
-    let skipped = match exchange.command()?.reply_type()? {
-        ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => 0,
-        ReplyType::ProcessInfo3 => 4,
-        _ => return None,
-    };
-    let (id, rest) = ok(exchange)?.get(skipped..)?.split_at_checked(8)?;
-    Some(Said {
-        by: "reply",
-        id: LittleEndian::read_u64(id),
-        cookie: rest.get(..16)?.try_into().ok()?,
-    })
+    let (id, cookie) = exchange.reply.process.filter(|_| exchange.reply.is_whole)?;
+    Some(Said { by: "reply", id, cookie })
 }
 
 fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
@@ -132,12 +125,18 @@ struct History {
     twice: Option<u64>,
 }
 
+/// The session that a request stops.
+fn stopped_by(request: &[u8]) -> Option<u64> {
+    let (message, _) = Message::decode_prefix(request).ok()?;
+    message.request_as::<StopTracing>().ok().map(|stop| stop.session_id)
+}
+
 fn history(exchanges: &Exchanges) -> History {
     let mut history = History::default();
     for (nth, is_sent) in &exchanges.order {
         let Some(exchange) = exchanges.all.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
-            let stopped = exchange.sent.get(HEADER_LEN..HEADER_LEN + 8).map(LittleEndian::read_u64);
+            let stopped = stopped_by(&exchange.sent);
             let before = history.running.len();
             history.running.retain(|(_, id)| Some(*id) != stopped);
             history.ended =
@@ -146,8 +145,7 @@ fn history(exchanges: &Exchanges) -> History {
         let is_new = exchange.is_answered_as_session()
             && !is_sent
             && history.running.iter().all(|(other, _)| other != nth);
-        let id = ok(exchange).and_then(|payload| payload.get(..8)).map(LittleEndian::read_u64);
-        if let Some(id) = id.filter(|id| is_new && *id != 0) {
+        if let Some(id) = exchange.reply.session_id.filter(|id| is_new && *id != 0) {
             // A session ends with its connection (P-37).
             let runs = |exchange: usize| {
                 exchanges.all.get(exchange).is_some_and(|exchange| !exchange.is_closed)
@@ -182,16 +180,11 @@ mod tests {
         };
         let advertise =
             Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
-        let exchange = Exchange {
-            on: "a".into(),
-            sent: encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap(),
-            came: encode_to_vec(Command::OK, &info).unwrap(),
-            advertise: Some(advertise),
-            quiet: None,
-            is_closed: false,
-        };
+        let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap();
+        let mut exchanges =
+            Exchanges::one("a", &request, &encode_to_vec(Command::OK, &info).unwrap());
+        exchanges.all[0].advertise = Some(advertise);
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
-        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
         faults_in_case(&exchanges, &process).iter().map(|seen| seen.fault.name()).collect()
     }
 
@@ -200,9 +193,9 @@ mod tests {
         let pid = u64::from(PID);
         assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
         assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
-        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong", "process-id-wrong"]);
+        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong"]);
         assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
         // Reversed bytes have a separate name.
-        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), [""; 0]);
+        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), ["numbers-big-endian"]);
     }
 }

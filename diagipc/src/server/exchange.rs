@@ -2,12 +2,11 @@
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::player::{Conversation, Quiet, TurnDirection};
 
-use super::ask::error_of;
+use super::reply::Reply;
+use super::request_bytes::command_of;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +17,8 @@ pub(crate) struct Exchange {
     pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
     pub(crate) came: Vec<u8>,
+    /// The same, as the reply to what was sent.
+    pub(crate) reply: Reply,
     /// The runtime's advertise before that: the connection is one to a port.
     pub(crate) advertise: Option<Advertise>,
     /// Why no more arrived, if it was waited for.
@@ -64,6 +65,7 @@ impl Exchanges {
                     exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
                 exchange.advertise = Advertise::decode(&said).ok();
             }
+            exchange.read();
         }
         exchanges
     }
@@ -90,19 +92,24 @@ impl Exchanges {
         replied
             .into_iter()
             .filter_map(|nth| self.all.get(nth))
-            .filter(|exchange| exchange.is_answered())
+            .filter(|exchange| exchange.reply.is_whole)
     }
 
     /// Whether a reply has that code.
     pub(crate) fn has_error(&self, hresult: HResult) -> bool {
-        self.answered().any(|exchange| exchange.error() == Some(hresult))
+        self.answered().any(|exchange| exchange.reply.error() == Some(hresult))
     }
 }
 
 impl Exchange {
+    /// Reads the reply, once all bytes are there.
+    fn read(&mut self) {
+        self.reply = Reply::read(&self.sent, &self.came, self.quiet.is_some());
+    }
+
     /// The requested command, if its header was sent, whatever its magic.
     pub(crate) fn command(&self) -> Option<Command> {
-        RawHeader::read(&self.sent).command.filter(|_| self.sent.len() >= HEADER_LEN)
+        command_of(&self.sent)
     }
 
     /// Whether a known command was requested.
@@ -115,19 +122,20 @@ impl Exchange {
         let command = self.command().filter(|command| *command != Command::STOP_TRACING);
         command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
+}
 
-    /// Whether a whole message was received.
-    fn is_answered(&self) -> bool {
-        Message::decode_prefix(&self.came).is_ok()
-    }
-
-    /// The error received, if it is one.
-    pub(crate) fn error(&self) -> Option<HResult> {
-        error_of(&self.came)
-    }
-
-    /// The header received.
-    pub(crate) fn reply_header(&self) -> Option<Header> {
-        Header::decode(&self.came).ok()
+#[cfg(test)]
+impl Exchanges {
+    /// One connection, on which nothing more follows.
+    pub(crate) fn one(on: &str, sent: &[u8], came: &[u8]) -> Self {
+        let mut exchange = Exchange {
+            on: on.to_owned(),
+            sent: sent.to_vec(),
+            came: came.to_vec(),
+            quiet: Some(Quiet::Ended),
+            ..Exchange::default()
+        };
+        exchange.read();
+        Self { all: [exchange].into(), order: Vec::new() }
     }
 }

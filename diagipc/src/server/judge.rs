@@ -97,7 +97,7 @@ pub(crate) fn judge(
     death: Option<Death>,
 ) -> Judgement {
     let seen = seen(answered, death);
-    let mut found: Vec<String> = answered.wrong.iter().map(|wrong| format!("{wrong}")).collect();
+    let mut found: Vec<String> = answered.wrong().collect();
     if answered.left_open {
         found.push("the connection stays open".into());
     }
@@ -105,7 +105,7 @@ pub(crate) fn judge(
         found.push(format!("the target {death}"));
     }
     if by_the_document(profile, expectation, &seen).is_none() {
-        found.insert(0, came(&answered.came, answered.came.error()));
+        found.insert(0, came(&answered.came, answered.error()));
     }
     let judgement = match grade(profile, expectation, &seen) {
         (_, Some(row)) => Judgement::of_row(row, found),
@@ -188,7 +188,7 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
 
 /// The result of a request.
 fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
-    let answer = match (&answered.came, answered.came.error()) {
+    let answer = match (&answered.came, answered.error()) {
         (Received::Message(_), None) => Answer::Ok,
         (Received::Message(_), Some(hresult)) => Answer::Error(hresult),
         (Received::NoMessage(_), _) => Answer::NoHeader,
@@ -199,7 +199,7 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
         answer,
         died: death.is_some(),
         left_open: answered.left_open,
-        wrong: !answered.wrong.is_empty(),
+        wrong: answered.is_wrong(),
     }
 }
 
@@ -210,8 +210,8 @@ mod tests {
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
-    use crate::server::ask::Received;
-    use crate::server::request::{is_cut, message_of};
+    use crate::server::exchange::Exchanges;
+    use crate::server::request_bytes::{is_cut, message_of};
 
     const CORECLR: Profile = Profile::CORECLR_10;
 
@@ -221,8 +221,9 @@ mod tests {
         )
     }
 
+    /// The generic OK, which fits every command.
     fn ok() -> Received {
-        Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0".to_vec())
+        Received::Message(b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec())
     }
 
     fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
@@ -242,18 +243,9 @@ mod tests {
         left_open: bool,
     ) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
-        let judgement = judge(
-            profile,
-            &Expectation::of_vector(group, test),
-            &Reaction {
-                came,
-                wrong: Vec::new(),
-                left_open,
-                has_surplus: false,
-                stream: Vec::new(),
-            },
-            None,
-        );
+        let answered = Reaction { left_open, ..Reaction::new(came, Exchanges::default()) };
+        let answered = answered.to(test.wire.as_deref().unwrap());
+        let judgement = judge(profile, &Expectation::of_vector(group, test), &answered, None);
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
     }
 

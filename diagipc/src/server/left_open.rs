@@ -1,7 +1,6 @@
 //! What runtimes do and the document leaves open: other servers may differ.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
@@ -10,7 +9,8 @@ use super::ask::Received;
 use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::judge::Judgement;
-use super::request::{Reaction, is_cut};
+use super::request::Reaction;
+use super::request_bytes::is_cut;
 use crate::known::{Family, Profile};
 
 /// The text for anything that the document leaves open.
@@ -46,7 +46,7 @@ pub(super) fn fault_in_request(
     }
     let is_cut = test.wire.as_deref().is_some_and(is_cut);
     let command = expectation.request.map(|request| request.command);
-    let error = answered.came.error();
+    let error = answered.error();
     let (fact, found) = match &answered.came {
         Received::End(end, bytes) if is_cut && bytes.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
@@ -61,7 +61,7 @@ pub(super) fn fault_in_request(
         }
         _ => return None,
     };
-    let is_well_formed = answered.wrong.is_empty() && !answered.left_open;
+    let is_well_formed = !answered.is_wrong() && !answered.left_open;
     is_well_formed.then(|| known(fact, [found].into()))
 }
 
@@ -75,10 +75,9 @@ fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
 /// Whether an error to `StopTracing`, as far as it was read, says no more than that.
 fn has_a_refused_stop(exchanges: &Exchanges) -> bool {
     exchanges.all.iter().any(|exchange| {
-        let is_error = exchange.reply_header().map(|header| header.command) == Some(Command::ERROR);
-        let code = exchange.came.get(HEADER_LEN..).and_then(|bytes| bytes.first_chunk::<4>());
-        let hresult = code.map_or(HResult::FAIL, |code| HResult(u32::from_le_bytes(*code)));
-        is_error && refuses_a_stop(exchange.command(), Some(hresult))
+        let hresult = exchange.reply.hresult.unwrap_or(HResult::FAIL);
+        exchange.reply.code == Some(Command::ERROR)
+            && refuses_a_stop(exchange.command(), Some(hresult))
     })
 }
 

@@ -20,7 +20,8 @@ use dotnet_diagnostics_ipc::wire::Array;
 use super::abilities::Has;
 use super::ask::{Received, next_message};
 use super::pace::Pace;
-use super::request::{ON, Patience, read, wants_descriptor};
+use super::request::{ON, Patience, read};
+use super::request_bytes::wants_descriptor;
 use super::spawn::RunsIn;
 use super::target::Target;
 use crate::codec::NamedFile;
@@ -60,7 +61,7 @@ pub(super) fn measure(subject: &mut Target, pace: &mut Pace) -> Result<(), Strin
 }
 
 /// The valid message for trying a command: the one with the least effect.
-pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&Group, &Test)> {
+pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<&Test> {
     let requests =
         |group: &&Group| group.kind == Type::Request && group.direction == Some(Direction::Client);
     let of_command = |group: &&Group| {
@@ -68,12 +69,12 @@ pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<(&G
     };
     let groups =
         vectors.iter().flat_map(|file| &file.file.groups).filter(requests).filter(of_command);
-    let all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-    let is_meant = |test: &Test| {
+    let is_meant = |test: &&Test| {
         let plain = test.wire.as_deref().is_some_and(|wire| !wants_descriptor(wire));
         test.result == Verdict::Valid && test.canonical && plain
     };
-    all.filter(|(_, test)| is_meant(test)).min_by_key(|(_, test)| match test.hazard {
+    let all = groups.flat_map(|group| &group.tests).filter(is_meant);
+    all.min_by_key(|test| match test.hazard {
         None => 0,
         Some(Hazard::SideEffect) => 1,
         Some(Hazard::Harmful) => 2,
@@ -91,8 +92,7 @@ pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
 }
 
 /// Whether a target knows the command of a message that is complete and valid.
-pub(super) fn asked(network: &mut LiveNetwork, group: &Group, test: &Test, waits: Waits) -> Has {
-    let command = group.command.as_deref().and_then(|name| name.parse().ok());
+pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has {
     let wire = test.wire.as_deref().unwrap_or_default();
     let mut player = Player::new(network, waits.whole);
     let play = |player: &mut Player<'_>| {
@@ -101,13 +101,12 @@ pub(super) fn asked(network: &mut LiveNetwork, group: &Group, test: &Test, waits
         let _ = player.send(ON, wire, None, until)?;
         read(
             player,
-            command,
             &test.value,
             Patience { reply: waits.whole, rest: waits.whole, close: waits.learned },
         )
     };
     let has = match play(&mut player) {
-        Ok(answered) => match (&answered.came, answered.came.error()) {
+        Ok(answered) => match (&answered.came, answered.error()) {
             (_, Some(HResult::UNKNOWN_COMMAND)) => {
                 Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
             }

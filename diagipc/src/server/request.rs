@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{self, Conversation, Player, PlayerError, Sent};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
-use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, Group, ReadAs, Test, Type, Value};
+use dotnet_diagnostics_ipc::vectors::{Test, Value};
 
 use super::ask::{Received, next_message};
+use super::exchange::{Exchange, Exchanges};
+use super::reply::Reply;
+use super::request_bytes::{is_cut, wants_descriptor};
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";
@@ -27,7 +30,9 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 pub(crate) struct Reaction {
     /// The first answer.
     pub(crate) came: Received,
-    /// What is wrong with it, or with its continuation.
+    /// All that was said, on the connection of the request and the one that stops its session.
+    pub(crate) exchanges: Exchanges,
+    /// What is wrong with the session that it started or stopped.
     pub(crate) wrong: Vec<Wrong>,
     /// Whether the connection stayed open after a final reply.
     pub(crate) left_open: bool,
@@ -37,13 +42,58 @@ pub(crate) struct Reaction {
     pub(crate) stream: Vec<u8>,
 }
 
-/// What is wrong with a reply, or with its continuation.
+impl Reaction {
+    /// An answer after which nothing was read.
+    pub(crate) const fn new(came: Received, exchanges: Exchanges) -> Self {
+        Self {
+            came,
+            exchanges,
+            wrong: Vec::new(),
+            left_open: false,
+            has_surplus: false,
+            stream: Vec::new(),
+        }
+    }
+
+    /// The reply, if a whole message was received.
+    pub(crate) fn reply(&self) -> Option<&Reply> {
+        let is_message = matches!(self.came, Received::Message(_));
+        self.exchanges.on(ON).map(|exchange| &exchange.reply).filter(|_| is_message)
+    }
+
+    /// The error code, for an error message.
+    pub(crate) fn error(&self) -> Option<HResult> {
+        self.reply()?.error()
+    }
+
+    /// Why the message or what follows it is wrong, whatever was expected.
+    pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
+        let malformed = self.reply().into_iter().flat_map(Reply::malformed);
+        let malformed = malformed.map(|seen| seen.text.clone());
+        malformed.chain(self.wrong.iter().map(ToString::to_string))
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.wrong().next().is_some()
+    }
+}
+
+#[cfg(test)]
+impl Reaction {
+    /// The same, to that request.
+    pub(crate) fn to(self, request: &[u8]) -> Self {
+        let (Received::Message(bytes)
+        | Received::NoMessage(bytes)
+        | Received::End(_, bytes)
+        | Received::Silence(bytes)) = &self.came;
+        Self { exchanges: Exchanges::one(ON, request, bytes), ..self }
+    }
+}
+
+/// What is wrong with a session that a request starts or stops.
 #[derive(Clone, Debug)]
 pub(crate) enum Wrong {
-    /// The reply is malformed.
-    Reply(DecodeRefusal),
-    /// The reply decodes, but is not canonical: extra bytes, or a `reserved` that is not 0.
-    NotCanonical,
     /// The reply has the id of another session.
     StoppedAnother {
         /// The session to stop.
@@ -58,42 +108,17 @@ pub(crate) enum Wrong {
     },
     /// How the stream of the stopped session ended, if it did.
     Stream(Option<End>),
-    /// The environment is shorter than announced.
-    EnvironmentCut {
-        /// The announced size.
-        announced: usize,
-        /// The received size.
-        came: usize,
-        /// The end.
-        then: player::Received,
-    },
-    /// The environment is malformed.
-    Environment(DecodeRefusal),
 }
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reply(refusal) => write!(f, "the reply is malformed: {refusal}"),
-            Self::NotCanonical => f.write_str(
-                "the reply has bytes after its last field, or a `reserved` other than 0",
-            ),
             Self::StoppedAnother { asked, said } => {
                 write!(f, "sessionId is {said}, expected {asked}")
             }
             Self::NotStopped { came } => write!(f, "the session is not stopped: {came}"),
             Self::Stream(Some(end)) => write!(f, "the stream of the stopped session: {end}"),
             Self::Stream(None) => f.write_str("the stream of the stopped session does not end"),
-            Self::EnvironmentCut { announced, came, then } => {
-                let then = match then {
-                    player::Received::End(end) => format!("{end}"),
-                    player::Received::Bytes(..) | player::Received::Nothing => {
-                        "nothing more was received".to_string()
-                    }
-                };
-                write!(f, "nIncomingBytes is {announced}, but after {came} bytes {then}")
-            }
-            Self::Environment(refusal) => write!(f, "the environment is malformed: {refusal}"),
         }
     }
 }
@@ -112,7 +137,6 @@ pub(crate) struct Patience {
 /// Sends the request, and reads the results.
 pub(crate) fn play(
     player: &mut Player<'_>,
-    group: &Group,
     test: &Test,
     within: Duration,
     close: Duration,
@@ -138,78 +162,61 @@ pub(crate) fn play(
     if is_cut(wire) {
         player.end(ON, Ending::HalfClose)?;
     }
-    let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
-    read(player, command, &test.value, Patience { reply: within, rest: within, close })
+    read(player, &test.value, Patience { reply: within, rest: within, close })
 }
 
 /// Reads the results of a request, and ends its session. `asked` is its value.
 pub(crate) fn read(
     player: &mut Player<'_>,
-    command: Option<Command>,
     asked: &Value,
     patience: Patience,
 ) -> Result<Reaction, PlayerError> {
     let until = after(player, patience.reply);
     let came = next_message(player, ON, until)?;
-    let mut answered = Reaction {
-        came,
-        wrong: Vec::new(),
-        left_open: false,
-        has_surplus: false,
-        stream: Vec::new(),
-    };
-    if matches!(answered.came, Received::NoMessage(_)) {
-        hear_out(player)?;
+    let so_far = Exchanges::of(player.conversation());
+    let mut answered = Reaction::new(came, Exchanges::default());
+    match (&answered.came, so_far.on(ON)) {
+        (Received::Message(_), Some(exchange)) => {
+            follow(player, exchange, asked, patience, &mut answered)?;
+        }
+        // The rest shows what was meant.
+        (Received::NoMessage(_), _) => hear_out(player)?,
+        _ => {}
     }
-    let Received::Message(reply) = &answered.came else { return Ok(answered) };
-    let subject = ReadAs { kind: Type::Reply, command, from_server: true };
-    let value = match subject.decode(reply) {
-        Ok(decoded) => {
-            if !decoded.canonical {
-                answered.wrong.push(Wrong::NotCanonical);
-            }
-            if decoded.kind != Type::Reply {
-                close(player, patience, &mut answered)?;
-                return Ok(answered);
-            }
-            decoded.value
-        }
-        Err(refusal) => {
-            answered.wrong.push(Wrong::Reply(refusal));
-            // The rest shows the right size.
-            hear_out(player)?;
-            return Ok(answered);
-        }
-    };
-    follow(player, command, asked, &value, patience, &mut answered)?;
+    answered.exchanges = Exchanges::of(player.conversation());
     Ok(answered)
 }
 
-/// The continuation of an OK.
+/// What follows a reply.
 fn follow(
     player: &mut Player<'_>,
-    command: Option<Command>,
+    exchange: &Exchange,
     asked: &Value,
-    reply: &Value,
     patience: Patience,
     answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
+    let Reply { session_id, announced, .. } = exchange.reply;
     let until = after(player, patience.rest);
-    let session_id =
-        reply.get("sessionId").and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
-    match (command, session_id) {
-        (Some(Command::STOP_TRACING), id) => {
+    match (exchange.command(), session_id, announced) {
+        // The rest shows the right size.
+        _ if exchange.reply.refusal.is_some() => hear_out(player),
+        _ if !exchange.reply.is_ok() => close(player, patience, answered),
+        (Some(Command::STOP_TRACING), id, _) => {
             let asked = asked.get("sessionId").and_then(Value::as_str);
             if let (Some(id), Some(asked)) =
                 (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked)))
             {
                 answered.wrong.push(Wrong::StoppedAnother { asked: asked.to_string(), said: id });
             }
-            close(player, patience, answered)?;
+            close(player, patience, answered)
         }
-        (_, Some(id)) => stop(player, id, until, answered)?,
-        (Some(Command::PROCESS_ENVIRONMENT), None) => {
-            environment(player, reply, patience, answered)?;
+        (_, Some(id), _) => stop(player, id, until, answered),
+        (Some(Command::PROCESS_ENVIRONMENT), _, announced) => {
+            let mut block = Vec::new();
+            let cut = player::Received::fill(&mut block, announced.unwrap_or(0), |missing| {
+                player.receive(ON, missing, until)
+            })?;
+            if cut.is_none() { close(player, patience, answered) } else { Ok(()) }
         }
         // A second reply may follow (F-81).
         (
@@ -218,11 +225,10 @@ fn follow(
                 | Command::GENERATE_CORE_DUMP2
                 | Command::GENERATE_CORE_DUMP3,
             ),
-            None,
-        ) => {}
-        _ => close(player, patience, answered)?,
+            ..,
+        ) => Ok(()),
+        _ => close(player, patience, answered),
     }
-    Ok(())
 }
 
 /// Reads the stream of a session, and stops it.
@@ -239,18 +245,9 @@ fn stop(
     let request = request.map_err(|error| PlayerError::differs(error.to_string()))?;
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
-    let subject =
-        ReadAs { kind: Type::Reply, command: Some(Command::STOP_TRACING), from_server: true };
-    let echo = match &came {
-        Received::Message(bytes) => {
-            subject.decode(bytes).ok().filter(|decoded| decoded.kind == Type::Reply)
-        }
-        _ => None,
-    };
-    if echo.and_then(|echo| {
-        echo.value.get("sessionId").and_then(Value::as_str).map(|text| text == id.to_string())
-    }) != Some(true)
-    {
+    let exchanges = Exchanges::of(player.conversation());
+    let echo = exchanges.on(STOP).and_then(|exchange| exchange.reply.session_id);
+    if echo != Some(id) {
         answered.wrong.push(Wrong::NotStopped { came });
     }
     let drained = player.drained(stream, until)?;
@@ -259,34 +256,6 @@ fn stop(
         Some(End::Closed) => {}
         end => answered.wrong.push(Wrong::Stream(end)),
     }
-    Ok(())
-}
-
-/// Reads the block that was announced.
-fn environment(
-    player: &mut Player<'_>,
-    reply: &Value,
-    patience: Patience,
-    answered: &mut Reaction,
-) -> Result<(), PlayerError> {
-    let until = after(player, patience.rest);
-    let announced = reply
-        .get("nIncomingBytes")
-        .and_then(Value::as_u64)
-        .and_then(|n| usize::try_from(n).ok())
-        .unwrap_or(0);
-    let mut block = Vec::new();
-    if let Some(other) =
-        player::Received::fill(&mut block, announced, |missing| player.receive(ON, missing, until))?
-    {
-        answered.wrong.push(Wrong::EnvironmentCut { announced, came: block.len(), then: other });
-        return Ok(());
-    }
-    let subject = ReadAs { kind: Type::Environment, command: None, from_server: true };
-    if let Err(refusal) = subject.decode(&block) {
-        answered.wrong.push(Wrong::Environment(refusal));
-    }
-    close(player, patience, answered)?;
     Ok(())
 }
 
@@ -311,39 +280,6 @@ fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, LAST_WORDS);
     while let player::Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     Ok(())
-}
-
-/// Whether there are fewer bytes than the size announces.
-pub(super) fn is_cut(wire: &[u8]) -> bool {
-    wire.len() < HEADER_LEN || size(wire).is_some_and(|size| wire.len() < size)
-}
-
-/// Whether the size is less than that of a header.
-pub(super) fn is_too_small(wire: &[u8]) -> bool {
-    size(wire).is_some_and(|size| size < HEADER_LEN)
-}
-
-/// The message at the front, if there is more after it.
-pub(crate) fn message_of(wire: &[u8]) -> Option<&[u8]> {
-    let (message, behind) = wire.split_at_checked(size(wire)?)?;
-    if behind.is_empty() { None } else { Some(message) }
-}
-
-fn size(wire: &[u8]) -> Option<usize> {
-    RawHeader::read(wire).size.map(usize::from)
-}
-
-/// Whether a descriptor belongs to this request.
-pub(crate) fn wants_descriptor(wire: &[u8]) -> bool {
-    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6};
-    let request = Message::decode(wire).ok().and_then(|message| message.request().ok());
-    matches!(
-        request,
-        Some(
-            AnyRequest::CollectTracing5(CollectTracing5::UserEvents(_))
-                | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(_))
-        )
-    )
 }
 
 fn after(player: &mut Player<'_>, time: Duration) -> Duration {

@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 
 use super::fault_seen::FaultSeen;
-use super::request::message_of;
+use super::request_bytes::message_of;
 use crate::faults::Fault;
 
 /// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero,

@@ -88,20 +88,19 @@ impl Surveyor<'_> {
         for command in Command::known().filter(|command| meant(*command)) {
             let is_answered = self.abilities.commands.contains_key(&command)
                 || self.options.claims.claims(command) == Some(false);
-            let Some((group, test)) =
-                probe::message_for(self.vectors, command).filter(|_| !is_answered)
+            let Some(test) = probe::message_for(self.vectors, command).filter(|_| !is_answered)
             else {
                 continue;
             };
             match test.hazard {
                 None => {
-                    let has = probe::asked(&mut self.subject.shared()?, group, test, self.waits);
+                    let has = probe::asked(&mut self.subject.shared()?, test, self.waits);
                     self.insert(command, has);
                 }
                 Some(Hazard::SideEffect)
                     if self.options.allow_side_effects && self.subject.can_spawn() =>
                 {
-                    changing.push((command, group, test));
+                    changing.push((command, test));
                 }
                 Some(_) => {}
             }
@@ -115,11 +114,11 @@ impl Surveyor<'_> {
         else {
             return Ok(());
         };
-        for (command, group, test) in changing {
+        for (command, test) in changing {
             if spawned.death().is_some() {
                 break;
             }
-            let has = probe::asked(&mut network, group, test, self.waits);
+            let has = probe::asked(&mut network, test, self.waits);
             self.insert(command, has);
         }
         Ok(())
@@ -136,7 +135,7 @@ impl Surveyor<'_> {
     /// The target's profile.
     fn conclude(&mut self) -> Result<Conclusion, String> {
         let vectors = self.vectors;
-        let hazard = |command| probe::message_for(vectors, command).map(|(_, test)| test.hazard);
+        let hazard = |command| probe::message_for(vectors, command).map(|test| test.hazard);
         self.ask_commands(|command| hazard(command) == Some(None))?;
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();

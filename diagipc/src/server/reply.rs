@@ -1,0 +1,374 @@
+//! A server's reply: read once from all bytes of its connection, with every fault of them,
+//! whatever was expected.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+use byteorder::{ByteOrder as _, LittleEndian};
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type};
+
+use super::block_faults;
+use super::fault_seen::FaultSeen;
+use super::layout::Layout;
+use super::request_bytes::command_of;
+use super::stream_faults::{self, begins_stream};
+use crate::byte_count::ByteCount;
+use crate::faults::Fault;
+
+/// A server's reply, as far as it was received, and what follows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// The code of its header: an OK or an error, in a right one.
+    pub(crate) code: Option<Command>,
+    /// Whether all of the message was received.
+    pub(crate) is_whole: bool,
+    /// Why a whole one is not the reply to this command.
+    pub(crate) refusal: Option<DecodeRefusal>,
+    /// The code of an error.
+    pub(crate) hresult: Option<HResult>,
+    /// The session of an OK.
+    pub(crate) session_id: Option<u64>,
+    /// The process of an OK, and its cookie.
+    pub(crate) process: Option<(u64, [u8; 16])>,
+    /// How many bytes of environment follow an OK.
+    pub(crate) announced: Option<usize>,
+    /// The bytes do not have the form of a reply.
+    form: Vec<FaultSeen>,
+    /// A value is impossible.
+    value: Option<FaultSeen>,
+    /// What follows is wrong.
+    behind: Option<FaultSeen>,
+}
+
+impl Reply {
+    /// Reads all that came in reply to `request`. `is_all`: nothing more followed.
+    pub(super) fn read(request: &[u8], came: &[u8], is_all: bool) -> Self {
+        let command = command_of(request);
+        let mut reply = Self::decoded(command, came);
+        if !request.is_empty() && !came.is_empty() {
+            let bytes = Bytes { request, command, came, is_all };
+            if let Err(fault) = bytes.faults(&mut reply) {
+                reply.form.push(fault);
+            }
+        }
+        reply
+    }
+
+    /// Reads a reply to anything.
+    pub(super) fn unasked(came: &[u8]) -> Self {
+        Self::decoded(None, came)
+    }
+
+    /// The values that decide what follows, or that other messages repeat.
+    fn decoded(command: Option<Command>, came: &[u8]) -> Self {
+        let Ok(header) = Header::decode(came) else { return Self::default() };
+        let message = came.get(..header.size.into());
+        let read_as = ReadAs { kind: Type::Reply, command, from_server: true };
+        let notes = read_as.annotate(came);
+        let bytes = |field: &str| {
+            let note = notes.list().iter().find(|note| note.field == field)?;
+            came.get(note.offset..note.offset.saturating_add(note.len))
+        };
+        let number = |field: &str| {
+            let bytes = bytes(field).filter(|bytes| (1..=8).contains(&bytes.len()))?;
+            Some(LittleEndian::read_uint(bytes, bytes.len()))
+        };
+        let cookie = || bytes("runtimeCookie")?.try_into().ok();
+        let hresult = number("hresult").and_then(|code| u32::try_from(code).ok()).map(HResult);
+        Self {
+            code: Some(header.command),
+            is_whole: message.is_some(),
+            refusal: message.and_then(|message| read_as.decode(message).err()),
+            hresult: hresult.filter(|_| header.command == Command::ERROR),
+            session_id: number("sessionId"),
+            process: number("processId").zip(cookie()),
+            announced: number("nIncomingBytes").and_then(|n| usize::try_from(n).ok()),
+            ..Self::default()
+        }
+    }
+
+    /// The error, if it is a whole one.
+    pub(crate) fn error(&self) -> Option<HResult> {
+        self.hresult.filter(|_| self.is_whole)
+    }
+
+    /// Whether it is an OK, received to its end or not.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.code == Some(Command::OK)
+    }
+
+    /// Whether it is an OK or an error.
+    pub(crate) fn is_one(&self) -> bool {
+        self.is_ok() || self.code == Some(Command::ERROR)
+    }
+
+    /// The faults of the message alone.
+    pub(crate) fn faults_of_message(&self) -> impl Iterator<Item = &FaultSeen> {
+        self.form.iter().chain(&self.value)
+    }
+
+    /// All faults, with those of what follows.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = &FaultSeen> {
+        self.faults_of_message().chain(&self.behind)
+    }
+
+    /// Why a whole message, or the environment after it, does not have its form.
+    pub(crate) fn malformed(&self) -> impl Iterator<Item = &FaultSeen> {
+        let is_block = |seen: &&FaultSeen| {
+            self.announced.is_some() && seen.fault != Fault::BytesAfterTheMessage
+        };
+        let all = self.form.iter().chain(self.behind.iter().filter(is_block));
+        all.filter(|_| self.is_whole)
+    }
+}
+
+/// What the faults are found in.
+#[derive(Clone, Copy)]
+struct Bytes<'b> {
+    request: &'b [u8],
+    /// The command of the request.
+    command: Option<Command>,
+    came: &'b [u8],
+    /// Nothing more followed.
+    is_all: bool,
+}
+
+impl Bytes<'_> {
+    /// Adds the faults to `reply`; the last one, if nothing after it can be read.
+    fn faults(self, reply: &mut Reply) -> Result<(), FaultSeen> {
+        let came = self.came;
+        if let Some(fault) = no_header(came) {
+            return Err(fault);
+        }
+        let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
+            return Err(FaultSeen::new(
+                Fault::ReplyCut,
+                format!("only {} of a header received", ByteCount(came.len())),
+            ));
+        };
+        let RawHeader { size: Some(size), command: Some(code), reserved: Some(reserved), .. } =
+            RawHeader::read(header)
+        else {
+            return Ok(());
+        };
+        let swapped = usize::from(size.swap_bytes());
+        if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
+            let text = format!("size is {size}, but {swapped} with its bytes reversed");
+            return Err(FaultSeen::new(Fault::NumbersBigEndian, text));
+        }
+        if reserved != 0 {
+            reply.form.push(FaultSeen::new(
+                Fault::ReservedNotZero,
+                format!("reserved is {reserved:#06x}, expected 0x0000"),
+            ));
+        }
+        if ![Command::OK, Command::ERROR].contains(&code) {
+            let Command { set, id } = code;
+            let text = format!(
+                "the reply has {code} ({set:#04x}, {id:#04x}), expected Server/OK or Server/Error"
+            );
+            return Err(FaultSeen::new(Fault::ReplyCommandWrong, text));
+        }
+        let Some(layout) = Layout::of(code, self.command) else { return Ok(()) };
+        let message = Message { bytes: self, size: size.into(), body, layout };
+        let end = message.end(reply)?;
+        reply.value = message.impossible_value(reply);
+        reply.behind = message.behind(reply, came.get(end..).unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// This many bytes of the magic suggest that one was meant.
+const LIKE_IT: usize = 6;
+
+/// What is sent instead of a header.
+fn no_header(came: &[u8]) -> Option<FaultSeen> {
+    let start = came.get(..MAGIC.len()).unwrap_or(came);
+    if MAGIC.starts_with(start) {
+        return None;
+    }
+    let at = came.windows(MAGIC.len()).position(|window| window == MAGIC);
+    if let Some(at) = at {
+        let text = format!("{at} bytes precede the reply: {}", quoted(start));
+        return Some(FaultSeen::new(Fault::ContinuationBeforeReply, text));
+    }
+    if begins_stream(came) {
+        let text = format!("the stream precedes the reply: {}", quoted(start));
+        return Some(FaultSeen::new(Fault::ContinuationBeforeReply, text));
+    }
+    let alike =
+        start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
+    Some(if alike >= LIKE_IT {
+        FaultSeen::new(
+            Fault::MagicWrong,
+            format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),
+        )
+    } else {
+        FaultSeen::new(
+            Fault::DoesNotSpeakTheProtocol,
+            format!("the first bytes are {}", quoted(start)),
+        )
+    })
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
+/// An OK or an error whose fields are known.
+struct Message<'b> {
+    bytes: Bytes<'b>,
+    /// From the size field.
+    size: usize,
+    /// Everything after the header.
+    body: &'b [u8],
+    layout: Layout,
+}
+
+impl Message<'_> {
+    fn came(&self) -> usize {
+        self.bytes.came.len()
+    }
+
+    fn size_wrong(&self, len: usize) -> FaultSeen {
+        FaultSeen::new(
+            Fault::SizeWrong,
+            format!("size is {}, but the message has {len} bytes", self.size),
+        )
+    }
+
+    /// The end of the message, if everything before is right.
+    fn end(&self, reply: &Reply) -> Result<usize, FaultSeen> {
+        let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
+        let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
+        if let Some(claimed) = claimed {
+            let fields = self.layout.length_in(claimed);
+            if fields == Some(claimed.len()) {
+                return Ok(self.size);
+            }
+            if claimed.is_empty()
+                && matches!(self.layout, Layout::Ok(_))
+                && self.came() == HEADER_LEN
+            {
+                // The generic OK (R-HDR-005).
+                return Ok(self.size);
+            }
+        }
+        if let Some(fault) = self.misspelled(claimed) {
+            return Err(fault);
+        }
+        match (by_fields, claimed) {
+            (Some(len), Some(_)) if len < self.size => Err(self.surplus(reply, len)),
+            (Some(len), _) => Err(self.size_wrong(len)),
+            (None, None) if self.size < HEADER_LEN => {
+                let text =
+                    format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
+                Err(FaultSeen::new(Fault::SizeWrong, text))
+            }
+            (None, None) if self.bytes.is_all => {
+                let (size, came) = (self.size, self.came());
+                Err(FaultSeen::new(
+                    Fault::ReplyCut,
+                    format!("size is {size}, but {came} bytes were received"),
+                ))
+            }
+            (None, Some(_)) => Err(FaultSeen::new(Fault::PayloadMalformed, self.malformed(reply))),
+            // More of it may be on the way.
+            (None, None) => Ok(self.size),
+        }
+    }
+
+    /// How a decoder refuses its payload.
+    fn malformed(&self, reply: &Reply) -> String {
+        match &reply.refusal {
+            Some(refusal) => format!("the payload is malformed: {refusal}"),
+            None => format!(
+                "the {} bytes of payload do not have the fields of the reply",
+                self.size.saturating_sub(HEADER_LEN)
+            ),
+        }
+    }
+
+    /// The wrong encoding of its strings. `claimed` is the payload by the size field.
+    fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
+        let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
+        payloads.find_map(|payload| self.layout.wrong_spelling_in(payload))
+    }
+
+    /// The fields end at `len`, before the size does.
+    fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
+        let behind = self.bytes.came.get(len..).unwrap_or_default();
+        let is_stream =
+            matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
+        let is_block =
+            reply.announced.is_some_and(|announced| block_faults::is_whole(behind, announced));
+        if is_stream || is_block {
+            return self.size_wrong(len);
+        }
+        let more = self.size.saturating_sub(len);
+        let fault = match self.layout {
+            Layout::Ok(ReplyType::Result) if self.size == 28 => Fault::OkOf28Bytes,
+            Layout::Error { .. } if self.size == 28 => Fault::ErrorOf28Bytes,
+            _ => Fault::SurplusBytesInReply,
+        };
+        FaultSeen::new(
+            fault,
+            format!(
+                "the message has {} bytes, its last field ends at {len}: {more} bytes too many",
+                self.size
+            ),
+        )
+    }
+
+    /// A value that no reply has.
+    fn impossible_value(&self, reply: &Reply) -> Option<FaultSeen> {
+        if let Some(code) = reply.hresult {
+            let swapped = HResult(code.0.swap_bytes());
+            if swapped.name().is_some() && swapped != HResult::OK && code.name().is_none() {
+                let text = format!("hresult is {code}, but {swapped} with its bytes reversed");
+                return Some(FaultSeen::new(Fault::NumbersBigEndian, text));
+            }
+            let text = format!(
+                "hresult is {code}, expected a failing one, such as {}",
+                HResult::BAD_ENCODING
+            );
+            return code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text));
+        }
+        if let Some((id, _)) = reply.process {
+            let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
+            let text =
+                format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
+            return is_swapped.then(|| FaultSeen::new(Fault::NumbersBigEndian, text));
+        }
+        let is_new = self.bytes.command != Some(Command::STOP_TRACING);
+        (is_new && reply.session_id == Some(0))
+            .then(|| FaultSeen::new(Fault::SessionIdZero, "sessionId is 0"))
+    }
+
+    /// What follows the message.
+    fn behind(&self, reply: &Reply, rest: &[u8]) -> Option<FaultSeen> {
+        let command = self.bytes.command?;
+        // A dump may be answered twice (F-81).
+        if command.set == Command::GENERATE_CORE_DUMP.set {
+            return None;
+        }
+        if rest.starts_with(&MAGIC) {
+            let text = format!("a message of {} bytes follows the reply", rest.len());
+            return Some(FaultSeen::new(Fault::SecondReply, text));
+        }
+        match self.layout {
+            Layout::Ok(ReplyType::ProcessEnvironment) => {
+                block_faults::fault_in_block(reply.announced?, rest, self.bytes.is_all)
+            }
+            Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
+                stream_faults::fault_in_stream(self.bytes.request, rest)
+            }
+            _ => {
+                let start = rest.get(..rest.len().min(16)).unwrap_or_default();
+                let text = format!("{} bytes follow the reply: {}", rest.len(), quoted(start));
+                (!rest.is_empty()).then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text))
+            }
+        }
+    }
+}

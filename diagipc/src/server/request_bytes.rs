@@ -1,0 +1,43 @@
+//! What the bytes of a request ask for, whole or not.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+
+/// The command of a request, if its header was sent, whatever its magic.
+pub(super) fn command_of(request: &[u8]) -> Option<Command> {
+    RawHeader::read(request).command.filter(|_| request.len() >= HEADER_LEN)
+}
+
+/// Whether there are fewer bytes than the size announces.
+pub(super) fn is_cut(wire: &[u8]) -> bool {
+    wire.len() < HEADER_LEN || size(wire).is_some_and(|size| wire.len() < size)
+}
+
+/// Whether the size is less than that of a header.
+pub(super) fn is_too_small(wire: &[u8]) -> bool {
+    size(wire).is_some_and(|size| size < HEADER_LEN)
+}
+
+/// The message at the front, if there is more after it.
+pub(crate) fn message_of(wire: &[u8]) -> Option<&[u8]> {
+    let (message, behind) = wire.split_at_checked(size(wire)?)?;
+    if behind.is_empty() { None } else { Some(message) }
+}
+
+fn size(wire: &[u8]) -> Option<usize> {
+    RawHeader::read(wire).size.map(usize::from)
+}
+
+/// Whether a descriptor belongs to this request.
+pub(crate) fn wants_descriptor(wire: &[u8]) -> bool {
+    use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6};
+    let request = Message::decode(wire).ok().and_then(|message| message.request().ok());
+    matches!(
+        request,
+        Some(
+            AnyRequest::CollectTracing5(CollectTracing5::UserEvents(_))
+                | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(_))
+        )
+    )
+}
