@@ -29,7 +29,7 @@ fn left_open(
     expectation: &Expectation<'_>,
     answered: &Reaction,
 ) -> Option<KnownDeviation> {
-    let hresult = answered.error().filter(|_| answered.left_open)?;
+    let hresult = answered.exchange.reply.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
     let row = explain(profile, expectation.request.as_ref()?, &seen)?;
     Some(KnownDeviation { fact: row.fact.into(), text: row.text.into() })
@@ -38,11 +38,12 @@ fn left_open(
 #[cfg(test)]
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::fuzz_server::Delivery;
-    use crate::server::ask::Received;
-    use crate::server::exchange::Exchanges;
+    use crate::server::exchange::Exchange;
+    use crate::server::request::ON;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {
         let case = FuzzCase {
@@ -53,8 +54,8 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let reset = Received::End(End::Reset, Vec::new());
-        let answered = Reaction::new(reset, Exchanges::default()).to(message);
+        let reset = Quiet::Ended(End::Reset);
+        let answered = Exchange::new(ON, message, &[], reset).into();
         known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered })
             .map(|deviation| deviation.fact)
     }
@@ -69,9 +70,8 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x14\0\x03\x7f\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let unknown =
-            Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
-        let answered = Reaction::new(unknown, Exchanges::default()).to(&case.message);
+        let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+        let answered = Exchange::new(ON, &case.message, unknown, Quiet::Silence).into();
         let answered = Reaction { left_open: true, ..answered };
         let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);

@@ -12,8 +12,6 @@ use super::cause::Symptom;
 use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
 use crate::server::Death;
-use crate::server::ask::Received;
-use crate::server::exchange::Exchanges;
 use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
 
@@ -37,12 +35,7 @@ pub(super) struct Observed {
 impl Observed {
     /// How many bytes were received.
     pub(super) fn seen(&self) -> usize {
-        match &self.answered.came {
-            Received::Message(bytes)
-            | Received::NoMessage(bytes)
-            | Received::End(_, bytes)
-            | Received::Silence(bytes) => bytes.len(),
-        }
+        self.answered.exchange.came.len()
     }
 
     /// Whether it did this.
@@ -94,16 +87,14 @@ pub(super) fn play(
         }
         _ => None,
     };
-    let answered = answered.unwrap_or_else(|| {
-        Reaction::new(Received::Silence(Vec::new()), Exchanges::of(player.conversation()))
-    });
+    let answered = answered.unwrap_or_else(|| Reaction::of(player.conversation()));
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
 
     // For an unknown process, only its endpoint is known.
     let is_known = subject.process_id().is_some();
     let mut is_dead = false;
-    if is_known && !matches!(answered.came, Received::Message(_)) {
+    if is_known && !answered.exchange.reply.is_whole() {
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {

@@ -7,11 +7,9 @@ use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::verdict::CaseVerdict;
 use crate::faults::Fault;
-use crate::server::answer_faults::fault_in_wrong;
-use crate::server::ask::Received;
-use crate::server::exchange::Exchange;
+use crate::known::Answer;
 use crate::server::fault_seen::FaultSeen;
-use crate::server::request::{ON, Reaction};
+use crate::server::request::Reaction;
 use crate::server::request_bytes::message_of;
 
 /// The result of such an answer.
@@ -24,26 +22,25 @@ pub(super) struct Judged {
 
 /// Checks the whole answer to `case`.
 pub(super) fn judge(answered: &Reaction, case: &FuzzCase) -> Judged {
-    let symptoms = answered.exchanges.on(ON).map_or_else(Vec::new, |exchange| {
-        let mut symptoms = in_bytes(exchange, answered, case);
-        if answered.reply().is_some() {
-            symptoms.extend(in_checks(exchange, answered, case));
-        }
-        symptoms
-    });
-    let verdict = match (symptoms.first(), &answered.came) {
+    let exchange = &answered.exchange;
+    let mut symptoms = in_bytes(answered, case);
+    if exchange.reply.is_whole() {
+        symptoms.extend(in_checks(answered, case));
+    }
+    let verdict = match (symptoms.first(), exchange.answer()) {
         (Some((symptom, _)), _) => symptom.verdict(),
-        (None, Received::Message(_)) if answered.error().is_some() => CaseVerdict::Error,
-        (None, Received::Message(_)) => CaseVerdict::Ok,
-        (None, Received::Silence(_)) if case.delivery == Delivery::Leave => CaseVerdict::Left,
-        (None, Received::Silence(_)) => CaseVerdict::Silent,
-        (None, Received::NoMessage(_) | Received::End(..)) => CaseVerdict::Closed,
+        (None, Answer::Error(_)) => CaseVerdict::Error,
+        (None, Answer::Ok) => CaseVerdict::Ok,
+        (None, _) if !exchange.is_silent() => CaseVerdict::Closed,
+        (None, _) if case.delivery == Delivery::Leave => CaseVerdict::Left,
+        (None, _) => CaseVerdict::Silent,
     };
     Judged { verdict, symptoms }
 }
 
 /// What is wrong with the received bytes.
-fn in_bytes(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
+fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
+    let exchange = &answered.exchange;
     let bytes = exchange.came.as_slice();
     if !begins_a_message(bytes) {
         return Vec::from([if is_reply_but_for_the_magic(bytes) {
@@ -63,17 +60,16 @@ fn in_bytes(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(S
         exchange.reply.faults().cloned().collect()
     };
     if found.is_empty() && !has_unread {
-        let wrong = answered.wrong.iter();
-        found.extend(wrong.filter_map(|wrong| fault_in_wrong(wrong, &answered.exchanges)));
+        found.extend(answered.wrong.iter().cloned());
     }
     found.into_iter().map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
 }
 
 /// What the server should have checked in the request, and what it should have done after a reply.
-fn in_checks(exchange: &Exchange, answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
+fn in_checks(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     let mut symptoms = Vec::new();
     let request = RawHeader::read(&case.message);
-    if exchange.reply.is_ok() {
+    if answered.exchange.reply.is_ok() {
         let magic = request.magic.filter(|magic| *magic != MAGIC && request.reserved.is_some());
         if let Some(magic) = magic {
             let text = format!("an OK to a request whose magic is {}", hex::encode(magic));
@@ -110,11 +106,12 @@ fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
 mod tests {
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::exchange::End;
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::fuzz_server::Mutation;
-    use crate::server::exchange::Exchanges;
-    use crate::server::request::Wrong;
+    use crate::server::exchange::Exchange;
+    use crate::server::request::ON;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
         let mutations = Vec::from([Mutation::ExtraBytes]);
@@ -131,70 +128,60 @@ mod tests {
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-    fn answered(came: Received) -> Reaction {
-        Reaction::new(came, Exchanges::default())
+    const CLOSED: Quiet = Quiet::Ended(End::Closed);
+
+    /// This answer to a request, and then the end, or nothing more.
+    fn answered(request: &[u8], came: &[u8], quiet: Quiet) -> Reaction {
+        Exchange::new(ON, request, came, quiet).into()
     }
 
     fn message(bytes: &[u8]) -> Reaction {
-        answered(Received::Message(bytes.to_vec()))
-    }
-
-    /// The answer to that request, with its bytes; nothing follows them.
-    fn judge_delivered(answered: &Reaction, request: &[u8], delivery: Delivery) -> Judged {
-        judge(&answered.clone().to(request), &case(request, delivery))
+        answered(RESUME, bytes, CLOSED)
     }
 
     /// The verdict, and the server's faults.
     #[track_caller]
-    fn judged(answered: &Reaction, request: &[u8]) -> (CaseVerdict, Vec<(Symptom, String)>) {
-        let Judged { verdict, symptoms } = judge_delivered(answered, request, Delivery::Whole);
+    fn judged(answered: &Reaction) -> (CaseVerdict, Vec<(Symptom, String)>) {
+        let case = case(&answered.exchange.sent, Delivery::Whole);
+        let Judged { verdict, symptoms } = judge(answered, &case);
         (verdict, symptoms)
     }
 
     #[test]
     fn live_server_is_judged_by_its_answer() {
-        let verdict = |came| judged(&answered(came), RESUME).0;
-        let magic = || MAGIC.to_vec();
-        let error =
-            Received::Message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80".to_vec());
+        let verdict = |came: &[u8], quiet| judged(&answered(RESUME, came, quiet)).0;
+        let error = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
         assert_eq!(
-            (judged(&message(OK), RESUME).0, verdict(error)),
+            (verdict(OK, CLOSED), verdict(error, CLOSED)),
             (CaseVerdict::Ok, CaseVerdict::Error)
         );
-        assert_eq!(verdict(Received::NoMessage(Vec::from([7; 20]))), CaseVerdict::Leaked);
-        assert_eq!(verdict(Received::Silence(Vec::from([7]))), CaseVerdict::Leaked);
+        assert_eq!(verdict(&[7; 20], CLOSED), CaseVerdict::Leaked);
+        assert_eq!(verdict(&[7], Quiet::Silence), CaseVerdict::Leaked);
         // It begins like a message, but is not one.
-        assert_eq!(
-            verdict(Received::NoMessage([magic(), Vec::from([0; 6])].concat())),
-            CaseVerdict::Malformed
-        );
-        assert_eq!(verdict(Received::End(End::Closed, magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Received::Silence(magic())), CaseVerdict::Malformed);
-        assert_eq!(verdict(Received::End(End::Reset, Vec::new())), CaseVerdict::Closed);
-        assert_eq!(verdict(Received::Silence(Vec::new())), CaseVerdict::Silent);
-        let silence = answered(Received::Silence(Vec::new()));
-        let left = judge_delivered(&silence, RESUME, Delivery::Leave);
+        let size_0 = [MAGIC.as_slice(), &[0; 6]].concat();
+        assert_eq!(verdict(&size_0, CLOSED), CaseVerdict::Malformed);
+        assert_eq!(verdict(&MAGIC, CLOSED), CaseVerdict::Malformed);
+        assert_eq!(verdict(&MAGIC, Quiet::Silence), CaseVerdict::Malformed);
+        assert_eq!(verdict(&[], Quiet::Ended(End::Reset)), CaseVerdict::Closed);
+        assert_eq!(verdict(&[], Quiet::Silence), CaseVerdict::Silent);
+        let silence = answered(RESUME, &[], Quiet::Silence);
+        let left = judge(&silence, &case(RESUME, Delivery::Leave));
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
-        assert_eq!(
-            judged(&Reaction { left_open: true, ..message(OK) }, RESUME).0,
-            CaseVerdict::LeftOpen
-        );
+        let left_open = Reaction { left_open: true, ..message(OK) };
+        assert_eq!(judged(&left_open).0, CaseVerdict::LeftOpen);
         // Faults after the reply count, unless bytes follow the request that the server never reads
         // (F-70).
-        let wrong = Reaction { wrong: Vec::from([Wrong::Stream(None)]), ..message(OK) };
-        assert_eq!(
-            judged(&wrong, RESUME).1,
-            [(
-                Symptom::Reply(Fault::StreamDoesNotEnd),
-                "the session was stopped, but its stream continues or stays open".into()
-            )]
-        );
-        assert_eq!(judged(&wrong, &[RESUME, &[1]].concat()), (CaseVerdict::Ok, Vec::new()));
+        let streams_on = FaultSeen::new(Fault::StreamDoesNotEnd, "it does not end");
+        let wrong = |answered| Reaction { wrong: [streams_on.clone()].into(), ..answered };
+        let symptom = (Symptom::Reply(Fault::StreamDoesNotEnd), "it does not end".into());
+        assert_eq!(judged(&wrong(message(OK))).1, [symptom]);
+        let with_more = answered(&[RESUME, &[1]].concat(), OK, CLOSED);
+        assert_eq!(judged(&wrong(with_more)), (CaseVerdict::Ok, Vec::new()));
     }
 
     #[test]
     fn reply_each_field_is_checked() {
-        let says = |answered: &Reaction| judged(answered, RESUME).1;
+        let says = |answered: &Reaction| judged(answered).1;
         let one = |fault, text: &str| Vec::from([(Symptom::Reply(fault), text.into())]);
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
@@ -214,14 +201,12 @@ mod tests {
             says(&message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0")),
             one(Fault::ReservedNotZero, "reserved is 0x0001, expected 0x0000")
         );
-        let other_magic = b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0".to_vec();
         assert_eq!(
-            says(&answered(Received::NoMessage(other_magic))),
+            says(&message(b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0")),
             one(Fault::MagicWrong, "the magic is 444f544e45545f4950435f563200")
         );
-        let short = OK.get(..22).unwrap().to_vec();
         assert_eq!(
-            says(&answered(Received::End(End::Closed, short))),
+            says(&message(&OK[..22])),
             one(Fault::ReplyCut, "size is 24, but 22 bytes were received")
         );
         // No second name for an open connection.
@@ -248,19 +233,17 @@ mod tests {
     fn request_without_magic_taken_is_a_finding() {
         let other = b"DOTNET_IPC_V2\0\x14\0\x04\x01\0\0";
         let text = "an OK to a request whose magic is 444f544e45545f4950435f563200";
-        assert_eq!(
-            judged(&message(OK), other),
-            (CaseVerdict::Unchecked, Vec::from([(Symptom::MagicUnchecked, text.into())]))
-        );
-        let error = message(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x86\x13\x13\x80");
-        assert_eq!(judged(&error, other), (CaseVerdict::Error, Vec::new()));
+        let taken = judged(&answered(other, OK, CLOSED));
+        let symptom = (Symptom::MagicUnchecked, text.into());
+        assert_eq!(taken, (CaseVerdict::Unchecked, Vec::from([symptom])));
+        let error = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x86\x13\x13\x80";
+        let refused = judged(&answered(other, error, CLOSED));
+        assert_eq!(refused, (CaseVerdict::Error, Vec::new()));
         let small = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0";
-        assert_eq!(
-            judged(&message(OK), small).1.first().map(|(symptom, _)| symptom.clone()),
-            Some(Symptom::SizeUnchecked)
-        );
+        let taken = judged(&answered(small, OK, CLOSED)).1;
+        assert_eq!(taken.first().map(|(symptom, _)| symptom), Some(&Symptom::SizeUnchecked));
         // Two faults are two findings.
-        let both = message(b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0");
-        assert_eq!(judged(&both, other).1.len(), 2);
+        let both = b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0";
+        assert_eq!(judged(&answered(other, both, CLOSED)).1.len(), 2);
     }
 }

@@ -7,16 +7,17 @@ use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
-use super::ask::Received;
 use super::exchange::{Exchange, Exchanges};
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
 use super::reply::Reply;
-use super::request::{ON, Reaction, Wrong};
+use super::request::{ON, Reaction};
 use super::request_bytes::{is_cut, is_too_small, message_of};
+use super::unanswered::{asked, left_open, no_reply};
 use super::{Death, consistency};
 use crate::faults::Fault;
+use crate::known::Answer;
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
@@ -33,7 +34,7 @@ pub(super) fn faults_in_answer(
     let mut found = consistency::faults_in_case(exchanges, process);
     if !found.is_empty() {
         // An OK in place of an error is one more fault, whatever its bytes are.
-        let is_ok = answered.reply().is_some_and(Reply::is_ok);
+        let is_ok = answered.exchange.reply.is_whole() && answered.exchange.reply.is_ok();
         if let (Due::Error(_), Some(exchange), true) = (due, exchanges.on(ON), is_ok) {
             found.extend(answer(exchange, None, due, expectation.refusable, exchanges));
         }
@@ -43,22 +44,20 @@ pub(super) fn faults_in_answer(
         return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
-    match &answered.came {
-        Received::Message(_)
-            if expectation.verdict == Verdict::Acceptable && answered.error().is_none() => {}
-        Received::Message(_) => {
-            let error = answered.error();
+    match (exchange.answer(), exchange.end()) {
+        (Answer::Ok, _) if expectation.verdict == Verdict::Acceptable => {}
+        (Answer::Ok | Answer::Error(_), _) => {
+            let error = exchange.reply.error();
             found.extend(answer(exchange, error, due, expectation.refusable, exchanges));
             found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
         }
-        Received::NoMessage(_) => {}
-        Received::End(end, _) => found.push(closed(exchange, *end)),
-        Received::Silence(_) => found.push(silence(exchange)),
+        (Answer::NoHeader, _) => {}
+        (Answer::Nothing | Answer::Other, end) => found.push(no_reply(exchange, end)),
     }
     if answered.left_open {
         found.push(left_open(exchange));
     }
-    found.extend(answered.wrong.iter().filter_map(|wrong| fault_in_wrong(wrong, exchanges)));
+    found.extend(answered.wrong.iter().cloned());
     found
 }
 
@@ -99,7 +98,7 @@ pub(super) fn faults_in_failure(
             _ => None,
         }),
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
-            Difference::PeerGone { before: None, .. } => Some(closed(exchange, End::Reset)),
+            Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
             _ => None,
         }),
         _ => None,
@@ -118,7 +117,7 @@ enum Due {
 fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Due> {
     let bytes = pattern.filled_from(&exchange.came, captures);
     let reply = Reply::unasked(&bytes);
-    let ok = || (reply.is_whole && reply.is_ok()).then_some(Due::Ok);
+    let ok = || (reply.is_whole() && reply.is_ok()).then_some(Due::Ok);
     reply.error().map(Due::Error).or_else(ok)
 }
 
@@ -129,8 +128,10 @@ fn faults_in_reply(
     exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
     match difference {
-        Difference::Ended { end, after } if after.is_empty() => Some(closed(exchange, *end)),
-        Difference::Nothing { after } if after.is_empty() => Some(silence(exchange)),
+        Difference::Ended { end, after } if after.is_empty() => {
+            Some(no_reply(exchange, Some(*end)))
+        }
+        Difference::Nothing { after } if after.is_empty() => Some(no_reply(exchange, None)),
         Difference::Bytes { fields, .. } => {
             let first = due.first()?;
             let error = exchange.reply.error();
@@ -219,88 +220,4 @@ fn unchecked(exchange: &Exchange) -> Fault {
             _ => Fault::TruncatedPayloadTaken,
         },
     }
-}
-
-pub(crate) fn fault_in_wrong(wrong: &Wrong, exchanges: &Exchanges) -> Option<FaultSeen> {
-    match wrong {
-        Wrong::StoppedAnother { asked, said } => {
-            let text = format!("sessionId is {said}, expected {asked}");
-            Some(FaultSeen::new(Fault::StopEchoesAnother, text))
-        }
-        Wrong::NotStopped { came, .. } => {
-            let exchange =
-                exchanges.all.iter().find(|one| one.command() == Some(Command::STOP_TRACING))?;
-            match came {
-                Received::Message(_) => Some(match exchange.reply.error() {
-                    Some(code) => FaultSeen::new(
-                        Fault::ValidRequestRefused,
-                        format!("{}: hresult is {code}, expected an OK", asked(exchange)),
-                    ),
-                    None => FaultSeen::new(
-                        Fault::StopEchoesAnother,
-                        "the reply to StopTracing does not have the requested id",
-                    ),
-                }),
-                Received::End(end, _) => Some(closed(exchange, *end)),
-                Received::Silence(_) => Some(silence(exchange)),
-                Received::NoMessage(_) => None,
-            }
-        }
-        Wrong::Stream(Some(end)) => Some(FaultSeen::new(
-            Fault::ConnectionReset,
-            format!("the stream of the stopped session: {end}"),
-        )),
-        Wrong::Stream(None) => Some(FaultSeen::new(
-            Fault::StreamDoesNotEnd,
-            "the session was stopped, but its stream continues or stays open",
-        )),
-    }
-}
-
-/// The request, in words.
-fn asked(exchange: &Exchange) -> String {
-    let len = exchange.sent.len();
-    match exchange.command() {
-        Some(command) => format!("{command} of {len} bytes"),
-        None => format!("a message of {len} bytes"),
-    }
-}
-
-fn closed(exchange: &Exchange, end: End) -> FaultSeen {
-    let text = format!("{}: {end}, and no reply was received", asked(exchange));
-    let is_certain = !is_malformed(exchange) && exchange.asks_known_command();
-    FaultSeen { is_certain, ..FaultSeen::new(Fault::ClosesBeforeReply, text) }
-}
-
-fn silence(exchange: &Exchange) -> FaultSeen {
-    let fault = match () {
-        () if is_malformed(exchange) => Fault::NoAnswerToMalformedRequest,
-        () if !exchange.asks_known_command() => Fault::NoAnswerToUnknownCommand,
-        () => Fault::NoAnswer,
-    };
-    FaultSeen::new(fault, format!("{}: no reply was received", asked(exchange)))
-}
-
-/// Whether a server must refuse the request for its bytes.
-fn is_malformed(exchange: &Exchange) -> bool {
-    let wire = exchange.sent.as_slice();
-    let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
-    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
-    is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
-}
-
-fn left_open(exchange: &Exchange) -> FaultSeen {
-    let is_stream = exchange.command().is_some_and(|command| {
-        command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
-    }) && exchange.reply.error().is_none();
-    if is_stream {
-        return FaultSeen::new(
-            Fault::StreamDoesNotEnd,
-            "the session was stopped, but its stream continues or stays open",
-        );
-    }
-    FaultSeen::new(
-        Fault::ConnectionLeftOpen,
-        format!("{}: the connection stays open after the reply", asked(exchange)),
-    )
 }

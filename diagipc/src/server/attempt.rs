@@ -182,7 +182,8 @@ impl<'o> CasePlayer<'o> {
                         }
                     };
                     answered.left_open &= !keeps_open;
-                    let lives = answered.reply().is_some() && test.hazard != Some(Hazard::Harmful);
+                    let lives =
+                        answered.exchange.reply.is_whole() && test.hazard != Some(Hazard::Harmful);
                     let death = if lives { None } else { death(player) };
                     let expectation = Expectation::of_vector(group, test);
                     let habit = left_open::fault_in_request(profile, &expectation, test, &answered)

@@ -45,7 +45,7 @@ impl Said {
 
 /// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
 fn said(exchange: &Exchange) -> Option<Said> {
-    let (id, cookie) = exchange.reply.process.filter(|_| exchange.reply.is_whole)?;
+    let (id, cookie) = exchange.reply.process.filter(|_| exchange.reply.is_whole())?;
     Some(Said { by: "reply", id, cookie })
 }
 
@@ -164,6 +164,8 @@ mod tests {
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
+
     use super::*;
 
     const PID: u32 = 4242;
@@ -181,9 +183,12 @@ mod tests {
         let advertise =
             Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
         let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap();
-        let mut exchanges =
-            Exchanges::one("a", &request, &encode_to_vec(Command::OK, &info).unwrap());
-        exchanges.all[0].advertise = Some(advertise);
+        let reply = encode_to_vec(Command::OK, &info).unwrap();
+        let exchange = Exchange {
+            advertise: Some(advertise),
+            ..Exchange::new("a", &request, &reply, Quiet::Silence)
+        };
+        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
         faults_in_case(&exchanges, &process).iter().map(|seen| seen.fault.name()).collect()
     }

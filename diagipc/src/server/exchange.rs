@@ -1,12 +1,18 @@
 //! A conversation as exchanges: what was asked on each connection, and what came.
 
+use std::fmt;
+
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::{Conversation, Quiet, TurnDirection};
 
 use super::reply::Reply;
 use super::request_bytes::command_of;
+use crate::byte_count::ByteCount;
+use crate::known::Answer;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +76,13 @@ impl Exchanges {
         exchanges
     }
 
+    /// The connection of that name, used or not.
+    fn take(self, conversation: &Conversation, name: &str) -> Exchange {
+        let quiet = conversation.quiet(name);
+        let unused = || Exchange { on: name.to_owned(), quiet, ..Exchange::default() };
+        self.all.into_iter().find(|one| one.on == name).unwrap_or_else(unused)
+    }
+
     /// The connection of that name.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().find(|one| one.on == name)
@@ -92,7 +105,7 @@ impl Exchanges {
         replied
             .into_iter()
             .filter_map(|nth| self.all.get(nth))
-            .filter(|exchange| exchange.reply.is_whole)
+            .filter(|exchange| exchange.reply.is_whole())
     }
 
     /// Whether a reply has that code.
@@ -102,6 +115,35 @@ impl Exchanges {
 }
 
 impl Exchange {
+    /// The connection of that name so far.
+    pub(crate) fn on(conversation: &Conversation, name: &str) -> Self {
+        Exchanges::of(conversation).take(conversation, name)
+    }
+
+    /// Whether all of an answer was waited for in vain.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self.answer(), Answer::Nothing | Answer::Other) && self.end().is_none()
+    }
+
+    /// How the connection ended, if it did.
+    pub(crate) const fn end(&self) -> Option<End> {
+        match self.quiet {
+            Some(Quiet::Ended(end)) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// The answer to its first request.
+    pub(crate) fn answer(&self) -> Answer {
+        match self.reply.error() {
+            Some(hresult) => Answer::Error(hresult),
+            None if self.reply.is_whole() => Answer::Ok,
+            None if self.came.len() >= HEADER_LEN && self.reply.code.is_none() => Answer::NoHeader,
+            None if self.came.is_empty() && self.end().is_none() => Answer::Nothing,
+            None => Answer::Other,
+        }
+    }
+
     /// Reads the reply, once all bytes are there.
     fn read(&mut self) {
         self.reply = Reply::read(&self.sent, &self.came, self.quiet.is_some());
@@ -124,18 +166,35 @@ impl Exchange {
     }
 }
 
+/// What came first, in words.
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let came = &self.came;
+        match (self.reply.len, self.answer(), self.end()) {
+            (Some(len), ..) => write!(f, "a message of {len} bytes"),
+            (_, Answer::NoHeader, _) => {
+                let start = came.get(..HEADER_LEN).unwrap_or_default();
+                write!(f, "bytes that are not a header: {}", hex::encode(start))
+            }
+            (_, _, Some(end)) => write!(f, "{end} after {}", ByteCount(came.len())),
+            _ if came.is_empty() => f.write_str("no reply was received"),
+            _ => write!(f, "nothing more after {}", ByteCount(came.len())),
+        }
+    }
+}
+
 #[cfg(test)]
-impl Exchanges {
-    /// One connection, on which nothing more follows.
-    pub(crate) fn one(on: &str, sent: &[u8], came: &[u8]) -> Self {
-        let mut exchange = Exchange {
+impl Exchange {
+    /// What came in reply to what was sent, until it grew quiet.
+    pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: Quiet) -> Self {
+        let mut exchange = Self {
             on: on.to_owned(),
             sent: sent.to_vec(),
             came: came.to_vec(),
-            quiet: Some(Quiet::Ended),
-            ..Exchange::default()
+            quiet: Some(quiet),
+            ..Self::default()
         };
         exchange.read();
-        Self { all: [exchange].into(), order: Vec::new() }
+        exchange
     }
 }

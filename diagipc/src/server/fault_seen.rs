@@ -14,7 +14,7 @@ pub(crate) struct FaultSeen {
 }
 
 impl FaultSeen {
-    pub(super) fn new(fault: Fault, text: impl Into<String>) -> Self {
+    pub(crate) fn new(fault: Fault, text: impl Into<String>) -> Self {
         Self { fault, text: text.into(), is_certain: false }
     }
 

@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::Verdict;
 
 use super::Death;
-use super::ask::Received;
+use super::exchange::Exchange;
 use super::expectation::{Expectation, Refusable};
 use super::fault_seen::FaultSeen;
 use super::request::Reaction;
@@ -105,7 +105,7 @@ pub(crate) fn judge(
         found.push(format!("the target {death}"));
     }
     if by_the_document(profile, expectation, &seen).is_none() {
-        found.insert(0, came(&answered.came, answered.error()));
+        found.insert(0, came(&answered.exchange));
     }
     let judgement = match grade(profile, expectation, &seen) {
         (_, Some(row)) => Judgement::of_row(row, found),
@@ -154,11 +154,11 @@ pub(super) fn lacks(command: Option<Command>) -> String {
     format!("{name}DS_IPC_E_UNKNOWN_COMMAND")
 }
 
-fn came(came: &Received, error: Option<HResult>) -> String {
-    match error {
-        Some(hresult) => format!("the reply is the error {hresult}"),
-        None if matches!(came, Received::Message(_)) => "the reply is OK".into(),
-        None => format!("{came}"),
+fn came(exchange: &Exchange) -> String {
+    match exchange.answer() {
+        Answer::Error(hresult) => format!("the reply is the error {hresult}"),
+        Answer::Ok => "the reply is OK".into(),
+        Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
     }
 }
 
@@ -188,15 +188,8 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
 
 /// The result of a request.
 fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
-    let answer = match (&answered.came, answered.error()) {
-        (Received::Message(_), None) => Answer::Ok,
-        (Received::Message(_), Some(hresult)) => Answer::Error(hresult),
-        (Received::NoMessage(_), _) => Answer::NoHeader,
-        (Received::Silence(bytes), _) if bytes.is_empty() => Answer::Nothing,
-        (Received::Silence(_) | Received::End(..), _) => Answer::Other,
-    };
     Seen {
-        answer,
+        answer: answered.exchange.answer(),
         died: death.is_some(),
         left_open: answered.left_open,
         wrong: answered.is_wrong(),
@@ -207,23 +200,29 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
-    use crate::server::exchange::Exchanges;
+    use crate::server::exchange::Exchange;
+    use crate::server::request::ON;
     use crate::server::request_bytes::{is_cut, message_of};
 
     const CORECLR: Profile = Profile::CORECLR_10;
 
-    fn error(hresult: HResult) -> Received {
-        Received::Message(
-            encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
-        )
+    /// The received bytes, and why no more arrived.
+    type Came = (Vec<u8>, Quiet);
+
+    const SILENCE: Came = (Vec::new(), Quiet::Silence);
+
+    fn error(hresult: HResult) -> Came {
+        let error = ErrorReply { hresult, message: None };
+        (encode_to_vec(Command::ERROR, &error).unwrap(), Quiet::Silence)
     }
 
     /// The generic OK, which fits every command.
-    fn ok() -> Received {
-        Received::Message(b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec())
+    fn ok() -> Came {
+        (b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec(), Quiet::Silence)
     }
 
     fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
@@ -239,12 +238,12 @@ mod tests {
         files: &[File],
         profile: Profile,
         tc_id: u32,
-        came: Received,
+        (came, quiet): Came,
         left_open: bool,
     ) -> (Grade, Option<String>, Vec<String>) {
         let (group, test) = find(files, tc_id);
-        let answered = Reaction { left_open, ..Reaction::new(came, Exchanges::default()) };
-        let answered = answered.to(test.wire.as_deref().unwrap());
+        let exchange = Exchange::new(ON, test.wire.as_deref().unwrap(), &came, quiet);
+        let answered = Reaction { left_open, ..exchange.into() };
         let judgement = judge(profile, &Expectation::of_vector(group, test), &answered, None);
         (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
     }
@@ -260,7 +259,7 @@ mod tests {
         let invalid =
             tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
         assert_eq!(found(invalid, ok()), ["the reply is OK"]);
-        assert_eq!(found(invalid, Received::Silence(Vec::new())), ["no reply was received"]);
+        assert_eq!(found(invalid, SILENCE), ["no reply was received"]);
         let valid =
             tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
         assert_eq!(
@@ -268,12 +267,12 @@ mod tests {
             ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
         );
         assert_eq!(
-            found(valid, Received::End(End::Reset, vec![1])),
+            found(valid, (vec![1], Quiet::Ended(End::Reset))),
             ["the connection was reset after 1 byte"]
         );
         assert_eq!(
-            found(valid, Received::NoMessage(vec![0xab; 2])),
-            ["bytes that are not a header: abab"]
+            found(valid, (vec![0xab; 20], Quiet::Silence)),
+            [format!("bytes that are not a header: {}", "ab".repeat(20))]
         );
     }
 
@@ -378,14 +377,14 @@ mod tests {
         // Refused with the wrong reason.
         assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
         // A wait for a descriptor that is never sent.
-        let waits = known(with("count_too_large", "CollectTracing"), Received::Silence(Vec::new()));
+        let waits = known(with("count_too_large", "CollectTracing"), SILENCE);
         assert_eq!(waits, informational("F-7"));
         // Memory of the runtime instead of an answer.
         let process = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Process/ProcessInfo")
                 && test.result == Verdict::Invalid
         });
-        assert_eq!(known(process, Received::NoMessage(vec![0; 20])), informational("F-71"));
+        assert_eq!(known(process, (vec![0; 20], Quiet::Silence)), informational("F-71"));
         // None of this is known of any other server.
         let (grade, fact, _) =
             judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
@@ -448,6 +447,6 @@ mod tests {
                 && group.command.as_deref() == Some("EventPipe/CollectTracing5")
         });
         assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-7"));
-        assert_eq!(judged(&files, old, taken, Received::Silence(vec![1]), false).0, Grade::Fail);
+        assert_eq!(judged(&files, old, taken, (vec![1], Quiet::Silence), false).0, Grade::Fail);
     }
 }

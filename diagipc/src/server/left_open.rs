@@ -5,13 +5,12 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
-use super::ask::Received;
 use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::judge::Judgement;
 use super::request::Reaction;
 use super::request_bytes::is_cut;
-use crate::known::{Family, Profile};
+use crate::known::{Answer, Family, Profile};
 
 /// The text for anything that the document leaves open.
 const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
@@ -46,17 +45,17 @@ pub(super) fn fault_in_request(
     }
     let is_cut = test.wire.as_deref().is_some_and(is_cut);
     let command = expectation.request.map(|request| request.command);
-    let error = answered.error();
-    let (fact, found) = match &answered.came {
-        Received::End(end, bytes) if is_cut && bytes.is_empty() => {
+    let (answer, error) = (answered.exchange.answer(), answered.exchange.reply.error());
+    let (fact, found) = match (answer, answered.exchange.end()) {
+        (Answer::Other, Some(end)) if is_cut && answered.exchange.came.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        Received::Message(_)
+        (Answer::Error(_), _)
             if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid =>
         {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
-        Received::Message(_) if error.is_none() && has_a_name_of_nuls(test) => {
+        (Answer::Ok, _) if has_a_name_of_nuls(test) => {
             ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
         _ => return None,

@@ -22,7 +22,7 @@
 
 mod abilities;
 mod address;
-pub(super) mod answer_faults;
+mod answer_faults;
 pub(super) mod ask;
 mod attempt;
 mod block_faults;
@@ -54,6 +54,7 @@ mod spelling;
 mod stream_faults;
 pub(super) mod survey;
 pub(super) mod target;
+mod unanswered;
 
 pub use address::Address;
 pub use case::{ServerCase, ServerCaseKind, cases};

@@ -11,20 +11,23 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, StopTracing,
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::message::{Reply, Request, encode_to_vec};
+use dotnet_diagnostics_ipc::message::{Request, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{self, Network as _, Player, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{self, Ending, FdKind, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
 
 use super::abilities::Has;
-use super::ask::{Received, next_message};
+use super::ask::next_message;
+use super::exchange::Exchange;
 use super::pace::Pace;
+use super::reply::Reply;
 use super::request::{ON, Patience, read};
 use super::request_bytes::wants_descriptor;
 use super::spawn::RunsIn;
 use super::target::Target;
 use crate::codec::NamedFile;
+use crate::known::Answer;
 use crate::networks::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.
@@ -106,15 +109,14 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
         )
     };
     let has = match play(&mut player) {
-        Ok(answered) => match (&answered.came, answered.error()) {
-            (_, Some(HResult::UNKNOWN_COMMAND)) => {
+        Ok(answered) => match answered.exchange.answer() {
+            Answer::Error(HResult::UNKNOWN_COMMAND) => {
                 Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
             }
-            // The answer of .NET 3 to an unknown id of the profiler set (F-68).
-            (Received::Message(_), Some(HResult::BAD_ENCODING)) => Has::Unclear,
-            (Received::Message(_), _) => Has::Yes,
-            (Received::Silence(bytes), _) if bytes.is_empty() => Has::Silent,
-            _ => Has::Unclear,
+            // The first is the answer of .NET 3 to an unknown id of the profiler set (F-68).
+            Answer::Error(HResult::BAD_ENCODING) | Answer::NoHeader | Answer::Other => Has::Unclear,
+            Answer::Ok | Answer::Error(_) => Has::Yes,
+            Answer::Nothing => Has::Silent,
         },
         Err(_) => Has::Unclear,
     };
@@ -140,7 +142,7 @@ pub(super) fn reply_to(
     network: &mut LiveNetwork,
     wire: &[u8],
     within: Duration,
-) -> Result<Received, PlayerError> {
+) -> Result<Exchange, PlayerError> {
     let (mut player, until) = sent(network, wire, within)?;
     let came = next_message(&mut player, ON, until);
     let _ = player.close_all();
@@ -154,11 +156,11 @@ pub(super) fn reply_to_pieces(
     first: &[u8],
     others: &[u8],
     waits: Waits,
-) -> Result<Received, PlayerError> {
+) -> Result<Exchange, PlayerError> {
     let (mut player, until) = sent(network, first, waits.whole)?;
     let answers = player.network().now().saturating_add(waits.learned);
     let mut came = next_message(&mut player, ON, answers)?;
-    if came == Received::Silence(Vec::new()) {
+    if came.answer() == Answer::Nothing {
         let _ = player.send(ON, others, None, until)?;
         came = next_message(&mut player, ON, until)?;
     }
@@ -170,16 +172,16 @@ pub(super) fn reply_to_pieces(
 pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
     let (mut player, until) = sent(network, &request, waits.whole)?;
-    let Received::Message(_) = next_message(&mut player, ON, until)? else { return Ok(false) };
+    let Some(len) = next_message(&mut player, ON, until)?.reply.len else { return Ok(false) };
     let ends = player.network().now().saturating_add(waits.learned);
     if !matches!(player.receive(ON, 1, ends)?, player::Received::Nothing) {
         return Ok(false);
     }
     let until = player.network().now().saturating_add(waits.learned);
     let _ = player.send(ON, &request, None, until)?;
-    let again = matches!(next_message(&mut player, ON, until)?, Received::Message(_));
+    let both = next_message(&mut player, ON, until)?;
     let _ = player.close_all();
-    Ok(again)
+    Ok(both.came.get(len..).is_some_and(|again| Reply::unasked(again).is_whole()))
 }
 
 /// Whether a silent client blocks the next one.
@@ -196,12 +198,12 @@ pub(super) fn one_client_at_a_time(
     let until = player.network().now().saturating_add(waits.learned);
     let came = next_message(&mut player, BESIDE, until)?;
     let _ = player.close_all();
-    Ok(match came {
-        Received::Message(_) => {
+    Ok(match came.answer() {
+        Answer::Ok | Answer::Error(_) => {
             Has::No("it answers a second client while the first is silent".to_string())
         }
-        Received::Silence(bytes) if bytes.is_empty() => Has::Yes,
-        _ => Has::Unclear,
+        Answer::Nothing => Has::Yes,
+        Answer::NoHeader | Answer::Other => Has::Unclear,
     })
 }
 
@@ -209,7 +211,7 @@ pub(super) fn one_client_at_a_time(
 pub(super) fn netperf(network: &mut LiveNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     let has = match begin(&mut player, Format::NET_PERF, waits)? {
-        Err(came) if came.error().is_some() => {
+        Err(came) if came.reply.error().is_some() => {
             Has::No("it refuses a session in this format".to_string())
         }
         Err(_) => Has::Unclear,
@@ -233,14 +235,14 @@ pub(super) fn user_events(
     let (mut player, _) = sent(network, wire, waits.whole)?;
     let until = player.network().now().saturating_add(waits.learned);
     let came = next_message(&mut player, ON, until)?;
-    if came == Received::Silence(Vec::new()) {
+    if came.answer() == Answer::Nothing {
         // It waits for one; this one is unsuitable, so no session starts.
         let until = player.network().now().saturating_add(waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
         let _ = next_message(&mut player, ON, until)?;
     }
     let _ = player.close_all();
-    Ok(match came.error() {
+    Ok(match came.reply.error() {
         Some(hresult) => Has::No(format!("{hresult} before a descriptor was passed")),
         None => Has::Yes,
     })
@@ -306,7 +308,7 @@ fn begin(
     player: &mut Player<'_>,
     format: Format,
     waits: Waits,
-) -> Result<Result<u64, Received>, PlayerError> {
+) -> Result<Result<u64, Exchange>, PlayerError> {
     let providers = [ProviderConfig::new("No-Such-Provider", 0, EventLevel::CRITICAL)];
     let request = CollectTracing2 {
         circular_buffer_mb: 1,
@@ -319,14 +321,7 @@ fn begin(
     player.open(ON, until)?;
     let _ = player.send(ON, &request, None, until)?;
     let came = next_message(player, ON, until)?;
-    let Received::Message(bytes) = &came else { return Ok(Err(came)) };
-    let reply = dotnet_diagnostics_ipc::message::Message::decode(bytes)
-        .ok()
-        .and_then(|message| message.reply_as::<CollectTracing2<'_>>().ok());
-    Ok(match reply {
-        Some(Reply::Ok(session)) => Ok(session.session_id),
-        _ => Err(came),
-    })
+    Ok(came.reply.session_id.ok_or(came))
 }
 
 /// The first bytes of the stream.

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::{Abilities, Has};
-use super::ask::Received;
+use super::exchange::Exchange;
 use crate::known::{Family, Profile};
 
 /// The systems and processors reported by runtimes.
@@ -23,16 +23,16 @@ const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recognition {
     /// To `ProcessInfo2`.
-    pub(super) process_info2: Option<Received>,
+    pub(super) process_info2: Option<Exchange>,
     /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
     /// descriptor (F-74).
-    pub(super) unknown_profiler_id: Option<Received>,
+    pub(super) unknown_profiler_id: Option<Exchange>,
     /// To a startup hook without a path, which no runtime applies; `None` if it was not asked.
-    pub(super) absent_hook: Option<Received>,
+    pub(super) absent_hook: Option<Exchange>,
     /// To a dump of type 0; `None` if it was not asked.
-    pub(super) dump_type_0: Option<Received>,
+    pub(super) dump_type_0: Option<Exchange>,
     /// To a `ProcessInfo2` whose header arrives in two pieces: .NET 3 refuses that (P-39).
-    pub(super) header_in_pieces: Option<Received>,
+    pub(super) header_in_pieces: Option<Exchange>,
 }
 
 /// A profile, and the reason.
@@ -65,7 +65,7 @@ pub(super) fn conclude(recognition: &Recognition, abilities: &Abilities) -> Conc
     if let Some(Has::No(how)) = abilities.features.get(&Ability::OneClientAtATime) {
         return Conclusion::strict(how);
     }
-    match came.error() {
+    match came.reply.error() {
         Some(HResult::UNKNOWN_COMMAND) => older(recognition, abilities),
         Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 with {hresult}")),
         None => match version(came) {
@@ -83,7 +83,7 @@ fn older(recognition: &Recognition, abilities: &Abilities) -> Conclusion {
             "it does not know ProcessInfo2 (nor does .NET 3), but {why}"
         ));
     }
-    match recognition.header_in_pieces.as_ref().and_then(Received::error) {
+    match recognition.header_in_pieces.as_ref().and_then(error_of) {
         Some(HResult::BAD_ENCODING) => Conclusion {
             profile: PROFILE,
             why: "it knows only the commands of .NET Core 3, and refuses a header that arrives in pieces".to_owned(),
@@ -107,7 +107,7 @@ fn conclude_version(
     let fits = format!("{says}, and its commands are those of .NET {major}");
     let Some(came) = &recognition.unknown_profiler_id else {
         let hook = "the reply to a startup hook without a path is";
-        let (profile, why) = match recognition.absent_hook.as_ref().and_then(Received::error) {
+        let (profile, why) = match recognition.absent_hook.as_ref().and_then(error_of) {
             Some(HResult::NOT_SUPPORTED) => {
                 (native_aot, format!("{hook} NOTSUPPORTED: NativeAOT (F-93)"))
             }
@@ -120,12 +120,11 @@ fn conclude_version(
         return Conclusion { profile, why: format!("{fits}; {why}") };
     };
     let asked = "the reply to an unknown id of the profiler set is";
-    match came.error() {
+    match came.reply.error() {
         Some(HResult::UNKNOWN_COMMAND) => {
             Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") }
         }
-        Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(Received::error)
-        {
+        Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(error_of) {
             Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
                 profile: Profile::MONO,
                 why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
@@ -162,13 +161,18 @@ fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
     Ok(())
 }
 
+fn error_of(came: &Exchange) -> Option<HResult> {
+    came.reply.error()
+}
+
 /// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
-fn version(came: &Received) -> Result<(String, u8), String> {
-    let Received::Message(bytes) = came else {
+fn version(came: &Exchange) -> Result<(String, u8), String> {
+    if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
-    };
-    let reply =
-        Message::decode(bytes).ok().and_then(|message| message.reply_as::<ProcessInfo2>().ok());
+    }
+    let reply = Message::decode(&came.came)
+        .ok()
+        .and_then(|message| message.reply_as::<ProcessInfo2>().ok());
     let Some(Reply::Ok(info)) = reply else {
         return Err("its reply to ProcessInfo2 is malformed".to_owned());
     };
@@ -204,17 +208,21 @@ mod tests {
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::server::ErrorReply;
+    use dotnet_diagnostics_ipc::vectors::player::Quiet;
     use dotnet_diagnostics_ipc::wire::Guid;
 
     use super::*;
 
-    fn error(hresult: HResult) -> Received {
-        Received::Message(
-            encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap(),
-        )
+    fn came(bytes: &[u8]) -> Exchange {
+        let request = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap();
+        Exchange::new("a", &request, bytes, Quiet::Silence)
     }
 
-    fn says(version: &str, os: &str) -> Received {
+    fn error(hresult: HResult) -> Exchange {
+        came(&encode_to_vec(Command::ERROR, &ErrorReply { hresult, message: None }).unwrap())
+    }
+
+    fn says(version: &str, os: &str) -> Exchange {
         let info = ProcessInfo2Reply {
             process_id: 12,
             runtime_cookie: Guid::from_bytes([1; 16]),
@@ -224,7 +232,7 @@ mod tests {
             managed_entrypoint_assembly_name: "app".into(),
             clr_product_version: version.into(),
         };
-        Received::Message(encode_to_vec(Command::OK, &info).unwrap())
+        came(&encode_to_vec(Command::OK, &info).unwrap())
     }
 
     fn unknown() -> Has {
@@ -326,7 +334,7 @@ mod tests {
             "CollectTracing5, which is newer",
         );
         strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
-        strict(&ask(Received::Silence(Vec::new())), &nine, "ProcessInfo2: no reply");
+        strict(&ask(came(&[])), &nine, "ProcessInfo2: no reply");
         strict(&Recognition::default(), &nine, "does not answer");
         let other = Recognition {
             unknown_profiler_id: Some(error(HResult::FAIL)),

@@ -21,8 +21,8 @@ use crate::faults::Fault;
 pub(crate) struct Reply {
     /// The code of its header: an OK or an error, in a right one.
     pub(crate) code: Option<Command>,
-    /// Whether all of the message was received.
-    pub(crate) is_whole: bool,
+    /// The length of the message, once all of it was received.
+    pub(crate) len: Option<usize>,
     /// Why a whole one is not the reply to this command.
     pub(crate) refusal: Option<DecodeRefusal>,
     /// The code of an error.
@@ -78,7 +78,7 @@ impl Reply {
         let hresult = number("hresult").and_then(|code| u32::try_from(code).ok()).map(HResult);
         Self {
             code: Some(header.command),
-            is_whole: message.is_some(),
+            len: message.map(<[u8]>::len),
             refusal: message.and_then(|message| read_as.decode(message).err()),
             hresult: hresult.filter(|_| header.command == Command::ERROR),
             session_id: number("sessionId"),
@@ -90,7 +90,12 @@ impl Reply {
 
     /// The error, if it is a whole one.
     pub(crate) fn error(&self) -> Option<HResult> {
-        self.hresult.filter(|_| self.is_whole)
+        self.hresult.filter(|_| self.is_whole())
+    }
+
+    /// Whether all of the message was received.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.len.is_some()
     }
 
     /// Whether it is an OK, received to its end or not.
@@ -119,7 +124,7 @@ impl Reply {
             self.announced.is_some() && seen.fault != Fault::BytesAfterTheMessage
         };
         let all = self.form.iter().chain(self.behind.iter().filter(is_block));
-        all.filter(|_| self.is_whole)
+        all.filter(|_| self.is_whole())
     }
 }
 

@@ -1,21 +1,22 @@
 //! A request of the vectors, sent to a live server, with its answer and continuation.
 
-use std::fmt;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::vectors::player::{self, Conversation, Player, PlayerError, Sent};
 use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc::vectors::{Test, Value};
 
-use super::ask::{Received, next_message};
+use super::ask::next_message;
 use super::exchange::{Exchange, Exchanges};
-use super::reply::Reply;
+use super::fault_seen::FaultSeen;
 use super::request_bytes::{is_cut, wants_descriptor};
+use super::unanswered::{STREAMS_ON, not_stopped};
+use crate::faults::Fault;
+use crate::known::Answer;
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";
@@ -28,12 +29,12 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// A server's reaction to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Reaction {
-    /// The first answer.
-    pub(crate) came: Received,
-    /// All that was said, on the connection of the request and the one that stops its session.
+    /// The connection of the request.
+    pub(crate) exchange: Exchange,
+    /// All that were used: the same, and the one that stops its session.
     pub(crate) exchanges: Exchanges,
     /// What is wrong with the session that it started or stopped.
-    pub(crate) wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<FaultSeen>,
     /// Whether the connection stayed open after a final reply.
     pub(crate) left_open: bool,
     /// Whether more bytes were sent there.
@@ -43,34 +44,15 @@ pub(crate) struct Reaction {
 }
 
 impl Reaction {
-    /// An answer after which nothing was read.
-    pub(crate) const fn new(came: Received, exchanges: Exchanges) -> Self {
-        Self {
-            came,
-            exchanges,
-            wrong: Vec::new(),
-            left_open: false,
-            has_surplus: false,
-            stream: Vec::new(),
-        }
-    }
-
-    /// The reply, if a whole message was received.
-    pub(crate) fn reply(&self) -> Option<&Reply> {
-        let is_message = matches!(self.came, Received::Message(_));
-        self.exchanges.on(ON).map(|exchange| &exchange.reply).filter(|_| is_message)
-    }
-
-    /// The error code, for an error message.
-    pub(crate) fn error(&self) -> Option<HResult> {
-        self.reply()?.error()
+    /// What was received, and nothing wrong with it.
+    pub(crate) fn of(conversation: &Conversation) -> Self {
+        Self::from(Exchange::on(conversation, ON))
     }
 
     /// Why the message or what follows it is wrong, whatever was expected.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
-        let malformed = self.reply().into_iter().flat_map(Reply::malformed);
-        let malformed = malformed.map(|seen| seen.text.clone());
-        malformed.chain(self.wrong.iter().map(ToString::to_string))
+        let all = self.exchange.reply.malformed().chain(&self.wrong);
+        all.map(|seen| seen.text.clone())
     }
 
     /// Whether it is.
@@ -79,46 +61,16 @@ impl Reaction {
     }
 }
 
-#[cfg(test)]
-impl Reaction {
-    /// The same, to that request.
-    pub(crate) fn to(self, request: &[u8]) -> Self {
-        let (Received::Message(bytes)
-        | Received::NoMessage(bytes)
-        | Received::End(_, bytes)
-        | Received::Silence(bytes)) = &self.came;
-        Self { exchanges: Exchanges::one(ON, request, bytes), ..self }
-    }
-}
-
-/// What is wrong with a session that a request starts or stops.
-#[derive(Clone, Debug)]
-pub(crate) enum Wrong {
-    /// The reply has the id of another session.
-    StoppedAnother {
-        /// The session to stop.
-        asked: String,
-        /// The reported one.
-        said: u64,
-    },
-    /// A session is not stopped.
-    NotStopped {
-        /// The answer to `StopTracing`.
-        came: Received,
-    },
-    /// How the stream of the stopped session ended, if it did.
-    Stream(Option<End>),
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::StoppedAnother { asked, said } => {
-                write!(f, "sessionId is {said}, expected {asked}")
-            }
-            Self::NotStopped { came } => write!(f, "the session is not stopped: {came}"),
-            Self::Stream(Some(end)) => write!(f, "the stream of the stopped session: {end}"),
-            Self::Stream(None) => f.write_str("the stream of the stopped session does not end"),
+/// An answer after which nothing was read.
+impl From<Exchange> for Reaction {
+    fn from(exchange: Exchange) -> Self {
+        Self {
+            exchanges: Exchanges { all: [exchange.clone()].into(), order: Vec::new() },
+            exchange,
+            wrong: Vec::new(),
+            left_open: false,
+            has_surplus: false,
+            stream: Vec::new(),
         }
     }
 }
@@ -172,41 +124,42 @@ pub(crate) fn read(
     patience: Patience,
 ) -> Result<Reaction, PlayerError> {
     let until = after(player, patience.reply);
-    let came = next_message(player, ON, until)?;
-    let so_far = Exchanges::of(player.conversation());
-    let mut answered = Reaction::new(came, Exchanges::default());
-    match (&answered.came, so_far.on(ON)) {
-        (Received::Message(_), Some(exchange)) => {
-            follow(player, exchange, asked, patience, &mut answered)?;
-        }
+    let so_far = next_message(player, ON, until)?;
+    let answer = so_far.answer();
+    let mut answered = Reaction::from(so_far);
+    match answer {
+        Answer::Ok | Answer::Error(_) => follow(player, asked, patience, &mut answered)?,
         // The rest shows what was meant.
-        (Received::NoMessage(_), _) => hear_out(player)?,
-        _ => {}
+        Answer::NoHeader => hear_out(player)?,
+        Answer::Nothing | Answer::Other => {}
     }
     answered.exchanges = Exchanges::of(player.conversation());
+    if let Some(exchange) = answered.exchanges.on(ON) {
+        answered.exchange = exchange.clone();
+    }
     Ok(answered)
 }
 
 /// What follows a reply.
 fn follow(
     player: &mut Player<'_>,
-    exchange: &Exchange,
     asked: &Value,
     patience: Patience,
     answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
-    let Reply { session_id, announced, .. } = exchange.reply;
+    let (reply, command) = (&answered.exchange.reply, answered.exchange.command());
     let until = after(player, patience.rest);
-    match (exchange.command(), session_id, announced) {
+    match (command, reply.session_id, reply.announced) {
         // The rest shows the right size.
-        _ if exchange.reply.refusal.is_some() => hear_out(player),
-        _ if !exchange.reply.is_ok() => close(player, patience, answered),
+        _ if reply.refusal.is_some() => hear_out(player),
+        _ if !reply.is_ok() => close(player, patience, answered),
         (Some(Command::STOP_TRACING), id, _) => {
             let asked = asked.get("sessionId").and_then(Value::as_str);
             if let (Some(id), Some(asked)) =
                 (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked)))
             {
-                answered.wrong.push(Wrong::StoppedAnother { asked: asked.to_string(), said: id });
+                let text = format!("sessionId is {id}, expected {asked}");
+                answered.wrong.push(FaultSeen::new(Fault::StopEchoesAnother, text));
             }
             close(player, patience, answered)
         }
@@ -245,17 +198,17 @@ fn stop(
     let request = request.map_err(|error| PlayerError::differs(error.to_string()))?;
     let _ = player.send(STOP, &request, None, until)?;
     let came = next_message(player, STOP, until)?;
-    let exchanges = Exchanges::of(player.conversation());
-    let echo = exchanges.on(STOP).and_then(|exchange| exchange.reply.session_id);
-    if echo != Some(id) {
-        answered.wrong.push(Wrong::NotStopped { came });
-    }
+    answered.wrong.extend(not_stopped(&came, id));
     let drained = player.drained(stream, until)?;
     answered.stream = drained.first;
-    match drained.end {
-        Some(End::Closed) => {}
-        end => answered.wrong.push(Wrong::Stream(end)),
-    }
+    answered.wrong.extend(match drained.end {
+        Some(End::Closed) => None,
+        Some(end) => {
+            let text = format!("the stream of the stopped session: {end}");
+            Some(FaultSeen::new(Fault::ConnectionReset, text))
+        }
+        None => Some(FaultSeen::new(Fault::StreamDoesNotEnd, STREAMS_ON)),
+    });
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::script::{self, Ability};
 use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
-use super::ask::Received;
+use super::exchange::Exchange;
 use super::pace::{Pace, WITHIN};
 use super::probe::{self, Waits};
 use super::recognise::{Conclusion, Recognition, conclude};
@@ -145,7 +145,7 @@ impl Surveyor<'_> {
             ..Recognition::default()
         };
         let is_unknown =
-            recognition.process_info2.as_ref().is_some_and(|came| came.error().is_some());
+            recognition.process_info2.as_ref().is_some_and(|came| came.reply.error().is_some());
         if is_unknown {
             let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
             let (mut network, waits) = (self.subject.shared()?, self.waits);
@@ -174,7 +174,7 @@ impl Surveyor<'_> {
     }
 
     /// The answer to a dump of an invalid type, from a target started for it.
-    fn dump_of_type_0(&self) -> Option<Received> {
+    fn dump_of_type_0(&self) -> Option<Exchange> {
         let (_spawned, mut network) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
         let request = GenerateCoreDump {

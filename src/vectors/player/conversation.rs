@@ -9,6 +9,7 @@ use alloc::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::exchange::End;
 use crate::vectors::script::Captures;
 
 /// The sender.
@@ -40,7 +41,7 @@ pub struct Passage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quiet {
     /// It ended.
-    Ended,
+    Ended(End),
     /// Nothing arrived in time.
     Silence,
 }
@@ -69,7 +70,7 @@ impl Conversation {
 
     /// Whether any connection has ended.
     pub fn has_end(&self) -> bool {
-        self.quiet.values().any(|quiet| *quiet == Quiet::Ended)
+        self.quiet.values().any(|quiet| matches!(quiet, Quiet::Ended(_)))
     }
 
     /// Whether the player closed or reset that connection.

@@ -355,7 +355,7 @@ impl<'n> Player<'n> {
             Received::Bytes(bytes, fds) => {
                 self.conversation.push(on, TurnDirection::Received, bytes, *fds);
             }
-            Received::End(_) => self.conversation.grew_quiet(on, Quiet::Ended),
+            Received::End(end) => self.conversation.grew_quiet(on, Quiet::Ended(*end)),
             Received::Nothing => self.conversation.grew_quiet(on, Quiet::Silence),
         }
         received
