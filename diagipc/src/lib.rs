@@ -64,7 +64,7 @@ pub use glob::Glob;
 pub use program::Program;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
-    Report, Section, TooFewJudged, Turn,
+    Report, Said, Section, TooFewJudged, Turn,
 };
 pub use started::end_all_started;
 #[cfg(unix)]

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
 use serde_json::json;
 
 use super::codec::NamedFile;
-use super::{Case, Detail, Grade, Report};
+use super::{Case, Detail, Grade, Report, Said};
 
 /// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
 /// canonical.
@@ -57,9 +57,11 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
     let found = check(group, test);
     let grade = if found.is_empty() { Grade::Pass } else { Grade::Fail };
     let detail = (grade == Grade::Fail).then(|| Detail {
-        sent: json!({ "wire": test.wire.as_ref().map(hex::encode), "value": test.value }),
+        sent: Said::Json(
+            json!({ "wire": test.wire.as_ref().map(hex::encode), "value": test.value }),
+        ),
         expected: expected(test),
-        seen: Value::Null,
+        seen: Said::Json(Value::Null),
         found,
         about: Vec::new(),
     });

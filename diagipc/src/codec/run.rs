@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
 use crate::{
-    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report,
+    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report, Said,
 };
 
 /// After this many questions in a row without an answer the last answered one is asked again.
@@ -128,8 +128,13 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
 fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
     let Judgement { grade, found, fault } = judgement;
     let found = found.into_iter().collect::<Vec<_>>();
-    let detail =
-        Detail { sent: case.request(), expected: case.expected(), seen, found, about: Vec::new() };
+    let detail = Detail {
+        sent: Said::Json(case.request()),
+        expected: case.expected(),
+        seen: Said::Json(seen),
+        found,
+        about: Vec::new(),
+    };
     Case {
         name: case.name(),
         section: case.section.to_owned(),

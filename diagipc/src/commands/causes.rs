@@ -86,18 +86,18 @@ pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
 /// The last message from the target, or sent to it, if the case is a conversation with one.
 fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> anyhow::Result<()> {
     let turns = of.detail.as_ref().and_then(Detail::turns).unwrap_or_default();
-    let is_it = |turn: &&Turn| turn.direction == direction && !bytes(turn).is_empty();
+    let is_it = |turn: &&&Turn| turn.direction == direction && !turn.bytes.is_empty();
     let Some(last) = turns.iter().rev().find(is_it) else { return Ok(()) };
     // The meaning of a reply depends on its request.
     let asked = turns
         .iter()
         .filter(|turn| turn.connection == last.connection && turn.direction != direction);
     let command: Option<Command> = asked
-        .filter_map(|turn| Header::decode(&bytes(turn)).ok())
+        .filter_map(|turn| Header::decode(&turn.bytes).ok())
         .map(|header| header.command)
         .next();
-    let bytes = bytes(last);
-    if let Some(item) = Splitter::new(&bytes, None, command).next() {
+    let bytes = last.bytes.as_slice();
+    if let Some(item) = Splitter::new(bytes, None, command).next() {
         let end = item.offset.saturating_add(item.size).min(bytes.len());
         let mut shown = Vec::new();
         annotated::item(&mut shown, &item, bytes.get(item.offset..end).unwrap_or_default())?;
@@ -109,11 +109,6 @@ fn last_message(of: &Case, direction: TurnDirection, out: &mut dyn Write) -> any
         }
     }
     Ok(())
-}
-
-/// Those in the report.
-fn bytes(turn: &Turn) -> Vec<u8> {
-    hex::decode(&turn.hex).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -316,11 +316,11 @@ fn failure(
             writeln!(out, "  {}", plain(&turn.to_string()))?;
         }
         if !is_conversation {
-            writeln!(out, "  sent      {}", plain(&detail.sent.to_string()))?;
+            writeln!(out, "  sent      {}", plain(&detail.sent.json()))?;
         }
         writeln!(out, "  expected  {}", plain(&detail.expected))?;
         if !is_conversation {
-            writeln!(out, "  seen      {}", plain(&detail.seen.to_string()))?;
+            writeln!(out, "  seen      {}", plain(&detail.seen.json()))?;
         }
         // The fault's section has its details.
         for line in

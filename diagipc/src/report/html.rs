@@ -245,7 +245,7 @@ struct Cell<'r> {
 /// A [`Detail`] as text.
 #[derive(Clone, Serialize)]
 struct Shown<'r> {
-    turns: Option<Vec<Turn>>,
+    turns: Option<Vec<&'r Turn>>,
     sent: String,
     seen: String,
     expected: &'r str,
@@ -255,8 +255,7 @@ struct Shown<'r> {
 
 impl<'r> From<&'r Detail> for Shown<'r> {
     fn from(detail: &'r Detail) -> Self {
-        let (sent, seen) =
-            (shortened(&detail.sent.to_string()), shortened(&detail.seen.to_string()));
+        let (sent, seen) = (shortened(&detail.sent.json()), shortened(&detail.seen.json()));
         Self {
             turns: detail.turns(),
             sent,

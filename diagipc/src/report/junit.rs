@@ -92,10 +92,10 @@ fn description(case: &Case, citations: &Citations) -> String {
     let mut lines = Vec::from([case.title.clone()]);
     if let Some(detail) = &case.detail {
         match detail.turns() {
-            Some(turns) => lines.extend(turns.iter().map(super::Turn::to_string)),
+            Some(turns) => lines.extend(turns.iter().map(ToString::to_string)),
             None => lines.extend([
-                format!("sent      {}", detail.sent),
-                format!("seen      {}", detail.seen),
+                format!("sent      {}", detail.sent.json()),
+                format!("seen      {}", detail.seen.json()),
             ]),
         }
         lines.push(format!("expected  {}", detail.expected));

@@ -31,15 +31,15 @@ use std::time::Duration;
 
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
+use dotnet_diagnostics_ipc::vectors::Hazard;
 pub use dotnet_diagnostics_ipc::vectors::player::TurnDirection;
-use dotnet_diagnostics_ipc::vectors::{Hazard, Value};
 pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
 pub use made::Made;
 pub use requirements::Requirement;
 use serde::{Deserialize, Serialize};
-pub use turn::Turn;
+pub use turn::{Said, Turn};
 
 /// The version of the format.
 const FORMAT: u32 = 1;
@@ -210,11 +210,11 @@ pub struct KnownDeviation {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Detail {
     /// The input of the target. In a conversation: the turns sent to it.
-    pub sent: Value,
+    pub sent: Said,
     /// The expected result.
     pub expected: String,
     /// The result; null if there was none. In a conversation: the turns received from it.
-    pub seen: Value,
+    pub seen: Said,
     /// The findings, one line each.
     pub found: Vec<String>,
     /// Explanations, one line each: how a client was started, and how it ended.
@@ -234,7 +234,7 @@ impl Detail {
     }
 
     /// The turns of a conversation in their order. `None` if it was not one.
-    pub fn turns(&self) -> Option<Vec<Turn>> {
+    pub fn turns(&self) -> Option<Vec<&Turn>> {
         turn::join(&self.sent, &self.seen)
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use dotnet_diagnostics_ipc::vectors::Value;
 use dotnet_diagnostics_ipc::vectors::player::{Passage, TurnDirection};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 /// The most bytes kept of a turn.
 const KEPT: usize = 4096;
@@ -20,8 +19,9 @@ pub struct Turn {
     pub connection: String,
     /// The direction.
     pub direction: TurnDirection,
-    /// The bytes in hexadecimal.
-    pub hex: String,
+    /// The bytes; in JSON in hexadecimal.
+    #[serde(rename = "hex", with = "in_hex")]
+    pub bytes: Vec<u8>,
     /// How many bytes there were, if more than are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
@@ -56,7 +56,7 @@ impl Turn {
             turn: 0,
             connection: connection.to_owned(),
             direction,
-            hex: hex::encode(kept),
+            bytes: kept.to_vec(),
             length,
             fds,
         }
@@ -76,30 +76,55 @@ impl fmt::Display for Turn {
             TurnDirection::Sent => "sent",
             TurnDirection::Received => "received",
         };
-        let Self { connection, hex, .. } = self;
-        write!(
-            f,
-            "{direction:<8}  {connection}: {}",
-            if hex.is_empty() { "nothing" } else { hex }
-        )?;
+        let Self { connection, bytes, .. } = self;
+        let hex = if bytes.is_empty() { "nothing".to_owned() } else { hex::encode(bytes) };
+        write!(f, "{direction:<8}  {connection}: {hex}")?;
         self.length.map_or(Ok(()), |length| write!(f, "… ({length} bytes)"))?;
         if self.fds == 0 { Ok(()) } else { write!(f, ", with {} descriptors", self.fds) }
     }
 }
 
+mod in_hex {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        hex::decode(String::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
+
+/// One side of a case: its turns in a conversation, or one JSON value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Said {
+    /// What went in this direction.
+    Turns(Vec<Turn>),
+    /// The question of a codec, or its answer.
+    Json(Value),
+}
+
+impl Said {
+    /// The text of its JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// What was sent, and what was received, counted from 1 on.
-pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Value, Value) {
+pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Said, Said) {
     let counted =
         turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index + 1, ..turn });
-    let (sent, received): (Vec<Turn>, Vec<Turn>) =
-        counted.partition(|turn| turn.direction == TurnDirection::Sent);
-    (json!(sent), json!(received))
+    let (sent, received) = counted.partition(|turn| turn.direction == TurnDirection::Sent);
+    (Said::Turns(sent), Said::Turns(received))
 }
 
 /// Both in one order again, if they are turns.
-pub(super) fn join(sent: &Value, seen: &Value) -> Option<Vec<Turn>> {
-    let mut turns: Vec<Turn> = Vec::deserialize(sent).ok()?;
-    turns.append(&mut Vec::deserialize(seen).ok()?);
+pub(super) fn join<'d>(sent: &'d Said, seen: &'d Said) -> Option<Vec<&'d Turn>> {
+    let (Said::Turns(sent), Said::Turns(seen)) = (sent, seen) else { return None };
+    let mut turns: Vec<&Turn> = sent.iter().chain(seen).collect();
     turns.sort_by_key(|turn| turn.turn);
     Some(turns)
 }

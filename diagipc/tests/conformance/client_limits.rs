@@ -83,7 +83,7 @@ fn json_report_has_bytes_of_passing_cases() {
         turns
             .iter()
             .filter(|turn| turn.direction == direction)
-            .map(|turn| turn.hex.as_str())
+            .map(|turn| hex::encode(&turn.bytes))
             .collect::<String>()
     };
     // The client's ProcessInfo2, and the header of an OK.

@@ -8,7 +8,7 @@ use std::process::Output;
 use diagipc::report::{Glossary, Made, TurnDirection, html, junit};
 use diagipc::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
-    Report, Turn,
+    Report, Said, Turn,
 };
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use roxmltree::Document;
@@ -295,23 +295,23 @@ fn report_contradiction_is_refused() {
 fn conversation_keeps_order_and_shortens_turns() {
     let detail = conversation();
     assert_eq!(
-        (&detail.sent, &detail.seen),
+        (json!(detail.sent), json!(detail.seen)),
         (
-            &json!([{ "turn": 1, "connection": "a", "direction": "sent", "hex": "444f" }, { "turn": 3, "connection": "b", "direction": "sent", "hex": "54" }]),
-            &json!([{ "turn": 2, "connection": "a", "direction": "received", "hex": "ffff" }, { "turn": 4, "connection": "b", "direction": "received", "hex": "" }]),
+            json!([{ "turn": 1, "connection": "a", "direction": "sent", "hex": "444f" }, { "turn": 3, "connection": "b", "direction": "sent", "hex": "54" }]),
+            json!([{ "turn": 2, "connection": "a", "direction": "received", "hex": "ffff" }, { "turn": 4, "connection": "b", "direction": "received", "hex": "" }]),
         )
     );
-    let lines: Vec<String> = detail.turns().unwrap().iter().map(Turn::to_string).collect();
+    let lines: Vec<String> = detail.turns().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
         ["sent      a: 444f", "received  a: ffff", "sent      b: 54", "received  b: nothing"]
     );
     let long = Turn::new("a", TurnDirection::Received, &[7; 5000]);
-    assert_eq!((long.hex.len(), long.length), (2 * 4096, Some(5000)));
+    assert_eq!((long.bytes.len(), long.length), (4096, Some(5000)));
     let answer = Detail {
-        sent: json!({ "op": "decode" }),
+        sent: Said::Json(json!({ "op": "decode" })),
         expected: String::new(),
-        seen: Value::Null,
+        seen: Said::Json(Value::Null),
         found: Vec::new(),
         about: Vec::new(),
     };

@@ -204,10 +204,7 @@ fn deviation_is_named_by_fact_and_fails_strict() {
     let found = case(&strict, "scripts/framing/unknown-id-0300");
     assert_eq!((found.grade, &found.deviation), (Grade::Fail, &None));
     let detail = found.detail.as_ref().unwrap();
-    assert!(
-        detail.sent.to_string().contains("444f544e45545f4950435f5631001400030000"),
-        "{detail:?}"
-    );
+    assert!(detail.sent.json().contains("444f544e45545f4950435f5631001400030000"), "{detail:?}");
     assert!(
         detail.found.iter().any(|line| line.contains("the connection did not end")),
         "{detail:?}"
