@@ -93,8 +93,10 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
         };
         writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
     }
-    for (nth, [client, runtime]) in recording.totals.iter().enumerate() {
-        let connection = RecordedConnection::of(recording, nth);
+    let connections = RecordedConnection::all(recording);
+    for (nth, (connection, [client, runtime])) in
+        connections.iter().zip(&recording.totals).enumerate()
+    {
         writeln!(out)?;
         writeln!(
             out,
@@ -102,13 +104,13 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
             client.bytes, runtime.bytes
         )?;
         writeln!(out)?;
-        items(connection.request(), items::Side::Client, &connection, out)?;
+        items(connection.request(), items::Side::Client, connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
         if surplus > 0 {
             writeln!(out, "{surplus} bytes of the client after its request")?;
             writeln!(out)?;
         }
-        items(&connection.runtime, items::Side::Server, &connection, out)?;
+        items(&connection.runtime, items::Side::Server, connection, out)?;
     }
     Ok(())
 }

@@ -3,11 +3,10 @@
 //! It comes from the vectors; this file has no list. Bytes that are a vector have its hazard;
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
-use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::{File, Hazard, ReadAs, Type, Value, Verdict};
 
-use super::RecordedConnection;
+use super::connection::{RecordedConnection, continuation};
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
 /// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
@@ -20,8 +19,8 @@ use super::RecordedConnection;
 /// let log = Log::new(false);
 /// let connection = log.opened();
 /// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-/// let resume = RecordedConnection::of(&log.recording(), 0);
-/// assert_eq!(hazard_of(&resume, &vectors::files()?), Some(Hazard::SideEffect));
+/// let connections = RecordedConnection::all(&log.recording());
+/// assert_eq!(hazard_of(&connections[0], &vectors::files()?), Some(Hazard::SideEffect));
 /// # Ok::<(), vectors::LoadError>(())
 /// ```
 pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
@@ -57,7 +56,7 @@ fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<H
         let is_like = match group.kind {
             Type::Request => {
                 group.command.as_ref() == Some(&name)
-                    && session_type(command, bytes) == session_type(command, wire)
+                    && continuation(bytes) == connection.continuation()
                     && absent_fields(&test.value) == absent
             }
             Type::Unknown => {
@@ -80,10 +79,4 @@ fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<H
 fn absent_fields(value: &Value) -> Vec<&str> {
     let fields = value.as_object().into_iter().flatten();
     fields.filter(|(_, value)| value.is_null()).map(|(name, _)| name.as_str()).collect()
-}
-
-/// Whether the session streams or writes to a descriptor, for a command with both.
-fn session_type(command: Command, wire: &[u8]) -> Option<&[u8]> {
-    use dotnet_diagnostics_ipc::command::Continuation::BySessionType;
-    (command.continuation() == Some(BySessionType)).then(|| wire.get(20..24)).flatten()
 }

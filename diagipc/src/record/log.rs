@@ -242,28 +242,3 @@ impl Log {
         std::mem::take(&mut *self.locked())
     }
 }
-
-impl Recording {
-    /// The bytes of a side of a connection, as far as kept.
-    pub fn bytes(&self, connection: usize, of: Side) -> Vec<u8> {
-        let mut all = vec![];
-        for event in self.events.iter().filter(|event| event.connection == connection) {
-            if let EventKind::Piece { from, bytes, .. } = &event.seen {
-                if *from == of {
-                    all.extend_from_slice(bytes);
-                }
-            }
-        }
-        all
-    }
-
-    /// How a side ended a connection, if it did.
-    pub fn ending(&self, connection: usize, of: Side) -> Option<Ending> {
-        self.events.iter().filter(|event| event.connection == connection).find_map(|event| {
-            match event.seen {
-                EventKind::Ended { by, how } if by == of => Some(how),
-                _ => None,
-            }
-        })
-    }
-}

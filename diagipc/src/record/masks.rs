@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::vectors::script::{
     Any, Length, LengthOf, Literal, Part, Pattern, Until,
 };
@@ -107,12 +106,18 @@ pub(super) fn reply(
 
 /// A request, in which an earlier session id is replaced by the current one.
 pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
-    let is_stop = RawHeader::read(bytes).command == Some(Command::STOP_TRACING);
-    let split = bytes.split_at_checked(HEADER_LEN).filter(|_| is_stop && bytes.len() == 28);
-    match split.and_then(|(header, id)| Some((header, sessions.get(id)?))) {
-        Some((header, name)) => {
-            Vec::from([Literal::Bytes(header.to_owned()), Literal::Same(name.clone())])
-        }
-        None => Vec::from([Literal::Bytes(bytes.to_owned())]),
+    let notes = ReadAs { kind: Type::Request, command: None, from_server: false }.annotate(bytes);
+    let known = notes.list().iter().filter(|note| note.field == "sessionId").find_map(|note| {
+        let (before, rest) = bytes.split_at_checked(note.offset)?;
+        let (id, after) = rest.split_at_checked(note.len)?;
+        Some((before, sessions.get(id)?, after))
+    });
+    let Some((before, name, after)) = known else {
+        return Vec::from([Literal::Bytes(bytes.to_owned())]);
+    };
+    let mut parts = Vec::from([Literal::Bytes(before.to_owned()), Literal::Same(name.to_owned())]);
+    if !after.is_empty() {
+        parts.push(Literal::Bytes(after.to_owned()));
     }
+    parts
 }

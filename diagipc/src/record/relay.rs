@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
@@ -238,10 +238,9 @@ impl Way {
     /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset
     /// (F-70), and ours must be too.
     fn is_surplus(&self, new: &[u8]) -> bool {
-        let size: Vec<u8> = self.first.iter().chain(new).skip(14).take(2).copied().collect();
-        let size = size.try_into().map(u16::from_le_bytes);
-        self.from == Side::Client
-            && size.is_ok_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
+        let header: Vec<u8> = self.first.iter().chain(new).take(HEADER_LEN).copied().collect();
+        let size = RawHeader::read(&header).size.filter(|_| self.from == Side::Client);
+        size.is_some_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
     }
 
     fn give(&mut self, to: &UnixStream) -> io::Result<bool> {

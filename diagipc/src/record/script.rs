@@ -29,8 +29,7 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// assert_eq!((file.scripts.len(), file.scripts[0].name.as_str()), (1, "resume-client"));
 /// ```
 pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
-    let connections: Vec<RecordedConnection> =
-        (0..recording.totals.len()).map(|nth| RecordedConnection::of(recording, nth)).collect();
+    let connections = RecordedConnection::all(recording);
     if connections.is_empty() {
         return None;
     }

@@ -43,7 +43,7 @@ mod probe;
 mod process_id;
 mod recognise;
 mod recorded_report;
-mod reply;
+pub(super) mod reply;
 pub(super) mod request;
 pub(super) mod request_bytes;
 mod respawn;

@@ -43,7 +43,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// Reads all that came in reply to `request`. `is_all`: nothing more followed.
-    pub(super) fn read(request: &[u8], came: &[u8], is_all: bool) -> Self {
+    pub(crate) fn read(request: &[u8], came: &[u8], is_all: bool) -> Self {
         let command = command_of(request);
         let mut reply = Self::decoded(command, came);
         if !request.is_empty() && !came.is_empty() {
