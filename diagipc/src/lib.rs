@@ -43,6 +43,7 @@ mod byte_count;
 mod captured;
 pub mod client;
 pub mod codec;
+mod conversation;
 pub mod corpus;
 pub mod faults;
 pub mod fuzz_server;

@@ -10,7 +10,7 @@ const TOOL: Floors = Floors {
     floors: &[
         &["byte_count", "captured", "faults", "glob", "pace", "program"],
         &["annotated", "corpus", "networks", "print", "report", "started"],
-        &["adapter"],
+        &["adapter", "conversation"],
         &["codec", "known", "vectors"],
         &["server"],
         &["runtime"],

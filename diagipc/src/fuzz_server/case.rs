@@ -8,8 +8,8 @@ use dotnet_diagnostics_ipc::vectors::script::{
 
 use super::mutation::{Mutation, names};
 use super::numbers;
+use crate::conversation::wants_descriptor;
 use crate::server::request::ON;
-use crate::server::request_bytes::wants_descriptor;
 
 /// How long a connection stays open before it is closed, in milliseconds.
 const LEFT: u32 = 50;

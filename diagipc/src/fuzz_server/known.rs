@@ -4,7 +4,8 @@ use super::case::FuzzCase;
 use super::play::Observed;
 use super::verdict::CaseVerdict;
 use crate::KnownDeviation;
-use crate::known::{Answer, Profile, Seen, explain};
+use crate::conversation::Answer;
+use crate::known::{Profile, Seen, explain};
 use crate::server::Death;
 use crate::server::expectation::Expectation;
 use crate::server::judge::judge;
@@ -41,8 +42,8 @@ mod tests {
     use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
+    use crate::conversation::Exchange;
     use crate::fuzz_server::Delivery;
-    use crate::server::exchange::Exchange;
     use crate::server::request::ON;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {

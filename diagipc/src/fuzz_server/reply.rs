@@ -6,11 +6,9 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::verdict::CaseVerdict;
+use crate::conversation::{Answer, FaultSeen, message_of};
 use crate::faults::Fault;
-use crate::known::Answer;
-use crate::server::fault_seen::FaultSeen;
 use crate::server::request::Reaction;
-use crate::server::request_bytes::message_of;
 
 /// The result of such an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +107,8 @@ mod tests {
     use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
+    use crate::conversation::Exchange;
     use crate::fuzz_server::Mutation;
-    use crate::server::exchange::Exchange;
     use crate::server::request::ON;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {

@@ -3,13 +3,13 @@
 
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{Header, RawHeader};
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message, eventpipe};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Deviation, Plays, Script, Step};
 
 use super::row::Shape;
 use super::table::TABLE;
 use super::{Does, Profile, Request, Row, rows_for};
+use crate::conversation::wants_descriptor;
 
 /// The variants of `script` for this target, the likeliest first: a deviation, or `None` for its
 /// own steps.
@@ -83,9 +83,4 @@ fn request(on: &str, script: &Script) -> Option<Request> {
         is_harmful: script.hazard == Some(Hazard::Harmful),
         ..request
     })
-}
-
-fn wants_descriptor(wire: &[u8]) -> bool {
-    let request = Message::decode(wire).and_then(|message| message.request());
-    matches!(request, Ok(AnyRequest::CollectTracing5(eventpipe::CollectTracing5::UserEvents(_))))
 }

@@ -8,11 +8,12 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Script, Step};
 use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
 
-use super::row::{Answer, Platform, RowSource};
+use super::row::{Platform, RowSource};
 use super::table::TABLE;
 use super::*;
 use crate::Grade;
 use crate::codec;
+use crate::conversation::Answer;
 use crate::server::expectation::Expectation;
 use crate::server::judge::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};

@@ -38,7 +38,7 @@ use dotnet_diagnostics_ipc::vectors::script::Script;
 pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
 pub(crate) use recording::Recording;
-pub(crate) use row::{Answer, Does, Layer, Request, Row, Seen, Variable};
+pub(crate) use row::{Does, Layer, Request, Row, Seen, Variable};
 
 use self::table::TABLE;
 

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 
-use super::row::{Answer, Seen};
+use super::row::Seen;
+use crate::conversation::Answer;
 
 /// A target's behaviour in a case of the server suite.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind};
 
 use super::builds::{Build, Builds};
 use super::{Family, Profile};
+use crate::conversation::Answer;
 
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
@@ -322,17 +323,6 @@ pub(crate) struct Seen {
     pub(crate) left_open: bool,
     /// The answer, or its continuation, is malformed.
     pub(crate) wrong: bool,
-}
-
-/// The answer to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Ok,
-    Error(HResult),
-    NoHeader,
-    Nothing,
-    /// Part of a message, or the end.
-    Other,
 }
 
 impl Row {

@@ -10,6 +10,7 @@ use dotnet_diagnostics_ipc::wire::LimitKind;
 use super::row::Shape;
 use super::table::TABLE;
 use super::*;
+use crate::conversation::Answer;
 
 fn profile(name: &str) -> Profile {
     Profile::of_recording(name).unwrap_or_else(|| panic!("{name} names no build"))

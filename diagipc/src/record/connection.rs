@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 
 use super::log::{EventKind, Recording, Side};
-use crate::server::reply::Reply;
+use crate::conversation::Reply;
 
 /// The first bytes of a stream in the format nettrace.
 const NETTRACE: &[u8] = b"Nettrace";

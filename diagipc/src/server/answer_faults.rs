@@ -7,17 +7,16 @@ use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
-use super::exchange::{Exchange, Exchanges};
 use super::expectation::{Expectation, Refusable};
-use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
-use super::reply::Reply;
 use super::request::{ON, Reaction};
-use super::request_bytes::{is_cut, is_too_small, message_of};
 use super::unanswered::{asked, left_open, no_reply};
 use super::{Death, consistency};
+use crate::conversation::{
+    Answer, Exchange, Exchanges, FaultSeen, Reply, fault_in_stream, is_cut, is_too_small,
+    message_of,
+};
 use crate::faults::Fault;
-use crate::known::Answer;
 
 /// Why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
@@ -49,7 +48,7 @@ pub(super) fn faults_in_answer(
         (Answer::Ok | Answer::Error(_), _) => {
             let error = exchange.reply.error();
             found.extend(answer(exchange, error, due, expectation.refusable, exchanges));
-            found.extend(super::stream_faults::fault_in_stream(&exchange.sent, &answered.stream));
+            found.extend(fault_in_stream(&exchange.sent, &answered.stream));
         }
         (Answer::NoHeader, _) => {}
         (Answer::Nothing | Answer::Other, end) => found.push(no_reply(exchange, end)),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::conversation::Exchange;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
@@ -9,8 +10,6 @@ use dotnet_diagnostics_ipc::message::{Message, Reply, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Network, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
-
-use super::exchange::Exchange;
 
 /// Waits for one message, and reads no byte beyond it. The connection so far.
 pub(super) fn next_message(

@@ -15,9 +15,7 @@ use dotnet_diagnostics_ipc::vectors::player::{
 use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
-use super::exchange::Exchanges;
 use super::expectation::Expectation;
-use super::fault_seen::FaultSeen;
 use super::judge::{self, Judgement};
 use super::left_open;
 use super::pace::{About, Pace, WITHIN};
@@ -30,8 +28,9 @@ use super::target::{Target, process_of, with_user_events};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, dump_path, request,
 };
+use crate::conversation::{Answer, Exchanges, FaultSeen};
 use crate::faults::Fault;
-use crate::known::{Answer, Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
+use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
 use crate::pace::Limit;
 use crate::{Case, CaseFault, Detail, Grade, Turn};
 

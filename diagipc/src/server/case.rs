@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
-use super::request_bytes::{is_cut, is_too_small, wants_descriptor};
+use crate::conversation::{is_cut, is_too_small, wants_descriptor};
 use crate::pace::silence_ms;
 use crate::{Glob, codec::NamedFile};
 

@@ -7,9 +7,8 @@ use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::wire::Guid;
 
-use super::exchange::{Exchange, Exchanges};
-use super::fault_seen::FaultSeen;
 use super::process_id::TargetProcess;
+use crate::conversation::{Exchange, Exchanges, FaultSeen};
 use crate::faults::Fault;
 
 /// Each fault once.

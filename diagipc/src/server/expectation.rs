@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Group, Hazard, ReadAs, Test, Type, Verdict};
 
-use super::request_bytes::{is_cut, is_too_small, message_of};
+use crate::conversation::{is_cut, is_too_small, message_of};
 use crate::known::{Profile, Request};
 
 /// The allowed results of a request.

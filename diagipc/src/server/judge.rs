@@ -5,12 +5,11 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::Verdict;
 
 use super::Death;
-use super::exchange::Exchange;
 use super::expectation::{Expectation, Refusable};
-use super::fault_seen::FaultSeen;
 use super::request::Reaction;
+use crate::conversation::{Answer, Exchange, FaultSeen};
 use crate::faults::Fault;
-use crate::known::{Answer, Profile, Row, Seen, explain};
+use crate::known::{Profile, Row, Seen, explain};
 use crate::{Grade, KnownDeviation};
 
 /// The judgement of an answer.
@@ -204,9 +203,9 @@ mod tests {
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
-    use crate::server::exchange::Exchange;
+    use crate::conversation::Exchange;
+    use crate::conversation::{is_cut, message_of};
     use crate::server::request::ON;
-    use crate::server::request_bytes::{is_cut, message_of};
 
     const CORECLR: Profile = Profile::CORECLR_10;
 

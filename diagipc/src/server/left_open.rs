@@ -5,12 +5,11 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
-use super::exchange::Exchanges;
 use super::expectation::Expectation;
 use super::judge::Judgement;
 use super::request::Reaction;
-use super::request_bytes::is_cut;
-use crate::known::{Answer, Family, Profile};
+use crate::conversation::{Answer, Exchanges, is_cut};
+use crate::known::{Family, Profile};
 
 /// The text for anything that the document leaves open.
 const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";

@@ -19,15 +19,12 @@ use dotnet_diagnostics_ipc::wire::Array;
 
 use super::abilities::Has;
 use super::ask::next_message;
-use super::exchange::Exchange;
 use super::pace::Pace;
-use super::reply::Reply;
 use super::request::{ON, Patience, read};
-use super::request_bytes::wants_descriptor;
 use super::spawn::RunsIn;
 use super::target::Target;
 use crate::codec::NamedFile;
-use crate::known::Answer;
+use crate::conversation::{Answer, Exchange, Reply, wants_descriptor};
 use crate::networks::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::{Abilities, Has};
-use super::exchange::Exchange;
+use crate::conversation::Exchange;
 use crate::known::{Family, Profile};
 
 /// The systems and processors reported by runtimes.

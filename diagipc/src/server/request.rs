@@ -11,12 +11,9 @@ use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc::vectors::{Test, Value};
 
 use super::ask::next_message;
-use super::exchange::{Exchange, Exchanges};
-use super::fault_seen::FaultSeen;
-use super::request_bytes::{is_cut, wants_descriptor};
 use super::unanswered::{STREAMS_ON, not_stopped};
+use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut, wants_descriptor};
 use crate::faults::Fault;
-use crate::known::Answer;
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";

@@ -14,7 +14,6 @@ use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
-use super::fault_seen::FaultSeen;
 use super::judge::Judgement;
 use super::left_out::LeftOut;
 use super::options::Options;
@@ -23,6 +22,7 @@ use super::recognise::Conclusion;
 use super::survey::{Survey, survey};
 use super::target::Target;
 use super::{Address, ServerCase};
+use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::Profile;
 use crate::pace::Again;

@@ -13,7 +13,6 @@ use dotnet_diagnostics_ipc::vectors::script::{self, Ability};
 use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
-use super::exchange::Exchange;
 use super::pace::{Pace, WITHIN};
 use super::probe::{self, Waits};
 use super::recognise::{Conclusion, Recognition, conclude};
@@ -21,6 +20,7 @@ use super::spawn::RunsIn;
 use super::target::Target;
 use super::{Options, ServerCase};
 use crate::codec::{self, NamedFile};
+use crate::conversation::Exchange;
 use crate::known::{Family, Profile};
 
 /// An id of the profiler set that no edition has.

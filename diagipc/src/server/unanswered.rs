@@ -4,11 +4,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
-use super::exchange::Exchange;
-use super::fault_seen::FaultSeen;
-use super::request_bytes::{is_cut, is_too_small, message_of};
+use crate::conversation::{Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of};
 use crate::faults::Fault;
-use crate::known::Answer;
 
 /// That the stream of a stopped session does not end.
 pub(super) const STREAMS_ON: &str =

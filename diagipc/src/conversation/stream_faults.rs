@@ -29,7 +29,7 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
 }
 
 /// The fault in `stream`, which follows the reply to `request`.
-pub(super) fn fault_in_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
+pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     let came = if is_nettrace(stream) {
         Format::NET_TRACE

@@ -10,12 +10,12 @@ pub(super) fn command_of(request: &[u8]) -> Option<Command> {
 }
 
 /// Whether there are fewer bytes than the size announces.
-pub(super) fn is_cut(wire: &[u8]) -> bool {
+pub(crate) fn is_cut(wire: &[u8]) -> bool {
     wire.len() < HEADER_LEN || size(wire).is_some_and(|size| wire.len() < size)
 }
 
 /// Whether the size is less than that of a header.
-pub(super) fn is_too_small(wire: &[u8]) -> bool {
+pub(crate) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_LEN)
 }
 

@@ -56,7 +56,7 @@ impl Reply {
     }
 
     /// Reads a reply to anything.
-    pub(super) fn unasked(came: &[u8]) -> Self {
+    pub(crate) fn unasked(came: &[u8]) -> Self {
         Self::decoded(None, came)
     }
 

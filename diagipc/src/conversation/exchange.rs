@@ -12,7 +12,6 @@ use dotnet_diagnostics_ipc::vectors::player::{Conversation, Quiet, TurnDirection
 use super::reply::Reply;
 use super::request_bytes::command_of;
 use crate::byte_count::ByteCount;
-use crate::known::Answer;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +30,17 @@ pub(crate) struct Exchange {
     pub(crate) quiet: Option<Quiet>,
     /// We have closed it.
     pub(crate) is_closed: bool,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Ok,
+    Error(HResult),
+    NoHeader,
+    Nothing,
+    /// Part of a message, or the end.
+    Other,
 }
 
 /// Those of a conversation.

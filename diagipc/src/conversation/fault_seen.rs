@@ -10,7 +10,7 @@ pub(crate) struct FaultSeen {
     /// The observation, with its values.
     pub(crate) text: String,
     /// Whether no server may do this, even where the document leaves details open.
-    pub(super) is_certain: bool,
+    pub(crate) is_certain: bool,
 }
 
 impl FaultSeen {
@@ -19,7 +19,7 @@ impl FaultSeen {
     }
 
     /// Whether a correct server on a busy machine may look like this.
-    pub(super) const fn may_be_lateness(&self) -> bool {
+    pub(crate) const fn may_be_lateness(&self) -> bool {
         matches!(
             self.fault,
             Fault::NoAnswer

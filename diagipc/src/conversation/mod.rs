@@ -1,0 +1,17 @@
+//! What went over the connections of a case: what was asked on each, and the reply, which is read
+//! once, with every fault of its bytes.
+
+mod block_faults;
+mod exchange;
+mod fault_seen;
+mod layout;
+mod reply;
+mod request_bytes;
+mod spelling;
+mod stream_faults;
+
+pub(crate) use exchange::{Answer, Exchange, Exchanges};
+pub(crate) use fault_seen::FaultSeen;
+pub(crate) use reply::Reply;
+pub(crate) use request_bytes::{is_cut, is_too_small, message_of, wants_descriptor};
+pub(crate) use stream_faults::fault_in_stream;
