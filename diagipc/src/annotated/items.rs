@@ -20,7 +20,8 @@ pub enum Side {
     /// The tool that asks
     Client,
     /// The runtime that answers
-    Server,
+    #[value(name = "server")]
+    Runtime,
 }
 
 /// The kind of an item.
@@ -156,12 +157,12 @@ impl<'b> Splitter<'b> {
             let subject = ReadAs {
                 kind: Type::Unknown,
                 command: None,
-                from_server: self.from == Some(Side::Server),
+                from_server: self.from == Some(Side::Runtime),
             };
             return self.item(rest, rest.len(), Kind::Unknown, None, subject);
         };
         let from_server =
-            self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Server);
+            self.from.map_or(header.command.set == Command::OK.set, |from| from == Side::Runtime);
         let command = if from_server { self.request } else { Some(header.command) };
         let subject = ReadAs { kind: Type::Request, command, from_server };
         let kind = match header.command {

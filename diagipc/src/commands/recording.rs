@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use diagipc::annotated;
-use diagipc::annotated::items::{self, Splitter};
+use diagipc::annotated::items::Splitter;
 use diagipc::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
@@ -104,13 +104,13 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
             client.bytes, runtime.bytes
         )?;
         writeln!(out)?;
-        items(connection.request(), items::Side::Client, connection, out)?;
+        items(connection.request(), Side::Client, connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
         if surplus > 0 {
             writeln!(out, "{surplus} bytes of the client after its request")?;
             writeln!(out)?;
         }
-        items(&connection.runtime, items::Side::Server, connection, out)?;
+        items(&connection.runtime, Side::Runtime, connection, out)?;
     }
     Ok(())
 }
@@ -129,11 +129,11 @@ fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
 
 fn items(
     bytes: &[u8],
-    from: items::Side,
+    from: Side,
     connection: &RecordedConnection,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let request = if from == items::Side::Server { connection.command } else { None };
+    let request = if from == Side::Runtime { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
         annotated::item(out, &item, item.bytes_in(bytes))?;
     }

@@ -137,7 +137,7 @@ pub(crate) fn explain(
         _ => return Ok(()),
     };
     let Some(bytes) = bytes.filter(|bytes| bytes.len() >= 20) else { return Ok(()) };
-    let side = if from_client { Side::Client } else { Side::Server };
+    let side = if from_client { Side::Client } else { Side::Runtime };
     if from_client {
         *asked = Header::decode(&bytes).ok().map(|header| header.command);
     }

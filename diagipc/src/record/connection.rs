@@ -9,7 +9,8 @@ use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 
-use super::log::{EventKind, Recording, Side};
+use super::log::{EventKind, Recording};
+use crate::annotated::items::Side;
 use crate::conversation::Reply;
 
 /// The first bytes of a stream in the format nettrace.

@@ -7,14 +7,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
 
-/// The sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The tool, which asks.
-    Client,
-    /// The runtime, which answers.
-    Runtime,
-}
+use crate::annotated::items::Side;
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,11 +35,12 @@ mod relay;
 mod script;
 mod script_of_client;
 
+pub use crate::annotated::items::Side;
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};
 pub use connection::RecordedConnection;
 pub use hazard::hazard_of;
-pub use log::{Event, EventKind, Log, Recording, Side, Totals, Witness};
+pub use log::{Event, EventKind, Log, Recording, Totals, Witness};
 #[cfg(unix)]
 pub use proxy::{ConnectionSummary, Proxy};
 pub use script::script_file;

@@ -12,9 +12,10 @@ use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
-use super::log::{Log, Recording, Side, Witness};
+use super::log::{Log, Recording, Witness};
 use super::pieces;
 use super::relay::{Relayed, relay};
+use crate::annotated::items::Side;
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);

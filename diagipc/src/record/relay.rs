@@ -12,8 +12,9 @@ use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::log::{Log, Side};
+use super::log::Log;
 use super::pieces::{self, Piece};
+use crate::annotated::items::Side;
 
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };

@@ -7,9 +7,10 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 
 use super::connection::{Kind, RecordedConnection};
-use super::log::{Event, EventKind, Recording, Side};
+use super::log::{Event, EventKind, Recording};
 use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
+use crate::annotated::items::Side;
 
 /// The longest run of arbitrary bytes in a pattern.
 const LONGEST: usize = 65_535;
