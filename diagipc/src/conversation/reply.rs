@@ -47,10 +47,8 @@ impl Reply {
         let command = command_of(request);
         let mut reply = Self::decoded(command, came);
         if !request.is_empty() && !came.is_empty() {
-            let bytes = Bytes { request, command, came, is_all };
-            if let Err(fault) = bytes.faults(&mut reply) {
-                reply.form.push(fault);
-            }
+            let last = reply.find_faults(request, came, is_all).err();
+            reply.form.extend(last);
         }
         reply
     }
@@ -126,23 +124,9 @@ impl Reply {
         let all = self.form.iter().chain(self.behind.iter().filter(is_block));
         all.filter(|_| self.is_whole())
     }
-}
 
-/// What the faults are found in.
-#[derive(Clone, Copy)]
-struct Bytes<'b> {
-    request: &'b [u8],
-    /// The command of the request.
-    command: Option<Command>,
-    came: &'b [u8],
-    /// Nothing more followed.
-    is_all: bool,
-}
-
-impl Bytes<'_> {
-    /// Adds the faults to `reply`; the last one, if nothing after it can be read.
-    fn faults(self, reply: &mut Reply) -> Result<(), FaultSeen> {
-        let came = self.came;
+    /// Finds the faults; the error is the last one, after which nothing can be read.
+    fn find_faults(&mut self, request: &[u8], came: &[u8], is_all: bool) -> Result<(), FaultSeen> {
         if let Some(fault) = no_header(came) {
             return Err(fault);
         }
@@ -163,7 +147,7 @@ impl Bytes<'_> {
             return Err(FaultSeen::new(Fault::NumbersBigEndian, text));
         }
         if reserved != 0 {
-            reply.form.push(FaultSeen::new(
+            self.form.push(FaultSeen::new(
                 Fault::ReservedNotZero,
                 format!("reserved is {reserved:#06x}, expected 0x0000"),
             ));
@@ -175,11 +159,13 @@ impl Bytes<'_> {
             );
             return Err(FaultSeen::new(Fault::ReplyCommandWrong, text));
         }
-        let Some(layout) = Layout::of(code, self.command) else { return Ok(()) };
-        let message = Message { bytes: self, size: size.into(), body, layout };
-        let end = message.end(reply)?;
-        reply.value = message.impossible_value(reply);
-        reply.behind = message.behind(reply, came.get(end..).unwrap_or_default());
+        let command = command_of(request);
+        let Some(layout) = Layout::of(code, command) else { return Ok(()) };
+        let size = size.into();
+        let message = Message { request, command, came, is_all, size, body, layout };
+        let end = message.end(self)?;
+        self.value = message.impossible_value(self);
+        self.behind = message.behind(self, came.get(end..).unwrap_or_default());
         Ok(())
     }
 }
@@ -223,7 +209,12 @@ fn quoted(bytes: &[u8]) -> String {
 
 /// An OK or an error whose fields are known.
 struct Message<'b> {
-    bytes: Bytes<'b>,
+    request: &'b [u8],
+    /// The command of the request.
+    command: Option<Command>,
+    came: &'b [u8],
+    /// Nothing more followed.
+    is_all: bool,
     /// From the size field.
     size: usize,
     /// Everything after the header.
@@ -232,10 +223,6 @@ struct Message<'b> {
 }
 
 impl Message<'_> {
-    fn came(&self) -> usize {
-        self.bytes.came.len()
-    }
-
     fn size_wrong(&self, len: usize) -> FaultSeen {
         FaultSeen::new(
             Fault::SizeWrong,
@@ -254,7 +241,7 @@ impl Message<'_> {
             }
             if claimed.is_empty()
                 && matches!(self.layout, Layout::Ok(_))
-                && self.came() == HEADER_LEN
+                && self.came.len() == HEADER_LEN
             {
                 // The generic OK (R-HDR-005).
                 return Ok(self.size);
@@ -271,8 +258,8 @@ impl Message<'_> {
                     format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
                 Err(FaultSeen::new(Fault::SizeWrong, text))
             }
-            (None, None) if self.bytes.is_all => {
-                let (size, came) = (self.size, self.came());
+            (None, None) if self.is_all => {
+                let (size, came) = (self.size, self.came.len());
                 Err(FaultSeen::new(
                     Fault::ReplyCut,
                     format!("size is {size}, but {came} bytes were received"),
@@ -303,7 +290,7 @@ impl Message<'_> {
 
     /// The fields end at `len`, before the size does.
     fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
-        let behind = self.bytes.came.get(len..).unwrap_or_default();
+        let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
             matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
         let is_block =
@@ -346,14 +333,14 @@ impl Message<'_> {
                 format!("processId is {id}, but {} with its bytes reversed", id.swap_bytes());
             return is_swapped.then(|| FaultSeen::new(Fault::NumbersBigEndian, text));
         }
-        let is_new = self.bytes.command != Some(Command::STOP_TRACING);
+        let is_new = self.command != Some(Command::STOP_TRACING);
         (is_new && reply.session_id == Some(0))
             .then(|| FaultSeen::new(Fault::SessionIdZero, "sessionId is 0"))
     }
 
     /// What follows the message.
     fn behind(&self, reply: &Reply, rest: &[u8]) -> Option<FaultSeen> {
-        let command = self.bytes.command?;
+        let command = self.command?;
         // A dump may be answered twice (F-81).
         if command.set == Command::GENERATE_CORE_DUMP.set {
             return None;
@@ -364,16 +351,72 @@ impl Message<'_> {
         }
         match self.layout {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
-                block_faults::fault_in_block(reply.announced?, rest, self.bytes.is_all)
+                block_faults::fault_in_block(reply.announced?, rest, self.is_all)
             }
             Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
-                stream_faults::fault_in_stream(self.bytes.request, rest)
+                stream_faults::fault_in_stream(self.request, rest)
             }
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();
                 let text = format!("{} bytes follow the reply: {}", rest.len(), quoted(start));
                 (!rest.is_empty()).then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults<'r>(of: impl Iterator<Item = &'r FaultSeen>) -> Vec<Fault> {
+        of.map(|seen| seen.fault).collect()
+    }
+
+    #[test]
+    fn wrong_value_is_a_fault_of_a_well_formed_reply() {
+        let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+        // .NET 6 sends this (F-127).
+        let reply = Reply::read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", true);
+        assert_eq!(reply.error(), Some(HResult::OK));
+        assert_eq!(faults(reply.faults()), [Fault::ErrorCodeIsSuccess]);
+        assert_eq!(faults(reply.malformed()), []);
+    }
+
+    #[test]
+    fn environment_that_is_cut_is_malformed_once_nothing_more_follows() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
+        // 12 bytes are announced: one entry of 2 units, of which the last is missing.
+        let came = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
+        let more_may_come = Reply::read(request, came, false);
+        assert_eq!((more_may_come.len, more_may_come.announced), (Some(26), Some(12)));
+        assert_eq!(faults(more_may_come.faults()), []);
+        assert_eq!(faults(Reply::read(request, came, true).malformed()), [Fault::ReplyCut]);
+    }
+
+    #[test]
+    fn values_before_a_malformed_field_are_read() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
+        // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
+        let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
+        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), true);
+        assert_eq!(reply.process, Some((4242, [7; 16])));
+        assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
+    }
+
+    #[test]
+    fn process_id_in_reversed_bytes_is_named_in_every_process_info() {
+        // A process id of 4242, a cookie, and absent strings.
+        let version: &[u8] = &[1, 0, 0, 0];
+        for (command, version, strings, size) in
+            [(0, &[][..], 3, 56), (4, &[][..], 5, 64), (8, version, 6, 72)]
+        {
+            let request = [b"DOTNET_IPC_V1\0\x14\0\x04", &[command, 0, 0][..]].concat();
+            let header = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
+            let id = 4242_u64.to_be_bytes();
+            let came = [&header, version, &id, &[7; 16], &vec![0; 4 * strings]].concat();
+            let reply = Reply::read(&request, &came, true);
+            assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{command}");
         }
     }
 }
