@@ -10,6 +10,7 @@ use crate::hresult::HResult;
 use crate::message::Message;
 use crate::vectors::script::Pattern;
 use crate::vectors::{Annotation, FieldKind, ReadAs, Type};
+use crate::wire::{Decode as _, Reader};
 
 /// A field whose value differs from a pattern.
 ///
@@ -126,8 +127,8 @@ fn kind(bytes: &[u8]) -> Option<Kind> {
     match Header::decode(bytes).ok()?.command {
         Command::OK => Some(Kind::Ok),
         Command::ERROR => {
-            let code = bytes.get(HEADER_LEN..).and_then(|payload| payload.first_chunk());
-            Some(Kind::Error(code.map(|code| HResult(u32::from_le_bytes(*code)))))
+            let payload = bytes.get(HEADER_LEN..)?;
+            Some(Kind::Error(HResult::decode(&mut Reader::new(payload)).ok()))
         }
         _ => None,
     }
