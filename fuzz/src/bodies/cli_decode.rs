@@ -16,7 +16,7 @@ pub fn cli_decode(input: &[u8]) {
         0 => Splitter::new(bytes, None, None).collect(),
         1 => Splitter::new(bytes, Some(Side::Client), request).collect(),
         2 => vec![Item::whole(kind(*which), bytes)],
-        _ => Splitter::new(bytes, Some(Side::Server), request).collect(),
+        _ => Splitter::new(bytes, Some(Side::Runtime), request).collect(),
     };
     // Every byte is in exactly one item.
     let mut at = 0;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use diagipc::corpus::{self, Seed};
-use diagipc::{Adapter, AdapterCommand};
+use diagipc::{Adapter, AdapterCommand, Program};
 use dotnet_diagnostics_ipc_fuzz::bodies;
 
 fn here(name: &str) -> PathBuf {
@@ -89,8 +89,7 @@ fn replay_with_c(target: &str, source: &str, body: Asking) {
         .status();
     assert!(compiled.expect("a C compiler, cc").success());
     let command = AdapterCommand {
-        program: program.into(),
-        arguments: Vec::new(),
+        program: Program::new(program, [""; 0]),
         deadline: Duration::from_secs(20),
     };
     let mut adapter = Adapter::start(command).unwrap();
