@@ -163,6 +163,19 @@ faults! {
         "A string is written without its NUL.",
         "Write a NUL unit after the last unit of every string that is not absent, and count it.",
         ["R-GRM-008", "R-ENV-007"];
+    StringWithByteOrderMark = "string-with-byte-order-mark", [Server, Fuzz],
+        "A string of a reply begins with U+FEFF.",
+        "Encode text as UTF-16LE without a byte-order mark.",
+        ["R-GRM-008"];
+    FieldTooNarrow = "field-too-narrow", [Server, Fuzz],
+        "A number is written in fewer bytes than its field has, and the size field counts those.",
+        "Write each number in the width of its field: process ids and session ids have 8 bytes.",
+        ["R-GRM-003", "R-PRC-004", "R-EVP-013"];
+    OsAndArchitectureSwapped = "os-and-architecture-swapped", [Server, Fuzz],
+        "OS is the name of an architecture, and arch that of a system.",
+        "Write the system (`Linux`, `Windows`, `macOS`) first, and then the architecture (`x64`, \
+         `arm64`).",
+        ["R-PRC-009", "R-PRC-010"];
     StringLengthWithoutNul = "string-length-without-nul", [Server, Client, Fuzz],
         "The length of a string does not count its NUL, which may be missing too.",
         "Write a NUL unit after the text, and count it: `ab` has length 3 and 6 bytes.",

@@ -16,6 +16,21 @@ use super::stream_faults::{self, begins_stream};
 use crate::byte_count::ByteCount;
 use crate::faults::Fault;
 
+/// The strings with which a process describes itself.
+const TEXTS: &[&str] = &[
+    "commandLine",
+    OS,
+    ARCHITECTURE,
+    "managedEntrypointAssemblyName",
+    "clrProductVersion",
+    "runtimeIdentifier",
+];
+const OS: &str = "OS";
+const ARCHITECTURE: &str = "arch";
+/// The document's names of systems (R-PRC-009) and architectures (R-PRC-010); other texts are kept.
+const SYSTEMS: &[&str] = &["Windows", "Linux", "macOS"];
+const ARCHITECTURES: &[&str] = &["x86", "x64", "arm32", "arm64"];
+
 /// A server's reply, as far as it was received, and what follows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
@@ -33,6 +48,8 @@ pub(crate) struct Reply {
     pub(crate) process: Option<(u64, [u8; 16])>,
     /// How many bytes of environment follow an OK.
     pub(crate) announced: Option<usize>,
+    /// What a process says about itself: fields and texts.
+    texts: Vec<(&'static str, String)>,
     /// The bytes do not have the form of a reply.
     form: Vec<FaultSeen>,
     /// A value is impossible.
@@ -73,6 +90,15 @@ impl Reply {
             Some(LittleEndian::read_uint(bytes, bytes.len()))
         };
         let cookie = || bytes("runtimeCookie")?.try_into().ok();
+        // The field of a string is its length; its units follow.
+        let text = |field: &'static str| {
+            let note = notes.list().iter().find(|note| note.field == field)?;
+            let (_, units) = came.split_at_checked(note.offset.saturating_add(note.len))?;
+            let units = units.chunks_exact(2).map(LittleEndian::read_u16);
+            let units = units.take(number(field)?.try_into().ok()?).take_while(|unit| *unit != 0);
+            let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+            Some((field, text.collect()))
+        };
         let hresult = number("hresult").and_then(|code| u32::try_from(code).ok()).map(HResult);
         Self {
             code: Some(header.command),
@@ -82,6 +108,7 @@ impl Reply {
             session_id: number("sessionId"),
             process: number("processId").zip(cookie()),
             announced: number("nIncomingBytes").and_then(|n| usize::try_from(n).ok()),
+            texts: TEXTS.iter().copied().filter_map(text).collect(),
             ..Self::default()
         }
     }
@@ -247,6 +274,9 @@ impl Message<'_> {
                 return Ok(self.size);
             }
         }
+        if let Some(fault) = claimed.and_then(|claimed| self.too_narrow(claimed)) {
+            return Err(fault);
+        }
         if let Some(fault) = self.misspelled(claimed) {
             return Err(fault);
         }
@@ -269,6 +299,27 @@ impl Message<'_> {
             // More of it may be on the way.
             (None, None) => Ok(self.size),
         }
+    }
+
+    /// The field that would make the payload whole if it had its width.
+    fn too_narrow(&self, claimed: &[u8]) -> Option<FaultSeen> {
+        let (field, at) = match self.layout {
+            Layout::Ok(ReplyType::Session) => ("sessionId", 0),
+            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => ("processId", 0),
+            Layout::Ok(ReplyType::ProcessInfo3) => ("processId", 4),
+            _ => return None,
+        };
+        let (head, tail) = claimed.split_at_checked(at)?;
+        let (narrow, tail) = tail.split_at_checked(4)?;
+        let whole = [head, narrow, &[0; 4], tail].concat();
+        // Where more bytes follow, the size may be wrong instead.
+        let rest = self.came.get(self.size..).unwrap_or_default();
+        let is_all = rest.is_empty() || begins_stream(rest);
+        (is_all && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
+            let at = at.saturating_add(HEADER_LEN);
+            let text = format!("{field} has 4 bytes, expected 8 (byte {at})");
+            FaultSeen::new(Fault::FieldTooNarrow, text)
+        })
     }
 
     /// How a decoder refuses its payload.
@@ -327,6 +378,10 @@ impl Message<'_> {
             );
             return code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text));
         }
+        let wrong_text = wrong_text(&reply.texts);
+        if wrong_text.is_some() {
+            return wrong_text;
+        }
         if let Some((id, _)) = reply.process {
             let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
             let text =
@@ -363,6 +418,21 @@ impl Message<'_> {
             }
         }
     }
+}
+
+/// What no text of a process is.
+fn wrong_text(texts: &[(&'static str, String)]) -> Option<FaultSeen> {
+    if let Some((field, _)) = texts.iter().find(|(_, text)| text.starts_with('\u{feff}')) {
+        let text = format!("{field} begins with U+FEFF, a byte-order mark");
+        return Some(FaultSeen::new(Fault::StringWithByteOrderMark, text));
+    }
+    let text_of = |field| texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text);
+    let (os, arch) = (text_of(OS)?, text_of(ARCHITECTURE)?);
+    let is_in = |list: &[&str], text: &str| list.iter().any(|one| one.eq_ignore_ascii_case(text));
+    (is_in(ARCHITECTURES, os) && is_in(SYSTEMS, arch)).then(|| {
+        let text = format!("OS is {os:?}, and arch is {arch:?}");
+        FaultSeen::new(Fault::OsAndArchitectureSwapped, text)
+    })
 }
 
 #[cfg(test)]
@@ -402,6 +472,45 @@ mod tests {
         let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), true);
         assert_eq!(reply.process, Some((4242, [7; 16])));
         assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
+    }
+
+    #[test]
+    fn number_of_4_bytes_is_too_narrow_and_not_a_wrong_size() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
+        // A process id of 4242, a cookie, and absent strings.
+        let head = b"DOTNET_IPC_V1\0\x34\0\xff\0\0\0\x92\x10\0\0";
+        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), true);
+        assert_eq!(faults(reply.faults()), [Fault::FieldTooNarrow]);
+        let session = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
+        let came = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x01\0\0\0Nettrace\x14\0\0\0!Fast";
+        let reply = Reply::read(session, came, false);
+        let [seen] = &reply.faults().collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
+        assert_eq!(
+            (seen.fault, seen.text.as_str()),
+            (Fault::FieldTooNarrow, "sessionId has 4 bytes, expected 8 (byte 20)")
+        );
+    }
+
+    #[test]
+    fn texts_of_a_process_are_judged() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
+        let of = |texts: [&str; 3]| {
+            let string = |text: &str| {
+                let units: Vec<u8> =
+                    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+                let count = u32::try_from(units.len() / 2).unwrap();
+                [count.to_le_bytes().to_vec(), units].concat()
+            };
+            let strings = texts.map(string).concat();
+            let size = u8::try_from(44 + strings.len()).unwrap();
+            let head = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
+            let came = [&head[..], &[1, 0, 0, 0, 0, 0, 0, 0], &[7; 16], &strings].concat();
+            faults(Reply::read(request, &came, true).faults())
+        };
+        assert_eq!(of(["app", "Linux", "x64"]), []);
+        assert_eq!(of(["app", "Haiku", "wasm"]), [], "other texts are kept");
+        assert_eq!(of(["app", "\u{feff}Linux", "x64"]), [Fault::StringWithByteOrderMark]);
+        assert_eq!(of(["app", "ARM64", "macOS"]), [Fault::OsAndArchitectureSwapped]);
     }
 
     #[test]

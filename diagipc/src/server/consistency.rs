@@ -42,9 +42,11 @@ impl Said {
     }
 }
 
-/// Process id and cookie of a reply to `ProcessInfo`, 2 or 3.
+/// Process id and cookie of a well-formed reply to `ProcessInfo`, 2 or 3.
 fn said(exchange: &Exchange) -> Option<Said> {
-    let (id, cookie) = exchange.reply.process.filter(|_| exchange.reply.is_whole())?;
+    let reply = &exchange.reply;
+    let (id, cookie) =
+        reply.process.filter(|_| reply.is_whole() && reply.malformed().next().is_none())?;
     Some(Said { by: "reply", id, cookie })
 }
 

@@ -102,6 +102,18 @@ fn server_cases_cite_spec() {
     assert!(report.cases.iter().all(|case| !case.spec.is_empty()));
 }
 
+/// More than a message can have: the block's size has 32 bits.
+#[test]
+fn correct_server_with_large_environment_passes() {
+    let [large, other] = ["LARGE", "OTHER"].map(|name| format!("{name}={}", "x".repeat(60_000)));
+    let environment = ["--profile", "strict", "--env", &large, "--env", &other];
+    let only = ["--only", "requests/process/*", "--only", "*environment*"];
+    let report = against(&[&["--profile", "strict"], &only[..]].concat(), &environment, 0);
+    assert_eq!(report.counts.fail, 0, "{:?}", report.failures().next());
+    let played = case(&report, "scripts/process/process-environment");
+    assert_eq!(played.grade, Grade::Pass);
+}
+
 #[track_caller]
 fn reference_runtime_passes(profile: &str) {
     let report = against(&["--profile", profile], &["--profile", profile], 0);

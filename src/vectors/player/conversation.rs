@@ -60,8 +60,9 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The most bytes kept of a passage: more than a message can have.
-    pub const KEPT: usize = 65_536;
+    /// The most bytes kept of a passage: more than an environment can have. That of a process on Linux
+    /// has at most 6 MiB, of which UTF-16 makes twice as many.
+    pub const KEPT: usize = 16 << 20;
 
     /// Why no more arrived on a connection, if that was seen.
     pub fn quiet(&self, on: &str) -> Option<Quiet> {

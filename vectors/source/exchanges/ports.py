@@ -2,12 +2,11 @@
 from notation import array, boolean, hexa, header, message, string, u16, u32, u64
 from script import (END_OF_NETTRACE, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, deviation, drain,
                     ended, error, expect, expect_any_of, listen, nettrace,
-                    no_connection, nothing, ok_head, open_, port, process_info2_reply, same, send, session, target, text, unlisten,
+                    no_connection, nothing, ok_head, open_, port, process_info2_reply, resumed, same, send, session, target, text, unlisten,
                     until, wait)
 
 FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20449)
 INFO, RESUME, INFO2, STOP, C2 = 0x0400, 0x0401, 0x0404, 0x0201, 0x0203
-SUCCESS = message(0xFF00, u32(0))
 ASK = message(INFO2)
 ADVR = b"ADVR_V1\0"
 QUIET = u64(0) + u32(4) + string("No-Such-Provider") + string(None)
@@ -31,6 +30,10 @@ def asked(on, request=ASK, *reply):
 
 def default(on, request=ASK, *reply):
     return [open_(on), asked(on, request, *reply)]
+
+
+def resume(on):
+    return [send(on, message(RESUME)), resumed(on), ended(on)]
 
 
 def held(on):
@@ -132,33 +135,33 @@ script(20417, "printed-dataflow", "The printed dataflow of target and monitor: a
 SUSPEND = ["F-42", "R-PRT-020", "R-PRT-021"]
 script(20430, "port-suspends", "A suspending port holds the start until it has sent ResumeRuntime",
        [*SUSPEND, "R-PRT-013", "R-PRC-013", "R-PRC-015"],
-       [advertised("a"), held("s"), still_held("s", 1000), asked("a", message(RESUME), SUCCESS),
+       [advertised("a"), held("s"), still_held("s", 1000), resume("a"),
         runs("s")],
        needs=target(ports=[port("p", suspend=True)]), hazard="side-effect", habit=SILENT)
 script(20431, "port-resume-elsewhere-counts-for-nothing",
        "A resume over the default port succeeds, and the start is still held", SUSPEND,
-       [advertised("a"), held("s"), default("c", message(RESUME), SUCCESS), still_held("s", 1500),
-        asked("a", message(RESUME), SUCCESS), runs("s")], needs=target(ports=[port("p", suspend=True)]),
+       [advertised("a"), held("s"), [open_("c"), resume("c")], still_held("s", 1500),
+        resume("a"), runs("s")], needs=target(ports=[port("p", suspend=True)]),
        hazard="side-effect", habit=SILENT)
 script(20432, "two-ports-suspend", "Two suspending ports: the start is held until each has sent its own resume", SUSPEND,
-       [advertised("a", "p"), advertised_again("b", "q"), held("s"), asked("a", message(RESUME), SUCCESS), still_held("s", 1500),
-        asked("b", message(RESUME), SUCCESS), runs("s")],
+       [advertised("a", "p"), advertised_again("b", "q"), held("s"), resume("a"), still_held("s", 1500),
+        resume("b"), runs("s")],
        needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect", habit=SILENT)
 script(20433, "two-resumes-over-one-port", "The second resume over one of two ports has no effect", SUSPEND,
-       [advertised("a", "p"), advertised_again("b", "q"), held("s"), asked("a", message(RESUME), SUCCESS),
+       [advertised("a", "p"), advertised_again("b", "q"), held("s"), resume("a"),
         advertised_again("d", "p"),
-        asked("d", message(RESUME), SUCCESS), still_held("s", 1500), asked("b", message(RESUME), SUCCESS),
+        resume("d"), still_held("s", 1500), resume("b"),
         runs("s")],
        needs=target(ports=[port("p", suspend=True), port("q", suspend=True)]), hazard="side-effect", habit=SILENT)
 script(20434, "port-and-default-suspend", "A suspending port and a suspending default port: each must resume",
        [*SUSPEND, "R-PRT-018"],
-       [advertised("a"), held("s"), default("c", message(RESUME), SUCCESS), still_held("s", 1500),
-        asked("a", message(RESUME), SUCCESS), runs("s")], needs=target(suspended=True, ports=[port("p", suspend=True)]),
+       [advertised("a"), held("s"), [open_("c"), resume("c")], still_held("s", 1500),
+        resume("a"), runs("s")], needs=target(suspended=True, ports=[port("p", suspend=True)]),
        hazard="side-effect", habit=SILENT)
 script(20435, "resume-over-a-port-that-does-not-suspend",
        "A resume over a port that does not suspend does not resume the default port", ["F-42"],
-       [advertised("a"), held("s"), asked("a", message(RESUME), SUCCESS), still_held("s", 1500),
-        default("d", message(RESUME), SUCCESS), runs("s")], needs=target(suspended=True, ports=[port("p")]),
+       [advertised("a"), held("s"), resume("a"), still_held("s", 1500),
+        [open_("d"), resume("d")], runs("s")], needs=target(suspended=True, ports=[port("p")]),
        hazard="side-effect", habit=SILENT)
 script(20436, "two-ports-one-cookie", "Two ports: one connection each, with the same advertise", ["R-PRT-008", "R-ADV-004"],
        [advertised("a", "p"), advertised_again("b", "q"), no_connection(500, "p"), no_connection(500, "q"), asked("a"),
@@ -167,13 +170,13 @@ script(20436, "two-ports-one-cookie", "Two ports: one connection each, with the 
 script(20437, "commands-while-a-port-suspends", "A suspended runtime serves other commands over its port",
        ["R-PRT-020", "R-PRT-007"],
        [advertised("a"), asked("a"), advertised_again("b"), asked("b"), advertised_again("c"),
-        asked("c", message(RESUME), SUCCESS)],
+        resume("c")],
        needs=target(ports=[port("p", suspend=True)]), hazard="side-effect")
 script(20438, "port-that-never-comes-suspends",
        "A suspending port without a listener holds the start; once a tool listens, it can resume the runtime",
        ["R-PRT-020", "R-PRT-026"],
        [held("s"), still_held("s", 1000), listen("p"), advertised("a", within=2000),
-        asked("a", message(RESUME), SUCCESS), runs("s")],
+        resume("a"), runs("s")],
        needs=target(ports=[port("p", suspend=True, listening=False)]), hazard="side-effect", habit=SILENT)
 script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have is ignored: it does not hold the start, and the default port answers",
@@ -181,11 +184,11 @@ script(20439, "port-with-a-path-too-long",
        [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("s", session()), runs("s"), default("a")],
        needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="harmful",
        deviations=[deviation("P-13", "the start is held forever, whatever is sent to the default port", 3,
-                             still_held("s"), default("a"), default("b", message(RESUME), SUCCESS), still_held("s"), default("c"))])
+                             still_held("s"), default("a"), [open_("b"), resume("b")], still_held("s"), default("c"))])
 script(20440, "default-port-suspend-false",
        "DOTNET_DefaultDiagnosticPortSuspend=false: it begins with a hexadecimal digit, so it suspends",
        ["F-86", "P-14"],
-       [held("s"), still_held("s"), default("c", message(RESUME), SUCCESS), runs("s")],
+       [held("s"), still_held("s"), [open_("c"), resume("c")], runs("s")],
        needs=target(environment={"DOTNET_DefaultDiagnosticPortSuspend": "false"}, wants=["suspension"]), hazard="side-effect",
        habit="F-86",
        deviations=[deviation("F-106", "the value has more than hexadecimal digits: nothing suspends", 3,

@@ -1,7 +1,7 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
 from script import (INVALIDARG, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
-                    process_info2_reply, process_info_reply, same, send, session, target, text, until, wait)
+                    process_info2_reply, process_info_reply, resumed, same, send, session, target, text, until, wait)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
@@ -14,6 +14,10 @@ NOT_FOUND = 0x800700CB
 def exchange(on, request, *reply):
     """A separate connection for a request, its reply, and the end by the runtime."""
     return [open_(on), send(on, request), expect(on, *reply), ended(on)]
+
+
+def resume(on):
+    return [open_(on), send(on, message(RESUME)), resumed(on), ended(on)]
 
 
 def variable(on, name, value, *reply):
@@ -62,7 +66,7 @@ FILE.client(20006, "process-info-of-a-suspended-runtime",
             "A suspended runtime answers; the stream of a session started meanwhile begins once it runs", since="6.0",
             needs=target(suspended=True), hazard="side-effect", habit="F-112", spec=["F-112", "P-12", "R-PRC-008", "R-PRC-013"],
             steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s"),
-                   exchange("b", message(RESUME), SUCCESS), expect("s", b"Nettrace"), close("s"),
+                   resume("b"), expect("s", b"Nettrace"), close("s"),
                    exchange("c", message(INFO2), process_info2_reply())])
 
 # --- the environment -----------------------------------------------------------------------------------------------
@@ -169,14 +173,14 @@ FILE.client(20032, "startup-hook-while-suspended", "A suspended runtime accepts 
 FILE.client(20040, "resume-what-runs", "ResumeRuntime of a runtime that runs: success, and nothing changes", since="5.0",
             hazard="side-effect",
             spec=["F-41", "R-PRC-011", "R-PRC-012", "R-PRC-014"],
-            steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
+            steps=[resume("a"), resume("b")])
 FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: a session started meanwhile streams nothing", since="6.0",
             hazard="side-effect", habit="F-112",
             needs=target(suspended=True), spec=["F-112", "R-PRC-008", "R-PRC-015"],
             steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s", 1000)])
 FILE.client(20042, "resume-twice", "A suspended runtime is resumed twice", since="5.0", hazard="side-effect",
             needs=target(suspended=True), spec=["F-41", "R-PRC-013", "R-PRC-014"],
-            steps=[exchange("a", message(RESUME), SUCCESS), exchange("b", message(RESUME), SUCCESS)])
+            steps=[resume("a"), resume("b")])
 FILE.client(20043, "environment-of-a-suspended-runtime", "A suspended runtime sends its environment, and accepts a variable",
             since="6.0",
             hazard="harmful", needs=target(suspended=True), spec=["R-ENV-001", "R-ENV-012"],

@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from notation import ERROR, HERE, MAGIC, message, u8, u16, u32, u64, went
+from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went
 
 WITHIN = 5000
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
@@ -218,6 +218,11 @@ def answers(on="z"):
     """Another client is served; a runtime before .NET 6 answers with an error, as it lacks ProcessInfo2."""
     return [open_(on), send(on, message(0x0404)),
             expect_any_of(on, ("ProcessInfo2", process_info2_reply()), ("an older runtime", [error(UNKNOWN_COMMAND)])), ended(on)]
+
+
+def resumed(on):
+    """The reply to ResumeRuntime: a u32 0, or as printed nothing (F-41)."""
+    return expect_any_of(on, ("as shipped", [message(OK, u32(0))]), ("as printed", [message(OK)]))
 
 
 def ok_head(payload):

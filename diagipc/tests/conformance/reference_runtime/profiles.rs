@@ -10,7 +10,7 @@ use diagipc::known::Profile;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{self, Direction};
 
-use crate::reference_runtime::{End, ask, message, request, start};
+use crate::reference_runtime::{End, ask, ask_for_dump, message, request, start};
 
 #[test]
 fn profile_environment_is_recorded_plus_additions() {
@@ -205,14 +205,14 @@ fn profile_3_1_refuses_dumps_and_leaves_connection_open() {
     let (fails, _) = error(0x8000_4005);
     for kind in 1..=4 {
         assert_eq!(
-            ask(runtime.socket(), &dump(0x0101, "core", kind)),
+            ask_for_dump(runtime.socket(), &dump(0x0101, "core", kind)),
             (fails.clone(), End::Open),
             "{kind}"
         );
     }
     for kind in [0, 5] {
         assert_eq!(
-            ask(runtime.socket(), &dump(0x0101, "core", kind)),
+            ask_for_dump(runtime.socket(), &dump(0x0101, "core", kind)),
             (fails.clone(), End::Closed),
             "{kind}"
         );
@@ -248,14 +248,14 @@ fn profile_3_1_refuses_payload_in_pieces() {
 fn dump_unwritable_is_refused_as_net10() {
     let (runtime, directory) = start(|config| config.profile = Profile::CORECLR_10);
     assert_eq!(
-        ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)),
+        ask_for_dump(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)),
         error(0x8000_4005)
     );
     assert_eq!(
-        ask(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)),
+        ask_for_dump(runtime.socket(), &dump(0x0102, directory.path().to_str().unwrap(), 4)),
         error(0x8000_4005)
     );
-    let (reply, end) = ask(runtime.socket(), &dump(0x0103, "/no/such/directory/core", 4));
+    let (reply, end) = ask_for_dump(runtime.socket(), &dump(0x0103, "/no/such/directory/core", 4));
     let text = "[createdump] Could not create output file '/no/such/directory/core': No such file or directory (2)\n";
     let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(
@@ -264,13 +264,13 @@ fn dump_unwritable_is_refused_as_net10() {
     );
     let core = directory.path().join("core");
     assert_eq!(
-        ask(runtime.socket(), &dump(0x0101, core.to_str().unwrap(), 4)),
+        ask_for_dump(runtime.socket(), &dump(0x0101, core.to_str().unwrap(), 4)),
         (message(0xff00, &[0; 4]), End::Closed)
     );
     // 8.0.30 says OK to it, and leaves the connection open (P-30).
     let (runtime, _directory) = start(|config| config.profile = Profile::CORECLR_8);
     let done = (message(0xff00, &[0; 4]), End::Open);
-    assert_eq!(ask(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), done);
+    assert_eq!(ask_for_dump(runtime.socket(), &dump(0x0101, "/no/such/directory/core", 4)), done);
 }
 
 /// Whatever blocks the runtime, it ends at once when it is stopped.

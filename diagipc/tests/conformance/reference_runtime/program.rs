@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use diagipc::known::Profile;
 use diagipc::runtime::{Config, ReferenceRuntime};
 
-use crate::reference_runtime::{End, ask, message, request};
+use crate::reference_runtime::{End, ask, ask_for_dump, message, request};
 use crate::tool;
 
 /// Ends with the test, however that ends.
@@ -226,15 +226,15 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
         message(0x0101, &[&count[..], &text, &4u32.to_le_bytes(), &0u32.to_le_bytes()].concat())
     };
     let done = message(0xff00, &[0; 4]);
-    assert_eq!(ask(runtime.socket(), &dump("core.dmp")).0, done);
+    assert_eq!(ask_for_dump(runtime.socket(), &dump("core.dmp")).0, done);
     let head = std::fs::read(directory.path().join("core.dmp")).unwrap();
     assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]));
     // It does not overwrite an existing file, and writes nowhere else.
     std::fs::write(directory.path().join("mine"), "mine").unwrap();
-    assert_eq!(ask(runtime.socket(), &dump("mine")).0, done);
+    assert_eq!(ask_for_dump(runtime.socket(), &dump("mine")).0, done);
     assert_eq!(std::fs::read(directory.path().join("mine")).unwrap(), b"mine");
     let elsewhere = directory.path().join("elsewhere");
-    assert_eq!(ask(runtime.socket(), &dump(elsewhere.to_str().unwrap())).0, done);
+    assert_eq!(ask_for_dump(runtime.socket(), &dump(elsewhere.to_str().unwrap())).0, done);
     assert!(!elsewhere.exists());
 }
 
