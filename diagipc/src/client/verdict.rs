@@ -222,9 +222,8 @@ fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
             );
         }
     }
-    if let Some(text) = &scenario.says_text
-        && !said.contains(&text.to_lowercase())
-    {
+    let is_missing = |text: &&String| !said.contains(&text.to_lowercase());
+    if let Some(text) = scenario.says_text.as_ref().filter(is_missing) {
         findings
             .may(Fault::ErrorTextNotTold, format!("its output does not contain the text {text:?}"));
     }
