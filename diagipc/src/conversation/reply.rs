@@ -7,6 +7,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type};
+use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
 use super::block_faults;
 use super::fault_seen::FaultSeen;
@@ -90,14 +91,10 @@ impl Reply {
             Some(LittleEndian::read_uint(bytes, bytes.len()))
         };
         let cookie = || bytes("runtimeCookie")?.try_into().ok();
-        // The field of a string is its length; its units follow.
         let text = |field: &'static str| {
             let note = notes.list().iter().find(|note| note.field == field)?;
-            let (_, units) = came.split_at_checked(note.offset.saturating_add(note.len))?;
-            let units = units.chunks_exact(2).map(LittleEndian::read_u16);
-            let units = units.take(number(field)?.try_into().ok()?).take_while(|unit| *unit != 0);
-            let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
-            Some((field, text.collect()))
+            let text = IpcString::decode(&mut Reader::new(came.get(note.offset..)?)).ok()?;
+            Some((field, text.to_string()))
         };
         let hresult = number("hresult").and_then(|code| u32::try_from(code).ok()).map(HResult);
         Self {
@@ -116,6 +113,11 @@ impl Reply {
     /// The error, if it is a whole one.
     pub(crate) fn error(&self) -> Option<HResult> {
         self.hresult.filter(|_| self.is_whole())
+    }
+
+    /// What the process says in this field, if the reply has it.
+    pub(crate) fn text(&self, field: &str) -> Option<&str> {
+        self.texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str())
     }
 
     /// Whether all of the message was received.
@@ -150,6 +152,22 @@ impl Reply {
         };
         let all = self.form.iter().chain(self.behind.iter().filter(is_block));
         all.filter(|_| self.is_whole())
+    }
+
+    /// A text that no process says.
+    fn wrong_text(&self) -> Option<FaultSeen> {
+        let has_mark = |(_, text): &&(&str, String)| text.starts_with('\u{feff}');
+        if let Some((field, _)) = self.texts.iter().find(has_mark) {
+            let text = format!("{field} begins with U+FEFF, a byte-order mark");
+            return Some(FaultSeen::new(Fault::StringWithByteOrderMark, text));
+        }
+        let (os, arch) = (self.text(OS)?, self.text(ARCHITECTURE)?);
+        let is_in =
+            |list: &[&str], text: &str| list.iter().any(|one| one.eq_ignore_ascii_case(text));
+        (is_in(ARCHITECTURES, os) && is_in(SYSTEMS, arch)).then(|| {
+            let text = format!("OS is {os:?}, and arch is {arch:?}");
+            FaultSeen::new(Fault::OsAndArchitectureSwapped, text)
+        })
     }
 
     /// Finds the faults; the error is the last one, after which nothing can be read.
@@ -378,7 +396,7 @@ impl Message<'_> {
             );
             return code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text));
         }
-        let wrong_text = wrong_text(&reply.texts);
+        let wrong_text = reply.wrong_text();
         if wrong_text.is_some() {
             return wrong_text;
         }
@@ -418,21 +436,6 @@ impl Message<'_> {
             }
         }
     }
-}
-
-/// What no text of a process is.
-fn wrong_text(texts: &[(&'static str, String)]) -> Option<FaultSeen> {
-    if let Some((field, _)) = texts.iter().find(|(_, text)| text.starts_with('\u{feff}')) {
-        let text = format!("{field} begins with U+FEFF, a byte-order mark");
-        return Some(FaultSeen::new(Fault::StringWithByteOrderMark, text));
-    }
-    let text_of = |field| texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text);
-    let (os, arch) = (text_of(OS)?, text_of(ARCHITECTURE)?);
-    let is_in = |list: &[&str], text: &str| list.iter().any(|one| one.eq_ignore_ascii_case(text));
-    (is_in(ARCHITECTURES, os) && is_in(SYSTEMS, arch)).then(|| {
-        let text = format!("OS is {os:?}, and arch is {arch:?}");
-        FaultSeen::new(Fault::OsAndArchitectureSwapped, text)
-    })
 }
 
 #[cfg(test)]

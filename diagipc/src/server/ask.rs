@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::conversation::Exchange;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
-use dotnet_diagnostics_ipc::message::{Message, Reply, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors::player::{Network, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
@@ -46,14 +46,11 @@ fn identity(
     until: Duration,
 ) -> Result<Option<Identity>, PlayerError> {
     let exchange = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?;
-    let Ok((message, _)) = Message::decode_prefix(&exchange.came) else { return Ok(None) };
-    Ok(match message.reply_as::<ProcessInfo2>() {
-        Ok(Reply::Ok(info)) => {
-            let runs = !info.managed_entrypoint_assembly_name.is_empty();
-            Some(Identity { version: format!("{}", info.clr_product_version), runs })
-        }
-        _ => None,
-    })
+    let reply = exchange.reply;
+    let said = reply.text("clrProductVersion").zip(reply.text("managedEntrypointAssemblyName"));
+    Ok(said.filter(|_| reply.is_whole() && reply.refusal.is_none()).map(|(version, assembly)| {
+        Identity { version: version.to_owned(), runs: !assembly.is_empty() }
+    }))
 }
 
 /// A target's information about itself.

@@ -3,8 +3,6 @@
 //! A version text is not enough: a server that is not recognisably .NET must follow the document.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply};
-use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
 use super::abilities::{Abilities, Has};
@@ -170,27 +168,23 @@ fn version(came: &Exchange) -> Result<(String, u8), String> {
     if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
     }
-    let reply = Message::decode(&came.came)
-        .ok()
-        .and_then(|message| message.reply_as::<ProcessInfo2>().ok());
-    let Some(Reply::Ok(info)) = reply else {
+    let reply = &came.reply;
+    let said = reply.process.zip(reply.text("OS")).zip(reply.text("arch"));
+    let (Some((((process_id, _), os), arch)), Some(text), None) =
+        (said, reply.text("clrProductVersion"), &reply.refusal)
+    else {
         return Err("its reply to ProcessInfo2 is malformed".to_owned());
     };
-    let ProcessInfo2Reply { process_id, os, arch, clr_product_version, .. } = info;
-    let text = clr_product_version.to_string();
-    let major = known_version(&text)
+    let major = known_version(text)
         .ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
     let is_one_of =
         |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
-    if process_id == 0
-        || !is_one_of(&SYSTEMS, &os.to_string())
-        || !is_one_of(&PROCESSORS, &arch.to_string())
-    {
+    if process_id == 0 || !is_one_of(&SYSTEMS, os) || !is_one_of(&PROCESSORS, arch) {
         return Err(format!(
             "its process id {process_id}, OS {os} and architecture {arch} are not those of a runtime"
         ));
     }
-    Ok((text, major))
+    Ok((text.to_owned(), major))
 }
 
 /// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
@@ -207,6 +201,7 @@ pub(super) fn known_version(text: &str) -> Option<u8> {
 mod tests {
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
+    use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply};
     use dotnet_diagnostics_ipc::message::server::ErrorReply;
     use dotnet_diagnostics_ipc::vectors::player::Quiet;
     use dotnet_diagnostics_ipc::wire::Guid;
