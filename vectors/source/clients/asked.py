@@ -1,6 +1,7 @@
 """The steps of a runtime that answers an operation, which several families of scenarios share."""
-from notation import guid, string, u32, u64
-from scenario import COOKIE, ENTRIES, STREAMS, announced, answer, block, descriptor, of_default, ok, stop
+from answers import COOKIE
+from notation import guid, string, u64
+from scenario import ENTRIES, STREAMS, announced, answer, block, descriptor, of_default, ok, stop
 from script import accept, close
 
 FIELDS = [u64(4242), guid(COOKIE), *map(string, ("app --serve", "Linux", "x64", "app", "10.0.9"))]

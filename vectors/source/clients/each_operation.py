@@ -1,10 +1,10 @@
 """diagipc/clients/scenarios/each_operation.json: which replies a client accepts, for each operation that can have them."""
 from asked import FIELDS, answered, asked, payload
-from notation import OK, header, message, string, u32, u64, utf16
-from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, announced, answer, block, descriptor, error, gives_up, lets_go,
+from notation import OK, message, string, u32, u64, utf16
+from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, announced, answer, block, gives_up, lets_go,
                       leaves, ok, refuses, request, settles, stop,
                       texts_of)
-from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close
+from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close, error
 
 FILE = Scenarios("each_operation", "Which replies a client accepts, for each operation")
 # As the reports list them.

@@ -1,6 +1,6 @@
 """diagipc/clients/scenarios/requests.json: what a client sends: texts, numbers, and messages that are too large."""
 from asked import answered
-from scenario import AT_A_PORT, OPERATIONS, Scenarios, nothing_whole
+from scenario import OPERATIONS, Scenarios, nothing_whole
 from script import accept
 
 FILE = Scenarios("requests", "What a client sends")

@@ -5,8 +5,8 @@ client in terms of the protocol, not in bytes, as a client may write an equal re
 """
 import os
 
-from notation import ERROR, HERE, OK, message, string, u16, u32, u64
-from script import WITHIN, accept, anything, cites, close, expect, flat, send, step, text_of
+from notation import HERE, OK, message, string, u16, u32
+from script import WITHIN, accept, anything, cites, expect, flat, send, step, text_of
 
 PROCESS_INFO2 = "Process/ProcessInfo2"
 # The commands of each operation, the newest first.
@@ -108,16 +108,10 @@ def descriptor(on):
 
 # --- what a runtime sends ------------------------------------------------------------------------------------------
 ENTRIES = ["A=1", "NAME=value"]
-COOKIE = "123e4567-e89b-12d3-a456-426614174000"
 
 
 def ok(*payload, **keys):
     return message(OK, *payload, **keys)
-
-
-def error(hresult):
-    """24 bytes, despite the document (F-1)."""
-    return message(ERROR, u32(hresult))
 
 
 def block(*entries):

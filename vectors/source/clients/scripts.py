@@ -7,12 +7,12 @@ that fails, `others` of the request, `skip` why a program is not tested with it.
 """
 import importlib
 
+from answers import error_is
 from notation import OK, Message
 from scenario import COMMANDS, RESULTS, USUAL, Scenarios, gives_up, lets_go, request, stop, texts_of
-from script import close, parts
+from script import UNKNOWN_COMMAND, close, parts
 
 STOP_TRACING = 0x0201
-UNKNOWN_COMMAND = "0x80131385"
 # A code that has no name: clients may print others by it.
 NAMELESS = "0x8BADF00D"
 NAMES = {0x0101: "Dump/GenerateCoreDump", 0x0102: "Dump/GenerateCoreDump2", 0x0103: "Dump/GenerateCoreDump3",
@@ -226,7 +226,7 @@ def add(file, section, script, client):
     ask, outcome = script["ask"], script["outcome"]
     if {"old_protocol", "limits", "buffer"} & set(ask) or "skip" in client:
         return
-    if outcome.get("hresult") == UNKNOWN_COMMAND and not {"fallback", "port"} & set(ask):
+    if outcome.get("hresult") == error_is(UNKNOWN_COMMAND)["hresult"] and not {"fallback", "port"} & set(ask):
         return
     operation = operation_of(ask)
     given = operation and task(operation, ask)

@@ -1,7 +1,7 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
 from script import (INVALIDARG, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
-                    process_info2_reply, process_info_reply, resumed, same, send, session, target, text, until, wait)
+                    process_info2_reply, process_info_reply, resumed, same, send, session, target, text, until)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
