@@ -1,5 +1,7 @@
 //! Conclusions from several cases: which fault it is, and which findings are one fault.
 
+use std::collections::BTreeMap;
+
 use super::Operation;
 use super::finding::Weight;
 use super::scenario::{Exit, Flag, Scenario};
@@ -96,21 +98,15 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
 /// What the plain request of an operation shows: a client that fails there fails for that reason
 /// everywhere, and where it must fail, that shows nothing.
 fn by_plain(played: &mut [(&Scenario, Verdict)]) {
-    let failing: Vec<(Operation, String, Option<Fault>)> = played
-        .iter()
-        .filter(|(scenario, verdict)| {
-            scenario.is(Flag::Plain) && verdict.grade() == Grade::Fail && !verdict.is_success
-        })
-        .map(|(scenario, verdict)| {
+    let mut failing = BTreeMap::new();
+    for (scenario, verdict) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
+        if verdict.grade() == Grade::Fail && !verdict.is_success {
             let fault = verdict.findings.faults().first().copied();
-            (scenario.operation, scenario.name.clone(), fault)
-        })
-        .collect();
+            failing.insert(scenario.operation, (scenario.name.as_str(), fault));
+        }
+    }
     for (scenario, verdict) in played.iter_mut().filter(|(one, _)| !one.is(Flag::Plain)) {
-        let is_it = |(operation, ..): &&(Operation, String, Option<Fault>)| {
-            *operation == scenario.operation
-        };
-        let Some((_, name, fault)) = failing.iter().find(is_it) else { continue };
+        let Some((name, fault)) = failing.get(&scenario.operation) else { continue };
         if scenario.exit == Exit::Failure && verdict.grade() == Grade::Pass {
             verdict.findings.may(None, format!("it also fails {name}, so this shows nothing"));
         }

@@ -32,6 +32,7 @@ impl ScenarioPlayer<'_, '_> {
         let code = RawHeader::read(&bytes).command;
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
         let text = format!("expected StopTracing of session {session}, received {came}");
+        let seen = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false };
         match (code, id) {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
                 let fault = if id.swap_bytes() == session {
@@ -44,16 +45,12 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(())
             }
             (Some(Command::STOP_TRACING), _) => {
-                let seen =
-                    Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false };
                 let (findings, refusal) = seen.judge(Operation::Stop, self.line, &Arguments::new());
                 self.findings.take_of_request(findings, false);
                 if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
             }
             _ => {
-                let findings =
-                    Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false }
-                        .header(Operation::Stop);
+                let findings = seen.header(Operation::Stop);
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {

@@ -24,7 +24,7 @@ use super::request::CLOSES;
 use super::respawn::{BEGINS, is_suspended};
 use super::spawn::RunsIn;
 use super::survey::Survey;
-use super::target::{Target, process_of, with_user_events};
+use super::target::{Target, process_of};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, dump_path, request,
 };
@@ -331,7 +331,7 @@ impl<'o> CasePlayer<'o> {
                 Ok(started) => started,
                 Err(reason) => return Ok(Attempt::not_started(reason)),
             };
-            let mut network = with_user_events(network, self.options.stand_in_for_user_events);
+            let mut network = network.with_user_events_data(self.options.stand_in_for_user_events);
             let process = process_of(&network);
             return Ok(self.once_started(!is_suspended(target), || {
                 attempt(&mut network, within, |player| {
@@ -341,7 +341,7 @@ impl<'o> CasePlayer<'o> {
             }));
         }
         let mut network =
-            with_user_events(self.subject.shared()?, self.options.stand_in_for_user_events);
+            self.subject.shared()?.with_user_events_data(self.options.stand_in_for_user_events);
         let process = process_of(&network);
         let mut attempt = self.once_started(true, || {
             attempt(&mut network, within, |player| {

@@ -187,11 +187,6 @@ impl Target {
     }
 }
 
-/// The network with its `user_events_data`: a socket as a replacement, or the file of this system.
-pub(super) fn with_user_events(network: LiveNetwork, stand_in: bool) -> LiveNetwork {
-    network.with_user_events_data(stand_in)
-}
-
 /// The process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     TargetProcess { named: network.address().and_then(named_process), peer: network.peer() }
