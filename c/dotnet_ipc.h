@@ -495,14 +495,14 @@ static const uint8_t dipc__commands[][6] = {
     {4, 7, 25, 8, 8, 0x00}, /* Process/ApplyStartupHook */
     {4, 8, 0, 26, 8, 0x00} /* Process/ProcessInfo3 */
 };
-enum { DIPC__VALUE, DIPC__COUNT, DIPC__UNITS, DIPC__UTF8 };
+enum { DIPC__VALUE, DIPC__COUNT, DIPC__VISIBLE, DIPC__UTF8 };
 /* A field is refused with an error if its measure is in none of the ranges with that error. */
 static const struct { uint8_t field, error, measure; uint32_t low, high; } dipc__limits[] = {
-    {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPC__UNITS, 1u, 4294967295u},
+    {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPC__VISIBLE, 1u, 4294967295u},
     {DIPC_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
     {DIPC_DEFAULT_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
     {DIPC_LOG_LEVEL, -DIPC_E_LOG_LEVEL_OUT_OF_RANGE, DIPC__VALUE, 0u, 5u},
-    {DIPC_PROVIDER_NAME, -DIPC_E_EMPTY_PROVIDER_NAME, DIPC__UNITS, 1u, 4294967295u},
+    {DIPC_PROVIDER_NAME, -DIPC_E_EMPTY_PROVIDER_NAME, DIPC__VISIBLE, 1u, 4294967295u},
     {DIPC_DUMP_NAME, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u},
     {DIPC_DUMP_TYPE, -DIPC_E_UNKNOWN_DUMP_TYPE, DIPC__VALUE, 1u, 4u},
     {DIPC_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPC__VALUE, 1u, 4294967295u},
@@ -725,11 +725,15 @@ size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return f->kind ==
 
 /* Limits. */
 static uint32_t dipc__measure(const dipc_field *f, unsigned measure) {
-    uint32_t units = 0;
+    uint32_t units = 0, visible = 0;
     if (measure == DIPC__VALUE) return (uint32_t)f->number;
     if (measure == DIPC__COUNT) return f->count + (f->kind == DIPC_STRING && f->data != NULL);
-    while (units < f->count && dipc__u16(f->data + 2 * (size_t)units) != 0) units++;
-    return measure == DIPC__UNITS ? units : (uint32_t)dipc__to_utf8(f->data, units, NULL, 0);
+    for (; units < f->count; units++) {
+        const uint32_t unit = dipc__u16(f->data + 2 * (size_t)units);
+        if (unit == 0) break;
+        if (unit != 32 && unit - 9 > 4) visible++;
+    }
+    return measure == DIPC__VISIBLE ? visible : (uint32_t)dipc__to_utf8(f->data, units, NULL, 0);
 }
 /* Whether the number at `here` is in an array of ids before it, from `c` on. */
 static int dipc__repeated(dipc_cursor c, const uint8_t *here) {

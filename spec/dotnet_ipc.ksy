@@ -630,12 +630,12 @@ types:
     seq:
       - id: tracepoint_name
         type: utf16_string
-        doc: "absent: refused (F-21); empty: refused (F-21); a string that begins with NUL too (P-43)"
+        doc: "absent: refused (F-21); empty: refused (F-21); a string that begins with NUL (P-43), or has only white space (F-147), too"
       - id: event_ids
         type: uint_array
     instances:
       fault_empty_tracepoint_name:
-        value: tracepoint_name.units_before_nul < 1
+        value: tracepoint_name.visible_before_nul < 1
       fault_tracepoint_name_too_long:
         value: tracepoint_name.utf8_before_nul > 436
   tracepoint_config:
@@ -661,7 +661,7 @@ types:
         enum: log_level
       - id: provider_name
         type: utf16_string
-        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL too (P-43)"
+        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
       - id: arguments
         type: utf16_string
         doc: "absent: no arguments; empty: arguments without text"
@@ -669,7 +669,7 @@ types:
       fault_log_level_out_of_range:
         value: log_level.to_i > 5
       fault_empty_provider_name:
-        value: provider_name.units_before_nul < 1
+        value: provider_name.visible_before_nul < 1
   streaming_provider_config:
     seq:
       - id: keywords
@@ -681,7 +681,7 @@ types:
         enum: log_level
       - id: provider_name
         type: utf16_string
-        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL too (P-43)"
+        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
       - id: arguments
         type: utf16_string
         doc: "absent: no arguments; empty: arguments without text"
@@ -691,7 +691,7 @@ types:
       fault_log_level_out_of_range:
         value: log_level.to_i > 5
       fault_empty_provider_name:
-        value: provider_name.units_before_nul < 1
+        value: provider_name.visible_before_nul < 1
   user_events_provider_config:
     seq:
       - id: keywords
@@ -703,7 +703,7 @@ types:
         enum: log_level
       - id: provider_name
         type: utf16_string
-        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL too (P-43)"
+        doc: "absent: refused (F-16); empty: refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
       - id: arguments
         type: utf16_string
         doc: "absent: no arguments; empty: arguments without text"
@@ -715,7 +715,7 @@ types:
       fault_log_level_out_of_range:
         value: log_level.to_i > 5
       fault_empty_provider_name:
-        value: provider_name.units_before_nul < 1
+        value: provider_name.visible_before_nul < 1
   draft_provider_config:
     seq:
       - id: keywords
@@ -846,8 +846,8 @@ types:
         type: utf16_text
         if: count > 0
     instances:
-      units_before_nul:
-        value: 'count == 0 ? 0 : text.before_nul.units.size - 1'
+      visible_before_nul:
+        value: 'count == 0 ? 0 : text.before_nul.units.last.visible'
       utf8_before_nul:
         value: 'count == 0 ? 0 : text.before_nul.units.last.utf8_size'
   utf16_text:
@@ -871,7 +871,7 @@ types:
   utf16_before_nul:
     seq:
       - id: units
-        type: 'utf16_unit(_index == 0 ? 0 : units[_index - 1].value, _index == 0 ? 0 : units[_index - 1].utf8_size)'
+        type: 'utf16_unit(_index == 0 ? 0 : units[_index - 1].value, _index == 0 ? 0 : units[_index - 1].utf8_size, _index == 0 ? 0 : units[_index - 1].visible)'
         repeat: until
         repeat-until: _.value == 0
   utf16_unit:
@@ -879,6 +879,8 @@ types:
       - id: previous
         type: u2
       - id: utf8_size_before
+        type: u4
+      - id: visible_before
         type: u4
     seq:
       - id: value
@@ -889,6 +891,9 @@ types:
       utf8_size:
         value: 'utf8_size_before + (value == 0 ? 0 : value < 0x80 ? 1 : value < 0x800 ? 2 : is_second_of_pair ? 1 : 3)'
         doc: The number of UTF-8 bytes up to here. Half a pair takes the 3 of U+FFFD.
+      visible:
+        value: 'visible_before + (value == 0 or value == 32 or (value >= 9 and value <= 13) ? 0 : 1)'
+        doc: The number of units up to here that are not white space.
 
   # The `nIncomingBytes` bytes after the reply to Process/ProcessEnvironment.
   environment_block:

@@ -68,11 +68,11 @@ local grammar = {
           name = "tracepoint_name",
           type = "string",
           limits = {
-            { fault = "empty_tracepoint_name", of = "unitsBeforeNul", ranges = {{1, 4294967295}} },
+            { fault = "empty_tracepoint_name", of = "visibleBeforeNul", ranges = {{1, 4294967295}} },
             { fault = "tracepoint_name_too_long", of = "utf8BeforeNul", ranges = {{0, 436}} }
           },
           absent = "refused (F-21)",
-          empty = "refused (F-21); a string that begins with NUL too (P-43)"
+          empty = "refused (F-21); a string that begins with NUL (P-43), or has only white space (F-147), too"
         },
         { name = "event_ids", type = "array", items = "uint" }
       }
@@ -109,9 +109,9 @@ local grammar = {
         {
           name = "provider_name",
           type = "string",
-          limits = {{ fault = "empty_provider_name", of = "unitsBeforeNul", ranges = {{1, 4294967295}} }},
+          limits = {{ fault = "empty_provider_name", of = "visibleBeforeNul", ranges = {{1, 4294967295}} }},
           absent = "refused (F-16)",
-          empty = "refused (F-16); a string that begins with NUL too (P-43)"
+          empty = "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
         },
         { name = "arguments", type = "string", absent = "no arguments", empty = "arguments without text" }
       }
@@ -130,9 +130,9 @@ local grammar = {
         {
           name = "provider_name",
           type = "string",
-          limits = {{ fault = "empty_provider_name", of = "unitsBeforeNul", ranges = {{1, 4294967295}} }},
+          limits = {{ fault = "empty_provider_name", of = "visibleBeforeNul", ranges = {{1, 4294967295}} }},
           absent = "refused (F-16)",
-          empty = "refused (F-16); a string that begins with NUL too (P-43)"
+          empty = "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
         },
         { name = "arguments", type = "string", absent = "no arguments", empty = "arguments without text" },
         { name = "filter", type = "event_filter" }
@@ -152,9 +152,9 @@ local grammar = {
         {
           name = "provider_name",
           type = "string",
-          limits = {{ fault = "empty_provider_name", of = "unitsBeforeNul", ranges = {{1, 4294967295}} }},
+          limits = {{ fault = "empty_provider_name", of = "visibleBeforeNul", ranges = {{1, 4294967295}} }},
           absent = "refused (F-16)",
-          empty = "refused (F-16); a string that begins with NUL too (P-43)"
+          empty = "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too"
         },
         { name = "arguments", type = "string", absent = "no arguments", empty = "arguments without text" },
         { name = "filter", type = "event_filter" },
@@ -1121,9 +1121,14 @@ local function measure(limit, node, bytes)
         for _, name in ipairs(limit.fields) do sum = sum + node.inner.values["/" .. name].count end
         return sum
     end
-    local units = 0
-    while units < node.count and number_at(bytes, node.data + 2 * units, 2) ~= 0 do units = units + 1 end
-    return limit.of == "unitsBeforeNul" and units or utf8_size(bytes, node.data, units)
+    local units, visible = 0, 0
+    while units < node.count do
+        local unit = number_at(bytes, node.data + 2 * units, 2)
+        if unit == 0 then break end
+        if unit ~= 32 and (unit < 9 or unit > 13) then visible = visible + 1 end
+        units = units + 1
+    end
+    return limit.of == "visibleBeforeNul" and visible or utf8_size(bytes, node.data, units)
 end
 local function is_within(limit, node, bytes)
     local measured = measure(limit, node, bytes)
@@ -1143,21 +1148,26 @@ local function repeated(limit, node, path)
         end
     end
 end
-local function broken(nodes, bytes, path)
+-- A server registers tracepoints when it has accepted all else.
+local of_registration = { duplicate_event_id = true, tracepoint_name_too_long = true }
+local function broken(nodes, bytes, path, is_registration)
+    local function is_due(limit) return (of_registration[limit.fault] or false) == is_registration end
     for _, node in ipairs(nodes) do
         local row, name = node.row, path .. node.row.name
         for _, limit in ipairs(row.limits or {}) do
-            if not is_within(limit, node, bytes) then return fault_of(limit.fault, node.at, name) end
+            if is_due(limit) and not is_within(limit, node, bytes) then return fault_of(limit.fault, node.at, name) end
         end
         local struct = structs[row.items or row.type]
         for i, item in ipairs(struct and (node.items or { node }) or {}) do
             local where = node.items and name .. "[" .. (i - 1) .. "]" or name
             for _, limit in ipairs(struct.limits or {}) do
-                if limit.of ~= "distinct" and not is_within(limit, item, bytes) then return fault_of(limit.fault, item.at, where) end
+                if is_due(limit) and limit.of ~= "distinct" and not is_within(limit, item, bytes) then
+                    return fault_of(limit.fault, item.at, where)
+                end
             end
-            local fault = broken(item.inner, bytes, where .. ".")
+            local fault = broken(item.inner, bytes, where .. ".", is_registration)
             for _, limit in ipairs(struct.limits or {}) do
-                if not fault and limit.of == "distinct" then fault = repeated(limit, item, where) end
+                if is_due(limit) and not fault and limit.of == "distinct" then fault = repeated(limit, item, where) end
             end
             if fault then return fault end
         end
@@ -1197,7 +1207,10 @@ local function read_request(unit)
     local draft = proto.prefs.draft and drafts[unit.code]
     if unit.command then
         read_payload(unit, (draft or unit.command).fields, grammar.header.bytes, short(unit.command.name))
-        if not unit.fault and not draft then unit.refused = broken(unit.nodes, unit.bytes, short(unit.command.name) .. ".") end
+        if not unit.fault and not draft then
+            local root = short(unit.command.name) .. "."
+            unit.refused = broken(unit.nodes, unit.bytes, root, false) or broken(unit.nodes, unit.bytes, root, true)
+        end
     end
 end
 local function read_reply(unit, request)

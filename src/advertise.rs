@@ -45,7 +45,7 @@ pub const ADVERTISE_LEN: usize = 34;
 /// assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Advertise {
     /// The same in every advertise and `ProcessInfo` of one runtime.
     pub runtime_cookie: Guid,

@@ -14,7 +14,12 @@
 //! assert_eq!(command.continuation(), Some(Continuation::EnvironmentBlock)); // what follows its reply
 //! ```
 
+pub(crate) mod table;
+
 use core::{fmt, str::FromStr};
+
+use crate::number_formats::number_formats;
+use table::{each_command, each_reply};
 
 /// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`:
 /// F-85).
@@ -31,6 +36,7 @@ use core::{fmt, str::FromStr};
 /// assert_eq!(command.reply_type(), Some(ReplyType::Session));
 /// assert_eq!(command.continuation(), Some(Continuation::Nettrace));
 /// assert_eq!(Command::from_code(0x0463).to_string(), "Process/0x63");
+/// assert_eq!(format!("{command:#06x}"), "0x0203");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Command {
@@ -55,25 +61,35 @@ impl fmt::Display for DotnetVersion {
     }
 }
 
-/// The payload of a command's OK reply.
-///
-/// Any of them may be replaced by the generic OK without payload (F-2), or by an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ReplyType {
-    /// [`ResultReply`](crate::message::server::ResultReply): a HRESULT.
-    Result,
-    /// [`SessionReply`](crate::message::eventpipe::SessionReply): a session id.
-    Session,
-    /// [`ProcessInfoReply`](crate::message::process::ProcessInfoReply).
-    ProcessInfo,
-    /// [`ProcessInfo2Reply`](crate::message::process::ProcessInfo2Reply).
-    ProcessInfo2,
-    /// [`ProcessInfo3Reply`](crate::message::process::ProcessInfo3Reply).
-    ProcessInfo3,
-    /// [`ProcessEnvironmentReply`](crate::message::process::ProcessEnvironmentReply).
-    ProcessEnvironment,
+macro_rules! reply_types {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
+        /// The payload of a command's OK reply.
+        ///
+        /// Any of them may be replaced by the generic OK without payload (F-2), or by an error.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ReplyType {$(
+            $(#[$meta])*
+            #[doc = concat!("[`", stringify!($Reply), "`](crate::message::", stringify!($module), "::", stringify!($Reply), ").")]
+            $Variant,
+        )*}
+
+        impl ReplyType {
+            #[cfg(feature = "arbitrary")]
+            pub(crate) const ALL: &[Self] = &[$(Self::$Variant,)*];
+
+            /// The name of the payload's type.
+            #[cfg(feature = "vectors")]
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => stringify!($Reply),)*
+                }
+            }
+        }
+    };
 }
+
+each_reply!(reply_types);
 
 /// What follows a command's OK reply on the same connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +109,35 @@ pub enum Continuation {
     BySessionType,
 }
 
+/// The iterator of [`Command::known`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::command::Command;
+///
+/// assert_eq!(Command::known().next(), Some(Command::GENERATE_CORE_DUMP));
+/// assert_eq!(Command::known().len(), Command::known().count());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Known(core::slice::Iter<'static, Row>);
+
+impl Iterator for Known {
+    type Item = Command;
+
+    fn next(&mut self) -> Option<Command> {
+        self.0.next().map(|row| row.command)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Known {}
+
+impl core::iter::FusedIterator for Known {}
+
 /// What the exchanges need of a command.
+#[derive(Debug)]
 struct Row {
     command: Command,
     reply: ReplyType,
@@ -107,7 +151,8 @@ struct Names {
 }
 
 macro_rules! commands {
-    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $name:literal, since $major:literal . $minor:tt, $reply:ident, $continuation:ident;)*) => {
+    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+       since ($major:literal, $minor:literal), $reply:ident, $continuation:ident;)*) => {
         impl Command {
             $($(#[$meta])* pub const $CONST: Self = Self::from_code($code);)*
         }
@@ -119,58 +164,14 @@ macro_rules! commands {
         },)*];
 
         /// The names of each row of [`TABLE`].
-        const NAMES: &[Names] = &[$(Names { set: $set, name: $name },)*];
+        const NAMES: &[Names] = &[$(Names { set: $set, name: stringify!($Request) },)*];
 
         /// The first .NET with each row of [`TABLE`].
         const SINCE: &[DotnetVersion] = &[$(DotnetVersion { major: $major, minor: $minor },)*];
     };
 }
 
-// Since when: F-48 and, for older and newer commands, F-68 (3.1 is the oldest runtime tested).
-commands! {
-    /// Write a dump. Called `CreateCoreDump` in older editions (F-49).
-    GENERATE_CORE_DUMP = 0x0101, "Dump" "GenerateCoreDump", since 3 . 1, Result, Close;
-    /// Write a dump, with flags.
-    GENERATE_CORE_DUMP2 = 0x0102, "Dump" "GenerateCoreDump2", since 6 . 0, Result, Close;
-    /// Write a dump, with flags; a failure includes a text.
-    GENERATE_CORE_DUMP3 = 0x0103, "Dump" "GenerateCoreDump3", since 7 . 0, Result, Close;
-    /// Stop a session.
-    STOP_TRACING = 0x0201, "EventPipe" "StopTracing", since 3 . 1, Session, Close;
-    /// Start a session.
-    COLLECT_TRACING = 0x0202, "EventPipe" "CollectTracing", since 3 . 1, Session, Nettrace;
-    /// Start a session, with or without rundown.
-    COLLECT_TRACING2 = 0x0203, "EventPipe" "CollectTracing2", since 3 . 1, Session, Nettrace;
-    /// Start a session, with or without stacks.
-    COLLECT_TRACING3 = 0x0204, "EventPipe" "CollectTracing3", since 9 . 0, Session, Nettrace;
-    /// Start a session, with a rundown keyword.
-    COLLECT_TRACING4 = 0x0205, "EventPipe" "CollectTracing4", since 9 . 0, Session, Nettrace;
-    /// Start a session that streams, or one that writes `user_events`.
-    COLLECT_TRACING5 = 0x0206, "EventPipe" "CollectTracing5", since 10 . 0, Session, BySessionType;
-    /// Start a session that streams and may block when its buffer is full, or one that writes `user_events`.
-    COLLECT_TRACING6 = 0x0207, "EventPipe" "CollectTracing6", since 11 . 0, Session, BySessionType;
-    /// Attach a profiler.
-    ATTACH_PROFILER = 0x0301, "Profiler" "AttachProfiler", since 3 . 1, Result, Close;
-    /// Set the start-up profiler of a suspended runtime.
-    STARTUP_PROFILER = 0x0302, "Profiler" "StartupProfiler", since 6 . 0, Result, Close;
-    /// Ask for pid, cookie, command line, OS and architecture.
-    PROCESS_INFO = 0x0400, "Process" "ProcessInfo", since 5 . 0, ProcessInfo, Close;
-    /// Let a suspended runtime start.
-    RESUME_RUNTIME = 0x0401, "Process" "ResumeRuntime", since 5 . 0, Result, Close;
-    /// Ask for the environment block.
-    PROCESS_ENVIRONMENT = 0x0402, "Process" "ProcessEnvironment", since 5 . 0, ProcessEnvironment, EnvironmentBlock;
-    /// Set or delete an environment variable.
-    SET_ENVIRONMENT_VARIABLE = 0x0403, "Process" "SetEnvironmentVariable", since 6 . 0, Result, Close;
-    /// Ask for the same plus the entry assembly and the version of the runtime.
-    PROCESS_INFO2 = 0x0404, "Process" "ProcessInfo2", since 6 . 0, ProcessInfo2, Close;
-    /// Write a perf map or jitdump.
-    ENABLE_PERF_MAP = 0x0405, "Process" "EnablePerfMap", since 8 . 0, Result, Close;
-    /// Stop writing it.
-    DISABLE_PERF_MAP = 0x0406, "Process" "DisablePerfMap", since 8 . 0, Result, Close;
-    /// Run a startup hook.
-    APPLY_STARTUP_HOOK = 0x0407, "Process" "ApplyStartupHook", since 8 . 0, Result, Close;
-    /// Ask for the same plus the runtime identifier, in a versioned form.
-    PROCESS_INFO3 = 0x0408, "Process" "ProcessInfo3", since 8 . 0, ProcessInfo3, Close;
-}
+each_command!(commands);
 
 impl Command {
     /// The OK reply: `0xFF00`.
@@ -190,8 +191,8 @@ impl Command {
     }
 
     /// All known commands, in the order of their codes.
-    pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
-        TABLE.iter().map(|row| row.command)
+    pub fn known() -> Known {
+        Known(TABLE.iter())
     }
 
     fn named() -> impl Iterator<Item = (Self, &'static Names)> {
@@ -259,14 +260,30 @@ impl fmt::Display for Command {
     }
 }
 
+number_formats! { Command, |it| it.code(), LowerHex UpperHex }
+
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Command({:#06x} {self})", self.code())
     }
 }
 
+/// By [`from_code`](Command::from_code).
+impl From<u16> for Command {
+    fn from(code: u16) -> Self {
+        Self::from_code(code)
+    }
+}
+
+/// Its [`code`](Command::code).
+impl From<Command> for u16 {
+    fn from(command: Command) -> Self {
+        command.code()
+    }
+}
+
 /// Text that is not a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ParseCommandError(());
 
 impl fmt::Display for ParseCommandError {
@@ -307,7 +324,6 @@ mod tests {
 
     #[test]
     fn known_command_parses_from_text_and_code() {
-        assert_eq!(Command::known().len(), 21);
         for command in Command::known() {
             assert_eq!(command.to_string().parse(), Ok(command));
             assert_eq!(command.name().unwrap().parse(), Ok(command));

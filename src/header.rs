@@ -42,7 +42,7 @@ pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 /// assert_eq!(&header.to_bytes(), b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0");
 /// assert_eq!(Header::decode(&header.to_bytes()), Ok(header));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Size of the whole message in bytes, including these 20.
     pub size: u16,
@@ -123,7 +123,7 @@ impl Header {
 /// RawHeader { size: Some(28), ..RawHeader::default() }.write(&mut bytes);
 /// assert_eq!(&bytes, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RawHeader {
     /// [`MAGIC`], in a right one.
     pub magic: Option<[u8; 14]>,

@@ -16,6 +16,8 @@
 
 use core::fmt;
 
+use crate::number_formats::number_formats;
+
 /// A result code, 4 bytes little-endian; printed in the document as `int32_t`. Negative (top bit
 /// set) means failure.
 ///
@@ -26,6 +28,7 @@ use core::fmt;
 ///
 /// assert_eq!(HResult(0x8013_1384).to_string(), "0x80131384 DS_IPC_E_BAD_ENCODING");
 /// assert!(HResult::OK.is_success() && !HResult(0x8000_4005).is_success());
+/// assert_eq!(format!("{:#x}", HResult::FAIL), "0x80004005");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HResult(pub u32);
@@ -98,6 +101,24 @@ impl HResult {
     }
 }
 
+impl From<u32> for HResult {
+    fn from(code: u32) -> Self {
+        Self(code)
+    }
+}
+
+impl From<HResult> for u32 {
+    fn from(hresult: HResult) -> Self {
+        hresult.0
+    }
+}
+
+impl From<HResult> for i32 {
+    fn from(hresult: HResult) -> Self {
+        hresult.to_i32()
+    }
+}
+
 impl From<i32> for HResult {
     fn from(code: i32) -> Self {
         Self(u32::from_ne_bytes(code.to_ne_bytes()))
@@ -113,6 +134,8 @@ impl fmt::Display for HResult {
         }
     }
 }
+
+number_formats! { HResult, |it| it.0, LowerHex UpperHex }
 
 impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,11 @@
 //! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps,
-//! its environment and more, or answer as one. The crate encodes and decodes every message, as the
-//! document prints it and as runtimes ship it, and has both sides of every exchange as state
-//! machines. Without a feature it is `no_std`, does not allocate, and does no I/O.
+//! its environment and more, or answer as one.
+//!
+//! Microsoft describes the protocol in one design document, which was rewritten four times: on these
+//! pages *the document*, and its five *editions*. Runtimes do not follow it everywhere. The crate
+//! encodes and decodes every message of every edition, as the document prints it and as runtimes
+//! send it, and has both sides of every exchange as state machines. Without a feature it is
+//! `no_std`, does not allocate, and does no I/O.
 //!
 //! # Send a request, read the reply
 //!
@@ -63,7 +67,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | write a server, or a tool that runtimes connect to | [`exchange::Server`], [`exchange::DiagnosticPort`]; over sockets `io::server`, `io::port_listener` |
 //! | read what follows a reply | [`continuation`] |
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
-//! | add a message | [`wire`] |
+//! | write a message that this crate lacks, in your own crate | [`wire`]; in this one: `CONTRIBUTING.md` |
 //! | test with the golden vectors, or with values from a fuzzer | module `vectors`, feature `vectors`; module `testing`, feature `arbitrary` |
 //! | check a server, client or codec in any language | the program [`diagipc`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
@@ -94,7 +98,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 )]
 #![cfg_attr(
     feature = "vectors",
-    doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, and the grammar as data |"
+    doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, annotated dumps, and the grammar as data |"
 )]
 #![cfg_attr(
     feature = "arbitrary",
@@ -136,6 +140,7 @@ pub mod hresult;
 pub mod io;
 pub mod legacy;
 pub mod message;
+mod number_formats;
 pub mod port;
 #[cfg(feature = "arbitrary")]
 pub mod testing;

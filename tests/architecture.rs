@@ -8,6 +8,7 @@ use floors::Floors;
 const LIBRARY: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
+        &["number_formats"],
         &["hresult", "command"],
         &["wire"],
         &["header", "advertise", "port", "endpoint"],

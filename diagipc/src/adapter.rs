@@ -429,9 +429,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         // Its new parent may not have waited for it yet.
         let lives = || {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", started.as_raw_nonzero()))
-                .unwrap_or_default();
-            rustix::process::test_kill_process(started).is_ok() && !stat.contains(") Z ")
+            crate::networks::process::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap())
         };
         while lives() && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));

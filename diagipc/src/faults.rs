@@ -27,6 +27,11 @@ impl Suite {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
 
+    /// That of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|suite| suite.name() == name)
+    }
+
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -104,15 +109,15 @@ faults! {
         "Answer with the 20-byte header: DOTNET_IPC_V1 and a NUL, size, command set 0xFF, id, \
          reserved. Check the address: it may belong to another program.",
         ["R-FLW-004", "R-HDR-006"];
-    MagicWrong = "magic-wrong", [Server, Client, Fuzz],
+    MagicWrong = "magic-wrong", [Server, Client, Codec, Fuzz],
         "The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
         "Write all 14 bytes: 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00.",
         ["R-HDR-006", "R-HDR-010"];
-    NumbersBigEndian = "numbers-big-endian", [Server, Client, Fuzz],
+    NumbersBigEndian = "numbers-big-endian", [Server, Client, Codec, Fuzz],
         "Numbers are written with the high byte first.",
         "Write all numbers little-endian, including the size, string lengths and UTF-16 units.",
         ["R-HDR-008", "R-GRM-002", "R-GRM-003", "R-GRM-004"];
-    SizeWrong = "size-wrong", [Server, Client, Fuzz],
+    SizeWrong = "size-wrong", [Server, Client, Codec, Fuzz],
         "The size field is not the length of header and payload.",
         "Write the header last: its size is 20 plus the length of the payload, without a \
          continuation or a stream.",
@@ -121,7 +126,7 @@ faults! {
         "The command of a reply is neither 0xFF00 (OK) nor 0xFFFF (Error).",
         "Write command set 0xFF and id 0x00 or 0xFF. Do not repeat the command of the request.",
         ["R-CMD-009", "R-CMD-010", "R-CMD-011"];
-    ReservedNotZero = "reserved-not-zero", [Server, Client, Fuzz],
+    ReservedNotZero = "reserved-not-zero", [Server, Client, Codec, Fuzz],
         "The field `reserved` is not 0.",
         "Write 0x0000 in bytes 18 and 19.",
         ["R-HDR-013"];
@@ -159,36 +164,51 @@ faults! {
         "The continuation, or the stream, is sent before the reply.",
         "Write the reply first, then its continuation.",
         ["R-FLW-005", "R-EVP-014"];
-    StringWithoutNul = "string-without-nul", [Server, Fuzz],
+    StringWithoutNul = "string-without-nul", [Server, Client, Codec, Fuzz],
         "A string is written without its NUL.",
         "Write a NUL unit after the last unit of every string that is not absent, and count it.",
         ["R-GRM-008", "R-ENV-007"];
-    StringWithByteOrderMark = "string-with-byte-order-mark", [Server, Fuzz],
-        "A string of a reply begins with U+FEFF.",
+    StringWithByteOrderMark = "string-with-byte-order-mark", [Server, Client, Codec, Fuzz],
+        "A string begins with U+FEFF.",
         "Encode text as UTF-16LE without a byte-order mark.",
         ["R-GRM-008"];
-    FieldTooNarrow = "field-too-narrow", [Server, Fuzz],
+    FieldTooNarrow = "field-too-narrow", [Server, Client, Codec, Fuzz],
         "A number is written in fewer bytes than its field has, and the size field counts those.",
-        "Write each number in the width of its field: process ids and session ids have 8 bytes.",
+        "Write each number in the width of its field: process ids and session ids have 8 bytes, \
+         the length of a string 4.",
         ["R-GRM-003", "R-PRC-004", "R-EVP-013"];
+    FieldTooWide = "field-too-wide", [Server, Client, Codec, Fuzz],
+        "A number is written in more bytes than its field has.",
+        "Write each number in the width of its field: the size has 2 bytes, the length of a \
+         string 4.",
+        ["R-HDR-009", "R-GRM-003", "R-GRM-009"];
+    FieldsPadded = "fields-padded", [Server, Client, Codec, Fuzz],
+        "Bytes precede a field, or follow the last one, to align them.",
+        "Write field after field in their own widths, not a struct of memory: strings and numbers \
+         begin at any offset.",
+        ["R-GRM-001", "R-GRM-010"];
+    VersionMissing = "version-missing", [Server, Fuzz],
+        "The reply to ProcessInfo3 has no version before its fields.",
+        "Write a uint 1 before the process id.",
+        ["R-PRC-035", "R-PRC-036"];
     OsAndArchitectureSwapped = "os-and-architecture-swapped", [Server, Fuzz],
         "OS is the name of an architecture, and arch that of a system.",
         "Write the system (`Linux`, `Windows`, `macOS`) first, and then the architecture (`x64`, \
          `arm64`).",
         ["R-PRC-009", "R-PRC-010"];
-    StringLengthWithoutNul = "string-length-without-nul", [Server, Client, Fuzz],
-        "The length of a string does not count its NUL, which may be missing too.",
+    StringLengthWithoutNul = "string-length-without-nul", [Server, Client, Codec, Fuzz],
+        "The length of a string does not count its NUL.",
         "Write a NUL unit after the text, and count it: `ab` has length 3 and 6 bytes.",
         ["R-GRM-009", "R-ENV-007", "F-11"];
-    StringLengthInBytes = "string-length-in-bytes", [Server, Client, Fuzz],
+    StringLengthInBytes = "string-length-in-bytes", [Server, Client, Codec, Fuzz],
         "The length of a string counts bytes, not UTF-16 units.",
         "Count UTF-16 units and the NUL: `café` has length 5, not 6 or 10.",
         ["R-GRM-009", "R-ENV-007", "F-8"];
-    StringInUtf8 = "string-in-utf-8", [Server, Client, Fuzz],
+    StringInUtf8 = "string-in-utf-8", [Server, Client, Codec, Fuzz],
         "A string is written in UTF-8, one byte per unit.",
         "Write UTF-16, little-endian, two bytes per unit, and count units.",
         ["R-GRM-004", "R-GRM-008", "R-ENV-006"];
-    WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client, Fuzz],
+    WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client, Codec, Fuzz],
         "A string is written in units of four bytes.",
         "Write UTF-16 units of two bytes; convert a four-byte `wchar_t` first.",
         ["R-GRM-004", "R-GRM-008"];
@@ -206,10 +226,22 @@ faults! {
         "Write a uint count and then, for each entry, its number of units and the units, \
          including the NUL.",
         ["R-ENV-006", "R-ENV-007"];
+    EnvironmentWithoutEquals = "environment-without-equals", [Server, Fuzz],
+        "Most entries of the environment have no `=`.",
+        "Write each variable as one entry, NAME=VALUE.",
+        ["R-ENV-006", "F-79"];
+    VariableChanged = "variable-changed", [Server],
+        "A variable that was set has another value in the environment.",
+        "Read the value as UTF-16, keep all of its characters, and write them as UTF-16 again.",
+        ["R-ENV-012", "R-ENV-016"];
     ErrorCodeIsSuccess = "error-code-is-success", [Server, Fuzz],
         "The code of an error message is a success HRESULT: its top bit is clear.",
         "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.",
         ["R-ERR-006", "R-ERR-007"];
+    ErrorAsOk = "error-as-ok", [Server, Fuzz],
+        "A refusal has the command of an OK, and the code of its error for a payload.",
+        "Write id 0xFF in the header of an error: clients decide by it alone.",
+        ["R-CMD-011", "R-ERR-005"];
     WrongErrorCode = "wrong-error-code", [Server],
         "A request is refused with the wrong error code.",
         "Answer 0x80131384 to a badly encoded request, 0x80131385 to an unknown command, \
@@ -276,6 +308,20 @@ faults! {
         "Read the request by the grammar: any bool but 0 is true, bytes after the last field and \
          `reserved` are ignored, strings may be absent and at odd offsets.",
         ["R-GRM-005", "R-GRM-010", "R-HDR-014", "F-4", "F-13"];
+    KnownCommandRefusedAsUnknown = "known-command-refused-as-unknown", [Server],
+        "A command that the server serves is refused as unknown.",
+        "Answer 0x80131385 only to commands that are never served; if a session cannot be started \
+         now, answer with another error, such as E_FAIL.",
+        ["R-ERR-009", "R-ERR-013"];
+    RequestInPiecesMisread = "request-in-pieces-misread", [Server],
+        "One read is treated as a whole request: a request that arrives in pieces is misread.",
+        "Read in a loop until all 20 bytes of the header, and then `size` - 20 more, have arrived.",
+        ["R-HDR-002", "F-69"];
+    PortNotConnected = "port-not-connected", [Server],
+        "The server does not connect to its diagnostic port, or not again after a command.",
+        "Connect to each port, write the advertise, serve one command, and connect again with the \
+         same advertise; try again while nobody listens.",
+        ["R-FLW-013", "R-PRT-007", "F-77"];
     ConnectionLeftOpen = "connection-left-open", [Server, Fuzz],
         "The connection stays open after its final reply.",
         "Close the connection once reply and continuation are written, also after errors.",
@@ -305,6 +351,10 @@ faults! {
         "Free the slot of a session before answering its StopTracing, and when its connection \
          ends.",
         ["F-32", "R-EVP-017"];
+    SessionsWithoutStop = "sessions-without-stop", [Server],
+        "Sessions can be started, and StopTracing is refused as unknown.",
+        "Serve StopTracing (0x0201): end the session with this id, and answer with the id.",
+        ["R-EVP-018"];
     StreamFormatWrong = "stream-format-wrong", [Server, Fuzz],
         "The stream of a session does not have the requested format: nettrace instead of netperf, \
          or netperf instead of nettrace.",
@@ -316,6 +366,10 @@ faults! {
         "Begin a nettrace stream with `Nettrace`, then 14 00 00 00 !FastSerialization.1 or, from \
          version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
          !FastSerialization.1.",
+        ["R-EVP-015", "R-FLW-008"];
+    StreamEmpty = "stream-empty", [Server, Fuzz],
+        "The stream of a session has no bytes.",
+        "Write the header of the format when the session starts, even if no event follows.",
         ["R-EVP-015", "R-FLW-008"];
     ProcessIdWrong = "process-id-wrong", [Server],
         "The process id of a reply or an advertise is not that of the server's process.",
@@ -330,26 +384,45 @@ faults! {
         "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
         "Create the cookie once, when the process starts.",
         ["R-PRC-005", "R-PRC-019", "R-PRC-038"];
-    GuidBigEndian = "guid-big-endian", [Server, Client],
+    GuidBigEndian = "guid-big-endian", [Server, Client, Codec],
         "A GUID is written in the byte order of its text; its first three fields are \
          little-endian numbers.",
         "Write the GUID's first three fields (4, 2 and 2 bytes) little-endian, and its last 8 \
          bytes in printed order.",
         ["R-GRM-021"];
+    GuidAsText = "guid-as-text", [Server, Fuzz],
+        "A GUID is written as text, not in 16 bytes.",
+        "Write the GUID's first three fields (4, 2 and 2 bytes) little-endian, and its last 8 \
+         bytes in printed order, without a length.",
+        ["R-GRM-021"];
     ValueDiffers = "value-differs", [Server],
         "A field of a reply has the wrong value.",
         "Compare the field with the command's reply in the tables of spec/GUIDE.md.",
         ["R-HDR-018"];
-    EmptyStringAsTwoBytes = "empty-string-as-two-bytes", [Client],
+    SocketOpenToOthers = "socket-open-to-others", [Server],
+        "Any user of the machine may connect to the socket, and trace, dump or change the process.",
+        "Give the socket mode 0600, before `listen`.",
+        ["F-61", "F-82"];
+    SocketReplaceable = "socket-replaceable", [Server],
+        "Any user of the machine may replace the socket: its directory is writable for all, \
+         without the sticky bit.",
+        "Create the socket in a directory that only its owner, or root, may change, or that has \
+         the sticky bit, as /tmp.",
+        ["F-82", "R-TRN-005"];
+    SilentPeerBlocksOthers = "silent-peer-blocks-others", [Server],
+        "A peer that sends half a header keeps all others waiting.",
+        "Limit the time for a request, or serve each connection by itself.",
+        ["F-75"];
+    EmptyStringAsTwoBytes = "empty-string-as-two-bytes", [Client, Codec],
         "An empty string is written as a two-byte NUL without a length.",
         "Write the length 1 in 4 bytes, then the 2-byte NUL. An absent string is only the length \
          0.",
         ["F-11"];
-    StringLengthInChars = "string-length-in-chars", [Client],
+    StringLengthInChars = "string-length-in-chars", [Client, Codec],
         "The length of a string counts characters, not UTF-16 units.",
         "Count UTF-16 units and the NUL: a character above U+FFFF counts as 2.",
         ["F-8"];
-    NonBmpTruncated = "non-bmp-truncated", [Client],
+    NonBmpTruncated = "non-bmp-truncated", [Client, Codec],
         "A character above U+FFFF is truncated to one UTF-16 unit.",
         "Encode the text as UTF-16: a character above U+FFFF becomes a surrogate pair.",
         ["R-GRM-008"];
@@ -409,11 +482,11 @@ faults! {
         "The client waits forever for a target that does not answer.",
         "Set a timeout for each read of a reply; end with an error when it expires.",
         ["F-75", "R-ERR-004"];
-    BytesAsUnits = "bytes-as-units", [Client],
+    BytesAsUnits = "bytes-as-units", [Client, Codec],
         "Each UTF-8 byte of a text is written as a separate UTF-16 unit.",
         "Decode the text as UTF-8 first, then encode it as UTF-16; do not widen bytes.",
         ["R-GRM-008"];
-    UnitsSignExtended = "units-sign-extended", [Client],
+    UnitsSignExtended = "units-sign-extended", [Client, Codec],
         "Each UTF-8 byte of a text is sign-extended to a UTF-16 unit: `é` becomes ffc3 ffa9.",
         "Decode the text as UTF-8 first, then encode it as UTF-16; do not widen a signed `char`.",
         ["R-GRM-008"];
@@ -474,6 +547,12 @@ faults! {
         "A reply that is too short for its command is accepted as success.",
         "Check that the payload contains a field before reading it.",
         ["R-ERR-003"];
+    NeverReadsTheReply = "never-reads-the-reply", [Client],
+        "The client reports success whatever the runtime answers, or if it does not answer: it \
+         does not read the reply, or its exit status does not depend on it.",
+        "Read the reply to each request, and exit with a status other than 0 if there is none, or \
+         if it is not an OK.",
+        ["R-ERR-001", "R-ERR-003", "R-FLW-011"];
     ErrorTakenForOk = "error-taken-for-ok", [Client],
         "The runtime refuses, and the client reports success.",
         "Check the reply's command id: 0xFF is an error, and its payload is the HRESULT.",
@@ -530,9 +609,10 @@ faults! {
         "Output each string of the reply that is not empty.",
         ["F-34"];
     StringOfLength0Misread = "string-of-length-0-misread", [Client],
-        "A string of length 0 has no NUL; the client skips one, and reads the next field from the \
-         wrong byte.",
-        "Read no NUL after a length of 0: the next field follows immediately.",
+        "A string of length 0 has no NUL; the client fails, or skips one and reads the next field \
+         from the wrong byte.",
+        "Take a string of length 0 as an empty one, and read no NUL after it: the next field \
+         follows immediately.",
         ["F-11"];
     StringWithoutNulCut = "string-without-nul-cut", [Client],
         "The last character of a string that does not end with a NUL is lost.",
@@ -541,6 +621,11 @@ faults! {
     StreamNotAsSent = "stream-not-as-sent", [Client],
         "The client's output is not the received stream.",
         "Write the bytes after the reply unchanged until the connection ends.",
+        ["F-76"];
+    CountersLost = "counters-lost", [Client],
+        "An event counter of the stream is missing from the client's output, or has another value.",
+        "Show each counter of each EventCounters event with its name and its Mean or Increment; the \
+         metadata of the event says where its fields are.",
         ["F-76"];
     StopWithoutReading = "stop-without-reading", [Client],
         "The stream is not read while the stop waits for its reply: both sides wait for each \
@@ -715,7 +800,7 @@ impl Fault {
     ///
     /// assert_eq!(Fault::named(Suite::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
     /// assert_eq!(Fault::named(Suite::Server, "count-in-bytes"), Some(Fault::StringLengthInBytes));
-    /// assert_eq!(Fault::named(Suite::Codec, "string-length-in-bytes"), None);
+    /// assert_eq!(Fault::named(Suite::Codec, "connection-left-open"), None);
     /// ```
     pub fn named(suite: Suite, name: &str) -> Option<Self> {
         let name = name.split_once(':').map_or(name, |(name, _)| name);

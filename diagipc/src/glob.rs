@@ -17,6 +17,11 @@ impl Glob {
         Self(pattern.into())
     }
 
+    /// The word before the first colon, and the pattern after it: `rule:R-EVP-*`.
+    pub fn kind(&self) -> Option<(&str, Self)> {
+        self.0.split_once(':').map(|(kind, rest)| (kind, Self::new(rest)))
+    }
+
     /// Whether it matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         let (mut pattern, mut rest) = (self.0.as_bytes(), text.as_bytes());

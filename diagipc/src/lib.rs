@@ -9,6 +9,7 @@
 //! | [`fuzz_server`] | sends mutated requests to a live server, and minimises its findings |
 //! | [`runtime`] | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
+//! | [`nettrace`] | reads the stream of a session: whether it is whole, and how many events were dropped |
 //! | [`record`], [`networks`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
@@ -37,36 +38,71 @@
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+#[cfg(feature = "kit")]
 mod adapter;
+mod address;
+#[cfg(feature = "kit")]
 pub mod annotated;
+#[cfg(feature = "kit")]
 mod byte_count;
+#[cfg(feature = "kit")]
 mod captured;
+#[cfg(feature = "kit")]
 pub mod client;
+#[cfg(feature = "kit")]
 pub mod codec;
+#[cfg(feature = "kit")]
 mod conversation;
+#[cfg(feature = "kit")]
 pub mod corpus;
+#[cfg(feature = "kit")]
 pub mod faults;
+#[cfg(feature = "kit")]
 pub mod fuzz_server;
+#[cfg(feature = "kit")]
 mod glob;
+#[cfg(feature = "kit")]
 pub mod known;
+pub mod nettrace;
+#[cfg(feature = "kit")]
 pub mod networks;
+#[cfg(feature = "kit")]
 mod pace;
+#[cfg(feature = "kit")]
 pub mod print;
+#[cfg_attr(
+    not(feature = "kit"),
+    allow(dead_code, unreachable_pub, reason = "the suites use more of it")
+)]
+mod proc;
 mod program;
+#[cfg(feature = "kit")]
 pub mod record;
+#[cfg(feature = "kit")]
 pub mod report;
+#[cfg(feature = "kit")]
 pub mod runtime;
+#[cfg(feature = "kit")]
 pub mod server;
+#[cfg_attr(
+    not(feature = "kit"),
+    allow(dead_code, unreachable_pub, reason = "the suites use more of it")
+)]
 mod started;
+#[cfg(feature = "kit")]
 pub mod vectors;
 
+#[cfg(feature = "kit")]
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
+pub use address::{Address, SpawnCommand};
+#[cfg(feature = "kit")]
 pub use glob::Glob;
 pub use program::Program;
+#[cfg(feature = "kit")]
 pub use report::{
-    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
-    Report, Said, Section, TooFewJudged, Turn,
+    Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
+    Lost, Playable, Report, Said, Section, TooFewJudged, Turn,
 };
-pub use started::end_all_started;
+pub use started::{OwnDirectory, RunningCommand, end_all_started};
 #[cfg(unix)]
 pub use started::{ended_orphans, own_all_started, socket_name, watch_started};

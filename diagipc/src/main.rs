@@ -1,19 +1,27 @@
-//! `diagipc`: shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against the
-//! golden vectors.
+//! `diagipc`: asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers,
+//! clients and codecs.
 
 mod commands;
 
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use commands::{
-    Outcome, adapter, call, check, client, codec, completions, decode, dump, encode, env, explain,
-    fuzz_server, grammar, info, interrupt, man, printable, proxy, ps, replay, report, runtime,
-    scripts, server, trace, vectors,
-};
+#[cfg(feature = "kit")]
+use commands::kit;
+#[cfg(unix)]
+use commands::owner;
+use commands::{Outcome, dump, env, info, interrupt, printable, ps, trace};
 
-/// Shows messages of the .NET Diagnostic IPC Protocol, and checks the codec against golden vectors.
+#[cfg_attr(
+    feature = "kit",
+    doc = "Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and codecs."
+)]
+#[cfg_attr(
+    not(feature = "kit"),
+    doc = "Asks .NET processes over the .NET Diagnostic IPC Protocol."
+)]
 #[derive(Parser)]
 #[command(
     name = "diagipc",
@@ -26,6 +34,7 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
 enum Command {
     /// Lists the processes on this machine that can be diagnosed
     Ps(ps::Arguments),
@@ -37,55 +46,13 @@ enum Command {
     Trace(trace::Arguments),
     /// Makes a process write a dump of itself
     Dump(dump::Arguments),
-    /// Checks this codec against every golden vector
-    Check(check::Arguments),
-    /// Checks a codec in any language against all golden vectors
-    Codec(codec::Arguments),
-    /// Checks a live diagnostic server against the protocol
-    Server(server::Arguments),
-    /// Checks a diagnostic client against the protocol
-    Client(client::Arguments),
-    /// Sends mutated requests to a live diagnostic server
-    FuzzServer(fuzz_server::Arguments),
-    /// Plays a process that is diagnosed
-    #[cfg(unix)]
-    #[command(hide = true)]
-    StandIn,
     /// Ends what another `diagipc` has started, when that is gone
     #[cfg(unix)]
     #[command(hide = true)]
     Watcher,
-    /// A client of all commands
-    #[command(hide = true)]
-    Call(call::Arguments),
-    /// Answers the questions of `codec` with this codec
-    #[command(hide = true)]
-    Adapter(adapter::Arguments),
-    /// Compares the reports of several runs
-    Report(report::Arguments),
-    /// Explains a case, vector, script, fact, fault, flag or word in a report
-    Explain(explain::Arguments),
-    /// Shows the meaning of bytes: an annotated dump, or JSON
-    Decode(decode::Arguments),
-    /// Creates bytes from the JSON that `decode --json` prints
-    Encode(encode::Arguments),
-    /// Plays a runtime, for testing clients: a correct one, or one with a fault
-    Runtime(runtime::Arguments),
-    /// Prints the grammar of every message for other languages and tools
-    Grammar(grammar::Arguments),
-    /// Lists or exports the golden vectors
-    Vectors(vectors::Arguments),
-    /// Lists the exchange scripts: whole conversations
-    Scripts(scripts::Arguments),
-    /// Forwards between clients and a runtime, and records their messages
-    #[command(alias = "record")]
-    Proxy(proxy::Arguments),
-    /// Plays a recorded conversation, or any exchange script, to a runtime or a client
-    Replay(replay::Arguments),
-    /// Prints completions for a shell
-    Completions(completions::Arguments),
-    /// Writes the manual pages
-    Man(man::Arguments),
+    #[cfg(feature = "kit")]
+    #[command(flatten)]
+    Kit(kit::Command),
 }
 
 /// The commands by what they are for, as `--help` lists them.
@@ -107,8 +74,10 @@ fn command() -> clap::Command {
         let about = command.find_subcommand(name).and_then(clap::Command::get_about);
         format!("  {name:<11}  {}\n", about.map(ToString::to_string).unwrap_or_default())
     };
+    let is_there = |name: &&&str| command.find_subcommand(name).is_some();
     let group = |(title, names): (&str, &[&str])| {
-        format!("{title}:\n{}\n", names.iter().map(line).collect::<String>())
+        let lines: String = names.iter().filter(is_there).map(line).collect();
+        if lines.is_empty() { lines } else { format!("{title}:\n{lines}\n") }
     };
     let groups: String = GROUPS.into_iter().map(group).collect();
     command.help_template(format!(
@@ -116,9 +85,58 @@ fn command() -> clap::Command {
     ))
 }
 
+/// What people look for here, and where it is.
+const ELSEWHERE: [(&[&str], &str); 5] = [
+    (&["collect"], "`diagipc trace TARGET` collects a trace"),
+    (
+        &["counters", "monitor"],
+        "`dotnet-counters monitor --process-id PID` shows counters; `diagipc trace TARGET -p System.Runtime:0:4:EventCounterIntervalSec=1` has them as events",
+    ),
+    (
+        &["convert", "speedscope"],
+        "`dotnet-trace convert FILE --format Speedscope` converts a trace",
+    ),
+    (&["topn"], "`dotnet-trace report FILE topN` shows where the time goes"),
+    (
+        &["analyze", "stack", "stacks"],
+        "`dotnet-dump analyze FILE` shows the stacks and objects of a dump",
+    ),
+];
+
+/// An unknown command that another tool has names that tool.
+fn with_route(mut error: clap::Error) -> clap::Error {
+    let route = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) => {
+            let name = name.to_lowercase();
+            ELSEWHERE.iter().find(|(names, _)| names.contains(&name.as_str()))
+        }
+        _ => None,
+    };
+    if let Some((_, route)) = route {
+        let tip = ContextValue::StyledStrs(vec![(*route).into()]);
+        error.insert(ContextKind::Suggested, tip);
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
+    error
+}
+
+/// Ends the program with the error of a command line. It says so if the command is in another build.
+fn refuse(error: clap::Error) -> ! {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        if GROUPS.iter().any(|(_, names)| names.contains(&name.as_str())) {
+            let why = format!(
+                "'{name}' is not in this build, which only asks processes: expected a build of diagipc with the feature 'kit', its default"
+            );
+            command().error(ErrorKind::InvalidSubcommand, why).exit();
+        }
+    }
+    with_route(error).exit()
+}
+
 fn main() -> ExitCode {
     let arguments =
-        Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+        command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = arguments.unwrap_or_else(|error| refuse(error));
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
         Command::Ps(arguments) => ps::run(arguments, &mut out),
@@ -126,43 +144,21 @@ fn main() -> ExitCode {
         Command::Env(arguments) => env::run(arguments, &mut out),
         Command::Trace(arguments) => trace::run(arguments, &mut out),
         Command::Dump(arguments) => dump::run(arguments, &mut out),
-        Command::Check(arguments) => check::run(arguments, &mut out),
-        Command::Codec(arguments) => codec::run(arguments, &mut out),
-        Command::Server(arguments) => server::run(arguments, &mut out),
-        Command::Client(arguments) => client::run(arguments, &mut out),
-        Command::FuzzServer(arguments) => fuzz_server::run(arguments, &mut out),
         #[cfg(unix)]
-        Command::StandIn => client::stand_in(),
-        #[cfg(unix)]
-        Command::Watcher => commands::owner::watch(),
-        Command::Call(arguments) => call::run(arguments, &mut out),
-        Command::Adapter(arguments) => adapter::run(arguments, &mut out),
-        Command::Report(arguments) => report::run(arguments, &mut out),
-        Command::Explain(arguments) => explain::run(arguments, &mut out),
-        Command::Decode(arguments) => decode::run(arguments, &mut out),
-        Command::Encode(arguments) => encode::run(arguments, &mut out),
-        Command::Runtime(arguments) => runtime::run(arguments, &mut out),
-        Command::Grammar(arguments) => grammar::run(arguments, &mut out),
-        Command::Vectors(arguments) => vectors::run(arguments, &mut out),
-        Command::Scripts(arguments) => scripts::run(arguments, &mut out),
-        Command::Proxy(arguments) => proxy::run(arguments, &mut out),
-        Command::Replay(arguments) => replay::run(arguments, &mut out),
-        Command::Completions(arguments) => {
-            completions::run(arguments, &mut Arguments::command(), &mut out);
-            Ok(Outcome::Well)
-        }
-        Command::Man(arguments) => man::run(arguments, Arguments::command(), &mut out),
+        Command::Watcher => owner::watch(),
+        #[cfg(feature = "kit")]
+        Command::Kit(command) => kit::run(command, Arguments::command(), &mut out),
     };
     // A report has them already.
-    #[cfg(unix)]
+    #[cfg(all(feature = "kit", unix))]
     if let Some(ended) = diagipc::ended_orphans() {
         let _ = writeln!(io::stderr(), "diagipc: {}", printable::plain(&ended));
     }
-    match outcome.and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into)) {
-        Ok(Outcome::Well) => ExitCode::SUCCESS,
-        Ok(Outcome::Faulty) => ExitCode::from(1),
-        Ok(Outcome::Lost) => ExitCode::from(3),
-        Ok(Outcome::Interrupted(signal)) => ExitCode::from(interrupt::status(signal)),
+    // Also what was printed before an error.
+    let flushed = out.flush();
+    match outcome.and_then(|outcome| flushed.map(|()| outcome).map_err(Into::into)) {
+        // On Windows a status has 32 bits, and an ExitCode 8.
+        Ok(outcome) => process::exit(outcome.status()),
         // The reader of our output closed it, as `head` does.
         Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
@@ -175,7 +171,7 @@ fn main() -> ExitCode {
             // By a signal, while an output's reader was awaited.
             let signal =
                 interrupt::signal().filter(|_| has_kind(&error, io::ErrorKind::Interrupted));
-            ExitCode::from(signal.map_or(2, interrupt::status))
+            process::exit(signal.map_or(Outcome::FAILURE, interrupt::status))
         }
     }
 }

@@ -16,7 +16,8 @@ use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
 use serde_json::json;
 
 use super::codec::NamedFile;
-use super::{Case, Detail, Grade, Report, Said};
+use super::report::cited;
+use super::{Case, Detail, Grade, Level, Report, Said};
 
 /// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
 /// canonical.
@@ -65,13 +66,15 @@ fn case(file: &str, group: &Group, test: &Test) -> Case {
         found,
         about: Vec::new(),
     });
+    let spec = cited(group, test);
     Case {
         name: name_of(file, group, test),
         section: file.to_owned(),
         group: group.name.clone(),
         title: test.comment.clone(),
         grade,
-        spec: group.spec.clone(),
+        level: Level::of(&spec),
+        spec,
         detail,
         deviation: None,
         outcome: None,

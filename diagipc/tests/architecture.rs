@@ -8,7 +8,17 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["byte_count", "captured", "faults", "glob", "pace", "program"],
+        &[
+            "address",
+            "byte_count",
+            "captured",
+            "faults",
+            "glob",
+            "nettrace",
+            "pace",
+            "proc",
+            "program",
+        ],
         &["annotated", "corpus", "networks", "print", "report", "started"],
         &["adapter", "conversation"],
         &["codec", "known", "vectors"],

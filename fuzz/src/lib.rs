@@ -1,6 +1,8 @@
 //! The program around a body: for libFuzzer, or with the feature `afl` for AFL++.
 
 pub mod bodies;
+#[cfg(feature = "against-dotnet")]
+pub mod dotnet;
 
 /// Runs the body with each input.
 #[macro_export]

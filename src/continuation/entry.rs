@@ -1,6 +1,6 @@
 //! One entry of an environment block.
 
-use crate::wire::{Decode, Encode, EncodeError, IpcString, Reader, Scan, Sink, decode_by_read};
+use crate::wire::{Cursor, Decode, Encode, EncodeError, IpcString, Sink, decode_by_read};
 
 /// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
 ///
@@ -95,15 +95,9 @@ impl<'a> Decode<'a> for Entry<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let count = reader.read_count(2)?;
-        reader.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let count = scan.count(2)?;
-        scan.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        let count = cursor.count(2)?;
+        cursor.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
     }
 }
 
@@ -124,7 +118,7 @@ impl Encode for Entry<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{Reader, SliceSink};
     use std::vec::Vec;
 
     #[track_caller]

@@ -1,6 +1,6 @@
 //! The byte that carries a file descriptor.
 
-use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
+use crate::wire::{Cursor, Decode, Encode, EncodeError, Sink, decode_by_read};
 
 /// The byte that carries the file descriptor of a `user_events` session.
 ///
@@ -50,8 +50,8 @@ impl<'a> Decode<'a> for FdByte {
 
     decode_by_read! {}
 
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        u8::read(reader).map(Self)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        u8::read(cursor).map(Self)
     }
 }
 
@@ -66,7 +66,7 @@ impl Encode for FdByte {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{DecodeErrorKind, Reader, SliceSink};
 
     #[test]
     fn any_byte_is_accepted_and_0_is_written() {

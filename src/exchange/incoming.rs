@@ -73,7 +73,7 @@ impl Incoming {
                 self.have = have;
                 Ok(())
             }
-            _ => Err(MisuseError::TooMany { asked: end.saturating_sub(start), said: n }),
+            _ => Err(MisuseError::TooMany { asked: end.saturating_sub(start), reported: n }),
         }
     }
 

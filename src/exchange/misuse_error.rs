@@ -1,8 +1,8 @@
-//! An acknowledgement that does not fit what the exchange asked for.
+//! A report that does not fit what the exchange asked for.
 
 use core::fmt;
 
-/// An acknowledgement that does not fit the exchange's action: a bug in the caller's loop, never in
+/// A report that does not fit the exchange's action: a bug in the caller's loop, never in
 /// the peer's bytes. The exchange is unchanged.
 ///
 /// ```
@@ -11,7 +11,7 @@ use core::fmt;
 ///
 /// let mut buffer = [0; 512];
 /// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
-/// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, said: 21 }));
+/// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, reported: 21 }));
 /// assert_eq!(client.received(&buffer, 1), Err(MisuseError::NotAsked));
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
@@ -24,10 +24,11 @@ pub enum MisuseError {
     TooMany {
         /// The number asked for.
         asked: usize,
-        /// The number acknowledged.
-        said: usize,
+        /// The number reported.
+        reported: usize,
     },
-    /// No byte was received: that is the end of the input, which has another acknowledgement.
+    /// No byte was received or sent. A read of 0 bytes is the end of the input: report `ended`. A
+    /// write of 0 bytes would be repeated forever: report `send_failed`.
     NoBytes,
     /// The buffer is shorter than the exchange's data.
     BufferTooShort {
@@ -40,10 +41,12 @@ impl fmt::Display for MisuseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAsked => f.write_str("the exchange did not ask for this"),
-            Self::TooMany { asked, said } => {
-                write!(f, "{said} bytes were acknowledged, expected at most {asked}")
+            Self::TooMany { asked, reported } => {
+                write!(f, "{reported} bytes were reported, expected at most {asked}")
             }
-            Self::NoBytes => f.write_str("no byte was received: acknowledge end of input instead"),
+            Self::NoBytes => f.write_str(
+                "no byte was received or sent: report the end of the input, or that sending failed",
+            ),
             Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
         }
     }

@@ -13,17 +13,20 @@
 //!    all at once.
 //! 3. Report the result with the method that belongs to the action. Any other is a typed error
 //!    ([`MisuseError`]).
-//! 4. Lend the same buffer each time. Actions name ranges of it: the request is at its front, and
-//!    the reply overwrites it.
+//! 4. Lend the same buffer each time, all of it. Actions name ranges of it: the request is at its
+//!    front, and the reply overwrites it. A number of bytes comes last: `sent(n)`,
+//!    `received(buffer, n)`, `piece(buffer, n)`. What is written into the buffer comes before it:
+//!    `respond(reply, buffer)`. A [`Session`] has no buffer: it is given the bytes.
 //! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after
-//!    the reply.
-//! 6. Report a failed write, and continue reading: a server that refuses early closes before it has
-//!    read everything.
+//!    the reply. Where nothing follows it ([`Continuation::Close`]), you may read as much as fits
+//!    behind, and report it in parts, each as long as the current range.
+//! 6. If a write fails, report it and go on reading: a server that refuses a request early closes
+//!    without reading all of it, and its reply may be waiting.
 //! 7. Report end of input too: closed, reset or timed out. Each has a named outcome.
 //! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
 //!    waits.
-//! 9. `Finished` carries the outcome. Decode the reply from the buffer; [`AfterReply`] gives the
-//!    state of the connection.
+//! 9. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
+//!    [`AfterReply`] gives the state of the connection.
 //! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
 //!     that.
 //!
@@ -39,7 +42,6 @@
 //!                 Ok(n) => client.sent(n)?,
 //!                 Err(_) => client.send_failed()?,
 //!             },
-//!             ClientAction::SendFd => return Err("this needs a socket that passes descriptors".into()),
 //!             ClientAction::Receive(range) => match peer.read(&mut buffer[range]) {
 //!                 Ok(0) => client.ended(End::Closed)?,
 //!                 Ok(n) => client.received(buffer, n)?,
@@ -85,7 +87,7 @@
 //!
 //! # Limits
 //!
-//! No memory is sized by a peer's announcement. The caller sets these limits on a peer:
+//! Nothing here allocates, or sizes a buffer, by a number that the peer sent. The caller sets these limits on a peer:
 //!
 //! | limit | where | default |
 //! |---|---|---|
@@ -94,6 +96,8 @@
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
 //! | providers of a session | [`ServerOptions::max_providers`] | 1,000 (F-16) |
 //! | waiting connections of a port | the slots of a [`DiagnosticPort`] | the number of lent slots |
+//!
+//! [`Continuation::Close`]: crate::command::Continuation::Close
 #![forbid(unsafe_code)]
 
 pub mod diagnostic_port;
@@ -123,4 +127,6 @@ pub use server::{
     CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction,
     ServerOptions, ServerOutcome,
 };
-pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamEnd};
+pub use session::{
+    Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamBytes, StreamEnd,
+};

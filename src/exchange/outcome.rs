@@ -27,10 +27,12 @@ use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 /// assert_eq!(client.action(), ClientAction::Finished(outcome));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// OK: the reply is the first `size` bytes of the buffer, and decodes.
+    /// OK: the reply is the first `size` bytes of the buffer, and decodes. A
+    /// [`ResultReply`](crate::message::server::ResultReply) may still have a failing HRESULT: see
+    /// [`Client::reply`](super::Client::reply).
     Ok {
         /// Of the reply.
         size: u16,
@@ -100,7 +102,7 @@ impl Outcome {
 /// assert_eq!(then, AfterReply::EnvironmentBlock { n_incoming_bytes: 16 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AfterReply {
     /// Finished: the runtime closes, and so may the caller.

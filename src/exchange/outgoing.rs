@@ -28,8 +28,11 @@ impl Outgoing {
     #[inline]
     pub(super) fn sent(&mut self, n: usize) -> Result<bool, MisuseError> {
         let asked = self.range().len();
+        if n == 0 {
+            return Err(MisuseError::NoBytes);
+        }
         if n > asked {
-            return Err(MisuseError::TooMany { asked, said: n });
+            return Err(MisuseError::TooMany { asked, reported: n });
         }
         self.sent = self.sent.saturating_add(clamp(n));
         Ok(self.sent == self.len)

@@ -16,7 +16,7 @@ use crate::exchange::ReplyDeadline;
 /// let client = Client::new(Endpoint::process(12345)).with_deadlines(deadlines);
 /// # drop(client);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Deadlines {
     /// To connect, or to wait for a runtime at a port.
     pub connect: Option<Duration>,
@@ -31,6 +31,8 @@ pub struct Deadlines {
     /// The whole call, from finding the endpoint to the last byte of the reply or environment
     /// block. For a fallback, all of its connections together.
     pub whole: Option<Duration>,
+    #[doc(hidden)]
+    pub more: (),
 }
 
 /// The time limit for a reply.
@@ -41,7 +43,7 @@ pub struct Deadlines {
 /// // A dump may take its time, ProcessInfo may not: `ReplyDeadline` says how long.
 /// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::ByCommand);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReplyWithin {
     /// The command's [`ReplyDeadline`].
@@ -60,6 +62,7 @@ impl Deadlines {
         continuation: Some(Duration::from_secs(30)),
         stream: None,
         whole: None,
+        more: (),
     };
 
     /// No deadlines.
@@ -70,6 +73,7 @@ impl Deadlines {
         continuation: None,
         stream: None,
         whole: None,
+        more: (),
     };
 
     /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`

@@ -10,6 +10,7 @@ use std::vec::Vec;
 use super::session::Streaming;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
+use crate::continuation::FdByte;
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
@@ -24,7 +25,7 @@ const ROOM: usize = 1024;
 /// An exchange and its buffer.
 #[derive(Debug)]
 pub(super) struct Drive {
-    client: Client,
+    client: Client<FdByte>,
     buffer: Vec<u8>,
     attach_timeout: Duration,
     /// Whether only the reply can arrive, so that everything may be read at once.
@@ -152,7 +153,7 @@ impl Drive {
                 self.session.as_ref().map_or(Ok(()), Streaming::may_stop)?;
                 Next::Send(self.buffer.get(range).unwrap_or_default())
             }
-            ClientAction::SendFd => Next::SendFd,
+            ClientAction::SendFd(_) => Next::SendFd,
             ClientAction::Receive(range) if self.reads_ahead => {
                 Next::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
             }

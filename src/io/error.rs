@@ -125,13 +125,13 @@ pub enum ErrorKind {
         /// The number given.
         asked: usize,
         /// The number reported.
-        said: usize,
+        reported: usize,
     },
     /// A bug in this crate: an exchange was used wrongly.
     Bug(MisuseError),
 }
 
-/// What failed in a call, and in which phase.
+/// What failed in a call, and in which phase. Its text is the reason, then the phase.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Phase};
@@ -140,10 +140,10 @@ pub enum ErrorKind {
 /// let error = Client::new(Endpoint::socket("/nowhere/dotnet-diagnostic-1-2-socket")).process_info().unwrap_err();
 /// assert_eq!(error.phase(), Phase::Find);
 /// assert!(matches!(error.kind(), ErrorKind::NotFound(_)));
-/// assert_eq!(error.to_string(), "looking for the endpoint: /nowhere/dotnet-diagnostic-1-2-socket was not found");
+/// assert_eq!(error.to_string(), "/nowhere/dotnet-diagnostic-1-2-socket was not found (looking for the endpoint)");
+/// assert!(format!("{error:?}").starts_with("Error { kind: NotFound("));
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<(Phase, ErrorKind)>);
 
 impl Error {
@@ -199,7 +199,7 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::TimedOut => f.write_str("timed out"),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::Io(_) => f.write_str("the system reports an error"),
+            Self::Io(_) => f.write_str("an I/O error"),
             Self::NotFound(what) => write!(f, "{what} was not found"),
             Self::NotAnEndpoint(what) => f.write_str(what),
             Self::Untrusted(_) => f.write_str("the endpoint is not trusted"),
@@ -227,8 +227,8 @@ impl fmt::Display for ErrorKind {
             }
             Self::SessionOver => f.write_str("the session is over"),
             Self::AlreadyStopped => f.write_str("a stop was already sent for this session"),
-            Self::Miscounted { asked, said } => {
-                write!(f, "the transport reported {said} bytes, expected at most {asked}")
+            Self::Miscounted { asked, reported } => {
+                write!(f, "the transport reported {reported} bytes, expected at most {asked}")
             }
             Self::Bug(_) => f.write_str("a bug in this crate: an exchange was used wrongly"),
         }
@@ -239,19 +239,19 @@ impl fmt::Display for ErrorKind {
 /// line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind() {
-            // The source has the whole text.
-            ErrorKind::Io(_) | ErrorKind::Untrusted(_) | ErrorKind::Encode(_) => {
-                write!(f, "{}", self.phase())?;
-            }
-            kind => write!(f, "{}: {kind}", self.phase())?,
-        }
+        write!(f, "{} ({})", self.kind(), self.phase())?;
         let mut source = std::error::Error::source(self).filter(|_| f.alternate());
         while let Some(error) = source {
             write!(f, ": {error}")?;
             source = error.source();
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error").field("kind", self.kind()).field("phase", &self.phase()).finish()
     }
 }
 
@@ -338,7 +338,7 @@ impl From<MisuseError> for ErrorKind {
     fn from(illegal: MisuseError) -> Self {
         match illegal {
             // Passes the transport's report to the exchange.
-            MisuseError::TooMany { asked, said } => Self::Miscounted { asked, said },
+            MisuseError::TooMany { asked, reported } => Self::Miscounted { asked, reported },
             illegal => Self::Bug(illegal),
         }
     }
@@ -409,7 +409,7 @@ mod tests {
             ErrorKind::Incomplete { end: End::Closed, received: 7 },
             ErrorKind::SessionOver,
             ErrorKind::AlreadyStopped,
-            MisuseError::TooMany { asked: 7, said: 8 }.into(),
+            MisuseError::TooMany { asked: 7, reported: 8 }.into(),
             MisuseError::NotAsked.into(),
         ]
     }
@@ -442,13 +442,16 @@ mod tests {
         );
         assert_eq!(
             (error.to_string(), std::format!("{error:#}")),
-            ("listening".into(), "listening: a listener already exists there".into())
+            (
+                "an I/O error (listening)".into(),
+                "an I/O error (listening): a listener already exists there".into()
+            )
         );
         let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
-        assert_eq!(error.to_string(), "waiting for the reply: the reply cannot be decoded");
+        assert_eq!(error.to_string(), "the reply cannot be decoded (waiting for the reply)");
         assert!(
             std::format!("{error:#}")
-                .starts_with("waiting for the reply: the reply cannot be decoded: "),
+                .starts_with("the reply cannot be decoded (waiting for the reply): "),
             "{error:#}"
         );
     }

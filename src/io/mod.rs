@@ -13,7 +13,7 @@
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
-//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio` |
+//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio`; on Unix also [`port_listener`] |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
 //! | `fd`, [`Until`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
 //!
@@ -83,7 +83,9 @@ mod until;
 mod user_events;
 
 #[cfg(feature = "tokio")]
-pub use self::tokio::{AsyncClient, AsyncConnect, AsyncConnection, AsyncStopper, AsyncTrace};
+pub use self::tokio::{
+    AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
+};
 pub use answer::Answer;
 pub use canceller::Canceller;
 pub use client::Client;

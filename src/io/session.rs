@@ -68,11 +68,11 @@ impl Streaming {
                 let miscounted = || {
                     Error::new(
                         Phase::Continuation,
-                        ErrorKind::Miscounted { asked: buffer.len(), said: n },
+                        ErrorKind::Miscounted { asked: buffer.len(), reported: n },
                     )
                 };
                 let bytes = buffer.get(..n).ok_or_else(miscounted)?;
-                Ok(session.received(bytes).map_err(bug)?.0.len())
+                Ok(session.received(bytes).map_err(bug)?.within.len())
             }
             Err(Stopped::Io(error)) => {
                 let kind = ErrorKind::Incomplete { end: End::Reset, received: session.bytes() };

@@ -1,5 +1,6 @@
 //! How long a wait lasts, and why it ended.
 
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -164,6 +165,7 @@ impl Until<'_> {
 ///
 /// let stopped = Stopped::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
 /// assert!(matches!(stopped, Stopped::Io(_)));
+/// assert_eq!(stopped.to_string(), "an I/O error");
 /// ```
 #[derive(Debug)]
 pub enum Stopped {
@@ -173,6 +175,25 @@ pub enum Stopped {
     Cancelled,
     /// The system reported an error.
     Io(io::Error),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TimedOut => "timed out",
+            Self::Cancelled => "cancelled",
+            Self::Io(_) => "an I/O error",
+        })
+    }
+}
+
+impl std::error::Error for Stopped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::TimedOut | Self::Cancelled => None,
+        }
+    }
 }
 
 impl From<io::Error> for Stopped {

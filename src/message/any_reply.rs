@@ -1,17 +1,15 @@
 //! A reply to any command.
 
 use super::Message;
-use super::eventpipe::SessionReply;
 use super::frame::not_a_reply;
-use super::process::{
-    ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply, Tail,
-};
-use super::server::{ErrorReply, ResultReply};
+use super::process::Tail;
+use super::server::ErrorReply;
+use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
 use crate::wire::{DecodeError, Encode, EncodeError, Reader, Sink, Visit as _, Visitor};
 
 macro_rules! replies {
-    ($($(#[$meta:meta])* $Variant:ident($Payload:ident $(<$lt:lifetime>)?);)*) => {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
         /// A reply to any command.
         ///
         /// ```
@@ -26,7 +24,7 @@ macro_rules! replies {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum AnyReply<'a> {
-            $($(#[$meta])* $Variant($Payload $(<$lt>)?),)*
+            $($(#[$meta])* $Variant(super::$module::$Reply $(<$lt>)?),)*
             /// The generic OK, without payload (F-2).
             OkWithoutPayload,
             /// An error.
@@ -67,7 +65,7 @@ macro_rules! replies {
             /// The payload of an OK reply from any source.
             pub(crate) fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
                 match reply_type {
-                    $(ReplyType::$Variant => $Payload::build(source).map(Self::$Variant),)*
+                    $(ReplyType::$Variant => super::$module::$Reply::build(source).map(Self::$Variant),)*
                 }
             }
 
@@ -94,17 +92,4 @@ macro_rules! replies {
     };
 }
 
-replies! {
-    /// To every command that only succeeds or fails.
-    Result(ResultReply);
-    /// To `StopTracing` and every `CollectTracing…`.
-    Session(SessionReply);
-    /// To `ProcessInfo`.
-    ProcessInfo(ProcessInfoReply<'a>);
-    /// To `ProcessInfo2`.
-    ProcessInfo2(ProcessInfo2Reply<'a>);
-    /// To `ProcessInfo3`.
-    ProcessInfo3(ProcessInfo3Reply<'a>);
-    /// To `ProcessEnvironment`.
-    ProcessEnvironment(ProcessEnvironmentReply);
-}
+each_reply!(replies);

@@ -1,22 +1,16 @@
 //! A request of any command.
 
-use super::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
-use super::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
-    CollectTracing6, StopTracing,
-};
-use super::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2,
-    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable, Tail,
-};
-use super::profiler::{AttachProfiler, StartupProfiler};
+use super::eventpipe::{CollectTracing5, CollectTracing6};
+use super::process::Tail;
 use super::request::in_request;
-use super::{Message, Request};
+use super::{AnyReply, Message, Request};
+use crate::command::table::each_command;
 use crate::command::{Command, Continuation};
 use crate::wire::{DecodeError, Encode, EncodeError, LimitError, Sink, Visit as _, Visitor};
 
 macro_rules! requests {
-    ($($Request:ident $(<$lt:lifetime>)?;)*) => {
+    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+       since ($major:literal, $minor:literal), $reply:ident, $continuation:ident;)*) => {
         /// A request of any command, known or not.
         ///
         /// ```
@@ -30,8 +24,8 @@ macro_rules! requests {
         #[non_exhaustive]
         pub enum AnyRequest<'a> {
             $(
-                #[doc = concat!("[`", stringify!($Request), "`].")]
-                $Request($Request $(<$lt>)?),
+                #[doc = concat!("[`", stringify!($Request), "`](super::", stringify!($module), "::", stringify!($Request), ").")]
+                $Request(super::$module::$Request $(<$lt>)?),
             )*
             /// An unknown command. A server answers [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             Unknown {
@@ -56,7 +50,7 @@ macro_rules! requests {
             /// The payload of a known command from any source.
             pub(crate) fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
                 match command {
-                    $($Request::COMMAND => $Request::build(source).map(|request| Some(Self::$Request(request))),)*
+                    $(Command::$CONST => super::$module::$Request::build(source).map(|request| Some(Self::$Request(request))),)*
                     _ => Ok(None),
                 }
             }
@@ -64,7 +58,7 @@ macro_rules! requests {
             /// The command in the header.
             pub fn command(&self) -> Command {
                 match self {
-                    $(Self::$Request(_) => $Request::COMMAND,)*
+                    $(Self::$Request(_) => Command::$CONST,)*
                     Self::Unknown { command, .. } => *command,
                 }
             }
@@ -90,6 +84,16 @@ macro_rules! requests {
             }
         }
 
+        // The request's own command and reply are those of its line.
+        const _: () = {
+            #[allow(clippy::extra_unused_lifetimes, reason = "of the replies")]
+            const fn _replies<'a>() {
+                $(let _: fn(<super::$module::$Request $(<$lt>)? as Request<'a>>::Reply) -> AnyReply<'a> = AnyReply::$reply;)*
+            }
+
+            $(assert!(super::$module::$Request::COMMAND.code() == Command::$CONST.code());)*
+        };
+
         /// The payload.
         impl Encode for AnyRequest<'_> {
             fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -102,29 +106,7 @@ macro_rules! requests {
     };
 }
 
-requests! {
-    GenerateCoreDump<'a>;
-    GenerateCoreDump2<'a>;
-    GenerateCoreDump3<'a>;
-    StopTracing;
-    CollectTracing<'a>;
-    CollectTracing2<'a>;
-    CollectTracing3<'a>;
-    CollectTracing4<'a>;
-    CollectTracing5<'a>;
-    CollectTracing6<'a>;
-    AttachProfiler<'a>;
-    StartupProfiler<'a>;
-    ProcessInfo;
-    ResumeRuntime;
-    ProcessEnvironment;
-    SetEnvironmentVariable<'a>;
-    ProcessInfo2;
-    EnablePerfMap;
-    DisablePerfMap;
-    ApplyStartupHook<'a>;
-    ProcessInfo3;
-}
+each_command!(requests);
 
 impl AnyRequest<'_> {
     /// How many providers a session request has; 0 for other requests.

@@ -14,6 +14,7 @@
 
 use super::{Request, server::ResultReply};
 use crate::command::Command;
+use crate::number_formats::number_formats;
 use crate::wire::{
     Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum,
     macros::wire_struct,
@@ -45,7 +46,8 @@ open_enum! {
 /// ```
 /// use dotnet_diagnostics_ipc::message::dump::DumpFlags;
 ///
-/// let flags = DumpFlags::LOGGING.with(DumpFlags::CRASH_REPORT);
+/// let flags = DumpFlags::LOGGING | DumpFlags::CRASH_REPORT;
+/// assert_eq!(format!("{flags:#b}"), "0b101");
 /// assert!(flags.contains(DumpFlags::LOGGING) && !flags.contains(DumpFlags::VERBOSE_LOGGING));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,6 +74,23 @@ impl DumpFlags {
         self.0 & other.0 == other.0
     }
 }
+
+/// As [`with`](DumpFlags::with).
+impl core::ops::BitOr for DumpFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.with(other)
+    }
+}
+
+impl core::ops::BitOrAssign for DumpFlags {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = self.with(other);
+    }
+}
+
+number_formats! { DumpFlags, |it| it.0, Binary Octal LowerHex UpperHex }
 
 newtype! { DumpFlags, None }
 

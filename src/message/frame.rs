@@ -26,7 +26,7 @@ pub struct Message<'a> {
     pub command: Command,
     /// The header's `reserved`; 0 in a canonical message.
     pub reserved: u16,
-    /// The bytes from the header to the end given by `size`.
+    /// The bytes after the header, up to the header's `size`.
     pub payload: &'a [u8],
 }
 

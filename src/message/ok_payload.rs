@@ -3,15 +3,12 @@
 use core::fmt;
 
 use super::Message;
-use super::eventpipe::SessionReply;
 use super::frame::not_a_reply;
-use super::process::{
-    ProcessEnvironmentReply, ProcessInfo2Reply, ProcessInfo3Reply, ProcessInfoReply,
-};
-use super::server::{ErrorReply, ResultReply};
+use super::server::ErrorReply;
+use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
-use crate::wire::{Decode, DecodeError, Reader};
+use crate::wire::{Decode as _, DecodeError, Reader};
 
 /// Decodes the payload of an OK reply to one command. A function pointer, so that a program with
 /// one command links one decoder.
@@ -27,30 +24,23 @@ pub(crate) enum Announced {
     Error { hresult: HResult },
 }
 
-impl OkPayload {
-    pub(crate) const fn of(command: Command) -> Self {
-        Self(match command.reply_type() {
-            Some(ReplyType::Result) => |reader| ignored(ResultReply::read(reader)),
-            Some(ReplyType::Session) => |reader| {
-                SessionReply::read(reader)
-                    .map(|SessionReply { session_id }| Announced::Session { session_id })
-            },
-            Some(ReplyType::ProcessInfo) => |reader| ignored(ProcessInfoReply::read(reader)),
-            Some(ReplyType::ProcessInfo2) => |reader| ignored(ProcessInfo2Reply::read(reader)),
-            Some(ReplyType::ProcessInfo3) => |reader| ignored(ProcessInfo3Reply::read(reader)),
-            Some(ReplyType::ProcessEnvironment) => |reader| {
-                let ProcessEnvironmentReply { n_incoming_bytes, .. } =
-                    ProcessEnvironmentReply::read(reader)?;
-                Some(Announced::EnvironmentBlock { n_incoming_bytes })
-            },
-            None => |_| Some(Announced::Nothing),
-        })
-    }
+macro_rules! ok_payload {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
+        impl OkPayload {
+            pub(crate) const fn of(command: Command) -> Self {
+                Self(match command.reply_type() {
+                    $(Some(ReplyType::$Variant) => |reader| {
+                        let super::$module::$Reply { $($field,)* .. } = super::$module::$Reply::read(reader)?;
+                        Some(Announced::$What { $($field),* })
+                    },)*
+                    None => |_| Some(Announced::Nothing),
+                })
+            }
+        }
+    };
 }
 
-fn ignored<T>(reply: Option<T>) -> Option<Announced> {
-    reply.map(|_| Announced::Nothing)
-}
+each_reply!(ok_payload);
 
 /// The command determines the function.
 impl PartialEq for OkPayload {
@@ -69,6 +59,7 @@ impl fmt::Debug for OkPayload {
 
 impl Message<'_> {
     /// What this reply to `command` announces.
+    #[inline]
     pub(crate) fn announced(
         &self,
         command: Command,

@@ -17,8 +17,8 @@ use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink, decode_by_read,
-    macros::wire_struct,
+    Cursor, Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink,
+    decode_by_read, macros::wire_struct,
 };
 
 wire_struct! {
@@ -127,7 +127,7 @@ impl<'a> Decode<'a> for () {
     decode_by_read! {}
 
     #[inline]
-    fn read(_: &mut Reader<'a>) -> Option<Self> {
+    fn read<C: Cursor<'a>>(_: &mut C) -> Option<Self> {
         Some(())
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Message<'a> {
     pub fn request_as<R: Request<'a>>(&self) -> Result<R, DecodeError> {
         if R::IS_PLAIN {
             let is_it = self.command.code() == R::COMMAND.code();
-            let request = if is_it { R::scan(&mut Scan::new(self.payload)) } else { None };
+            let request = if is_it { R::read(&mut Scan::new(self.payload)) } else { None };
             return match request {
                 Some(request) => Ok(request),
                 None => Err(not_request::<R>(self.command, self.payload).value),
@@ -59,8 +59,8 @@ impl<'a> Message<'a> {
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, DecodeError> {
         if R::Reply::IS_PLAIN && !ErrorReply::has_message(Some(R::COMMAND)) {
             let mut scan = Scan::new(self.payload);
-            let reply = self.reply_of(&mut scan, R::Reply::scan, |scan| {
-                HResult::scan(scan).map(ErrorReply::new)
+            let reply = self.reply_of(&mut scan, R::Reply::read, |scan| {
+                HResult::read(scan).map(ErrorReply::new)
             });
             return match reply {
                 Some(reply) => Ok(reply),

@@ -1,6 +1,6 @@
 //! One configured port.
 
-use crate::endpoint::PIPE_PREFIX;
+use crate::wire::is_white_space;
 
 /// Whether a port suspends the runtime at startup until it is resumed over that port.
 ///
@@ -45,8 +45,8 @@ pub enum PortType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortConfig<'a> {
-    /// Unix: the path of the tool's socket. Windows: the name of its pipe. As in the text,
-    /// including spaces and `~`.
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. Elsewhere: see
+    /// [`PortAddress`](super::PortAddress). As in the text, including spaces and `~`.
     pub address: &'a str,
     /// Whether the runtime waits.
     pub suspend_mode: SuspendMode,
@@ -83,19 +83,6 @@ impl<'a> PortConfig<'a> {
     /// A port without tags: it suspends, and the runtime connects.
     pub const fn new(address: &'a str) -> Self {
         Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
-    }
-
-    /// The name of the pipe if the address begins with `\\.\pipe\`, which the document wants
-    /// omitted; otherwise `None`. [`strict`](super::strict()) refuses such an address.
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc::port::PortConfig;
-    ///
-    /// assert_eq!(PortConfig::new(r"\\.\pipe\mine").prefixed_pipe_name(), Some("mine"));
-    /// assert_eq!(PortConfig::new("mine").prefixed_pipe_name(), None);
-    /// ```
-    pub fn prefixed_pipe_name(&self) -> Option<&'a str> {
-        self.address.strip_prefix(PIPE_PREFIX)
     }
 }
 
@@ -154,7 +141,7 @@ pub(super) fn readable(text: &str) -> &str {
 
 /// Whether an address is empty or only white space (C's `isspace`): runtimes treat both alike.
 pub(super) fn is_blank(address: &str) -> bool {
-    address.bytes().all(|b| matches!(b, b' ' | b'\t'..=b'\r'))
+    address.bytes().all(|byte| is_white_space(byte.into()))
 }
 
 /// The fields of one configuration as split by `strtok`: empty ones are skipped (F-59).

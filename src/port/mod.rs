@@ -6,11 +6,14 @@
 //! | question | type |
 //! |---|---|
 //! | which ports does a runtime make of this text? | [`Ports`] |
+//! | what does the address of a port name? | [`PortAddress`] |
 //! | which parts does it ignore, and why? | [`Ignored`] |
 //! | does the document allow the text? | [`strict`] |
 //! | how to write it? | [`WritePorts`] |
 //! | does the default port suspend? | [`DefaultPortSuspend`] |
 //! | which ports must still be resumed? | [`Suspension`] |
+//!
+#![cfg_attr(doc, doc = include_str!("../pictures/ports.svg"))]
 //!
 //! Text is `&str`: a runtime reads the variable as Unicode, and invalid bytes do not survive
 //! (F-79).
@@ -27,6 +30,7 @@
 //! assert_eq!((port.address, port.suspend_mode), ("/tmp/my.sock", SuspendMode::NoSuspend));
 //! ```
 
+mod address;
 mod config;
 mod default_suspend;
 mod ignored;
@@ -35,6 +39,7 @@ mod strict;
 mod suspension;
 mod write;
 
+pub use address::PortAddress;
 pub use config::{PortConfig, PortType, SuspendMode};
 pub use default_suspend::{DefaultPortSuspend, default_port_suspend_text};
 pub use ignored::{Ignored, IgnoredPart, IgnoredReason};

@@ -5,7 +5,8 @@ use core::fmt;
 use super::Metadata;
 use crate::message::process::Tail;
 use crate::wire::{
-    Decode, Encode, EncodeError, Field, Guid, Reader, Sink, Visit, Visitor, decode_by_read,
+    Cursor, Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader, Sink, Visit, Visitor,
+    decode_by_read,
 };
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
@@ -65,8 +66,8 @@ impl<'a> Decode<'a> for ExtensionItem<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        Self::build(reader).ok()
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        Self::build(cursor).ok()
     }
 }
 
@@ -247,10 +248,15 @@ impl fmt::Debug for Extension<'_> {
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
-    decode_by_read! {}
-
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        reader.explain(Self::items)
+    }
+}
+
+impl<'a> Extension<'a> {
+    #[inline]
+    fn items(reader: &mut Reader<'a>) -> Option<Self> {
         let all = reader.rest();
         let mut index = 0usize;
         while !reader.rest().is_empty() {

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::wire::{
-    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Reader, Sink,
-    Visit, Visitor, clamp, decode_by_read,
+    Cursor, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink,
+    Units, Visit, Visitor, clamp, decode_by_read,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
@@ -83,9 +83,9 @@ impl<'a> Metadata<'a> {
     }
 
     /// The bytes after the length.
-    pub fn bytes(&self) -> impl Iterator<Item = u8> + 'a {
-        let name = self.provider_name.into_iter().flat_map(|name| name.units().chain([0]));
-        name.flat_map(u16::to_le_bytes).chain(self.rest.iter().copied())
+    pub fn bytes(&self) -> Bytes<'a> {
+        let name = self.provider_name.map(IpcString::units);
+        Bytes { name, high: None, rest: self.rest.iter() }
     }
 
     /// How many bytes follow the length.
@@ -101,6 +101,44 @@ impl<'a> Metadata<'a> {
         self.len() == 0
     }
 }
+
+/// The iterator of [`Metadata::bytes`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::Metadata;
+///
+/// let metadata = Metadata::named("P".into(), &[0xaa])?;
+/// assert!(metadata.bytes().eq(*b"P\0\0\0\xaa"));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bytes<'a> {
+    /// The units that are left; the NUL follows them.
+    name: Option<Units<'a>>,
+    /// The second byte of a unit.
+    high: Option<u8>,
+    rest: core::slice::Iter<'a, u8>,
+}
+
+impl Iterator for Bytes<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        if let Some(high) = self.high.take() {
+            return Some(high);
+        }
+        let Some(name) = &mut self.name else { return self.rest.next().copied() };
+        let unit = name.next();
+        if unit.is_none() {
+            self.name = None;
+        }
+        let [low, high] = unit.unwrap_or(0).to_le_bytes();
+        self.high = Some(high);
+        Some(low)
+    }
+}
+
+impl core::iter::FusedIterator for Bytes<'_> {}
 
 impl PartialEq for Metadata<'_> {
     fn eq(&self, other: &Self) -> bool {
@@ -122,8 +160,8 @@ impl<'a> Decode<'a> for Metadata<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        <&[u8]>::read(reader).map(Self::new)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        <&[u8]>::read(cursor).map(Self::new)
     }
 }
 
@@ -152,6 +190,7 @@ impl Encode for Metadata<'_> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::wire::Reader;
     use crate::wire::SliceSink;
     use std::string::ToString as _;
 

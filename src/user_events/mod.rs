@@ -53,7 +53,7 @@ pub use command::{MAX_COMMAND_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
 pub use error::{UserEventsError, UserEventsErrorKind};
 pub use extension::{Extension, ExtensionItem, ExtensionIter};
 pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
-pub use metadata::Metadata;
+pub use metadata::{Bytes, Metadata};
 pub use record::{Record, RecordV1, WrittenRecord};
 pub use rel_loc::RelLoc;
 pub use routing::{EventTraits, Route, route};

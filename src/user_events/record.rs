@@ -3,7 +3,7 @@
 
 use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
 use crate::wire::{
-    Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Separate, Sink,
+    Cursor as _, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Separate, Sink,
 };
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
@@ -144,12 +144,12 @@ impl<'a> Record<'a> {
         let all = scan.bytes(scan.rest().len())?;
         // All at once, without checking each field for presence.
         let mut fixed = Scan::new(all.first_chunk::<FIXED_LEN>()?);
-        if u8::scan(&mut fixed)? != 1 {
+        if u8::read(&mut fixed)? != 1 {
             return None;
         }
-        let event_id = u16::scan(&mut fixed)?;
+        let event_id = u16::read(&mut fixed)?;
         let mut find = |end| {
-            RelLoc::from_u32(u32::scan(&mut fixed)?)
+            RelLoc::from_u32(u32::read(&mut fixed)?)
                 .resolve(end, FIXED_LEN..all.len())
                 .and_then(|range| all.get(range))
         };

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_by_read};
+use crate::wire::{Cursor, Decode, Encode, EncodeError, Sink, decode_by_read};
 
 /// A `__rel_loc` attribute: a `u32` that represents an array (F-66).
 ///
@@ -69,8 +69,8 @@ impl<'a> Decode<'a> for RelLoc {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        u32::read(reader).map(Self::from_u32)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        u32::read(cursor).map(Self::from_u32)
     }
 }
 
@@ -84,6 +84,7 @@ impl Encode for RelLoc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Reader;
 
     #[test]
     fn length_is_in_upper_16_bits() {

@@ -2,7 +2,8 @@
 
 use super::{UserEventsError, UserEventsErrorKind};
 use crate::wire::{
-    Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, SliceSink, Visitor,
+    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, SliceSink,
+    Visitor,
 };
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
@@ -192,7 +193,7 @@ impl UserReg {
     fn scan(scan: &mut Scan<'_>) -> Option<Self> {
         // All at once, without checking each field for presence.
         let mut fixed = Scan::new(scan.chunk::<USER_REG_PACKED_LEN>()?);
-        let size = UserRegSize::from_bytes(u32::scan(&mut fixed)?)?;
+        let size = UserRegSize::from_bytes(u32::read(&mut fixed)?)?;
         let is_padded = match size {
             UserRegSize::Packed => true,
             UserRegSize::Padded => *scan.chunk()? == [0; 4],

@@ -1,7 +1,9 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, Visitor};
+use crate::wire::{
+    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, Visitor,
+};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -72,7 +74,7 @@ impl UserUnreg {
     fn scan(scan: &mut Scan<'_>) -> Option<Self> {
         // All at once, without checking each field for presence.
         let mut fixed = Scan::new(scan.chunk::<USER_UNREG_LEN>()?);
-        if u32::scan(&mut fixed)? == SIZE { Self::fields(&mut fixed).ok() } else { None }
+        if u32::read(&mut fixed)? == SIZE { Self::fields(&mut fixed).ok() } else { None }
     }
 
     #[inline]

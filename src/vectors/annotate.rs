@@ -57,6 +57,16 @@ impl Annotations {
         &self.list
     }
 
+    /// The parts, and of a message of `len` bytes those after the last part as one.
+    pub(super) fn into_parts(mut self, len: usize) -> Vec<Annotation> {
+        let end = self.list.last().map_or(0, |last| last.offset.saturating_add(last.len));
+        let rest = len.saturating_sub(end);
+        if rest > 0 {
+            self.surplus(end, rest, "not decoded");
+        }
+        self.list
+    }
+
     /// Reads a part without parts.
     pub(super) fn part<'a, T: Decode<'a>>(
         &mut self,

@@ -9,7 +9,10 @@ use super::value_forms::{
     error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value,
     unknown_from_value,
 };
-use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
+use super::{
+    Annotation, Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError,
+    ValueForm,
+};
 use crate::advertise::Advertise;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
@@ -187,6 +190,12 @@ impl ReadAs {
         // `decode` reports the fault.
         let _ = self.try_annotate(wire, &mut notes);
         notes
+    }
+
+    /// The parts of `wire` to its last byte: those that [`annotate`](Self::annotate) locates, and the rest
+    /// as one that is not decoded.
+    pub fn parts(&self, wire: &[u8]) -> Vec<Annotation> {
+        self.annotate(wire).into_parts(wire.len())
     }
 
     fn try_annotate(self, wire: &[u8], notes: &mut Annotations) -> Result<(), DecodeError> {

@@ -94,13 +94,15 @@ impl fmt::Display for EncodeFailure {
 impl core::error::Error for EncodeFailure {}
 
 /// Why bytes were refused: the fault, in words, and the server's answer if there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecodeRefusal {
     /// Where and why.
+    #[serde(flatten)]
     pub fault: VectorFault,
     /// In words.
     pub message: String,
-    /// The server's answer to such a request; `None` if it is not a request.
+    /// The server's answer to such a request; `None` if it is not a request. Not in JSON.
+    #[serde(skip)]
     pub answer: Option<HResult>,
 }
 

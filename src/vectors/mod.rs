@@ -17,9 +17,12 @@
 #![forbid(unsafe_code)]
 
 mod annotate;
+pub mod annotated;
 mod check;
 mod codec;
 mod continuation;
+#[cfg(test)]
+mod cursors;
 pub mod documents;
 mod embedded;
 mod endpoints;
@@ -29,6 +32,7 @@ mod from_json;
 pub mod grammar;
 mod hexadecimal;
 mod legacy;
+pub mod pasted;
 pub mod player;
 mod ports;
 pub mod script;
@@ -46,5 +50,5 @@ pub use embedded::{EMBEDDED, LoadError, files, parse};
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
 pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
-pub use types::Type;
+pub use types::{ParseTypeError, Type};
 pub use value::{Arena, Value, ValueError, ValueForm};

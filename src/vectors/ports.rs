@@ -8,8 +8,8 @@ use super::types::Family;
 use super::value::{expected, object_of};
 use super::{Annotations, DecodeRefusal, EncodeFailure, Type, Value, ValueError, VectorFault};
 use crate::port::{
-    DefaultPortSuspend, Ignored, PortConfig, PortType, Ports, PortsError, SuspendMode, WritePorts,
-    default_port_suspend_text, strict,
+    DefaultPortSuspend, Ignored, PortAddress, PortConfig, PortType, Ports, PortsError, SuspendMode,
+    WritePorts, default_port_suspend_text, strict,
 };
 use crate::wire::{Encode as _, Layer};
 
@@ -58,11 +58,15 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
         .map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason)))
         .collect();
     for (nth, port) in Ports::new(text).enumerate() {
+        let about = format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text());
         let offset = (port.address.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         parts.push((
             offset,
             port.address.len(),
-            format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text()),
+            match PortAddress::of(port.address) {
+                PortAddress::Local(_) => about,
+                other => format!("{about}, {}", other.kind()),
+            },
         ));
     }
     parts.sort_by_key(|(offset, ..)| *offset);

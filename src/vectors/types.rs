@@ -1,8 +1,10 @@
 //! The types of the vectors.
 
 use alloc::vec::Vec;
+use core::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Serialize, de::value};
 
 use super::{Annotations, DecodeRefusal, EncodeFailure, Value};
 
@@ -96,6 +98,48 @@ pub enum Type {
     #[serde(rename = "legacy-error")]
     LegacyError,
 }
+
+/// Its name in the vectors.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// From its name in the vectors; `user-events` and `legacy` are short for two of them.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::vectors::Type;
+///
+/// assert_eq!("array<byte>".parse(), Ok(Type::ByteArray));
+/// assert_eq!("legacy".parse(), Ok(Type::LegacyRequest));
+/// assert!("nonsense".parse::<Type>().is_err());
+/// ```
+impl FromStr for Type {
+    type Err = ParseTypeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseTypeError> {
+        let name = match name {
+            "user-events" => "user_events-record",
+            "legacy" => "legacy-request",
+            name => name,
+        };
+        let read: Result<Self, value::Error> = Self::deserialize(name.into_deserializer());
+        read.map_err(|_| ParseTypeError(()))
+    }
+}
+
+/// Text that is not the name of a [`Type`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseTypeError(());
+
+impl fmt::Display for ParseTypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`type` in vectors/README.md lists the types")
+    }
+}
+
+impl core::error::Error for ParseTypeError {}
 
 /// A value, and whether it is canonical.
 pub(super) type Reading = Result<(Value, bool), DecodeRefusal>;

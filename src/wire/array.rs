@@ -3,8 +3,8 @@
 use core::{fmt, marker::PhantomData};
 
 use super::EncodeError;
-use super::reader::{Decode, Reader, decode_by_read};
-use super::scan::Scan;
+use super::reader::{Cursor, Scan};
+use super::reader::{Decode, decode_by_read};
 use super::sink::{Encode, Sink, encode_count};
 
 /// The protocol's `array<T>`.
@@ -100,7 +100,7 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
         match &mut self.items {
             Items::Wire(rest) => {
                 // Cannot fail: `Array::read` checked every item.
-                T::scan(rest)
+                T::read(rest)
             }
             Items::Slice(items) => items.next().copied(),
         }
@@ -113,12 +113,12 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
             Items::Wire(items) if T::IS_PLAIN && T::MIN_LEN > 0 => items
                 .rest()
                 .chunks_exact(T::MIN_LEN)
-                .filter_map(|item| T::scan(&mut Scan::new(item)))
+                .filter_map(|item| T::read(&mut Scan::new(item)))
                 .fold(init, f),
             Items::Wire(mut rest) => {
                 let mut all = init;
                 for _ in 0..self.left {
-                    let Some(item) = T::scan(&mut rest) else { break };
+                    let Some(item) = T::read(&mut rest) else { break };
                     all = f(all, item);
                 }
                 all
@@ -192,35 +192,20 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let count = reader.read_count(T::MIN_LEN)?;
-        Self::items(count, reader)
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let count = scan.count(T::MIN_LEN)?;
-        let all = scan.rest();
-        if T::IS_PLAIN {
-            scan.bytes((count as usize).saturating_mul(T::MIN_LEN))?;
-        } else {
-            for _ in 0..count {
-                T::scan(scan)?;
-            }
-        }
-        let items = all.get(..all.len().saturating_sub(scan.rest().len()))?;
-        Some(Self(Repr::Wire { count, items, of: PhantomData }))
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        let count = cursor.count(T::MIN_LEN)?;
+        Self::items(count, cursor)
     }
 }
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
     /// Reads `count` items, without a count before them.
     #[inline]
-    pub(crate) fn items(count: u32, reader: &mut Reader<'a>) -> Option<Self> {
+    pub(crate) fn items<C: Cursor<'a>>(count: u32, cursor: &mut C) -> Option<Self> {
         let items = if T::IS_PLAIN {
-            reader.bytes((count as usize).saturating_mul(T::MIN_LEN))?
+            cursor.bytes((count as usize).saturating_mul(T::MIN_LEN))?
         } else {
-            reader.pass_items::<T>(count)?
+            cursor.items::<T>(count)?
         };
         Some(Self(Repr::Wire { count, items, of: PhantomData }))
     }
@@ -252,15 +237,9 @@ impl<'a> Decode<'a> for &'a [u8] {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let count = reader.read_count(1)?;
-        reader.bytes(count as usize)
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let count = scan.count(1)?;
-        scan.bytes(count as usize)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        let count = cursor.count(1)?;
+        cursor.bytes(count as usize)
     }
 }
 
@@ -276,7 +255,7 @@ impl Encode for &[u8] {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::super::{DecodeErrorKind, IpcString, SliceSink};
+    use super::super::{DecodeErrorKind, IpcString, Reader, SliceSink};
     use super::*;
     use crate::message::eventpipe::EventFilter;
 

@@ -23,7 +23,7 @@ use crate::hresult::HResult;
 /// ```
 pub type DecodeError = WireError<DecodeErrorKind>;
 
-/// Why bytes do not decode: the faults of the grammar.
+/// What is wrong with the bytes: size, header, reply code, or grammar.
 ///
 /// Continuations and `user_events` have their own kinds, in which this one is `Grammar`:
 /// [`EnvironmentErrorKind`](crate::continuation::EnvironmentErrorKind) and

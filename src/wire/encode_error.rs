@@ -58,6 +58,9 @@ pub enum EncodeError {
         /// The label.
         label: u8,
     },
+    /// A `user_events` session takes a descriptor, which this client has no place for: see
+    /// [`Client::with_fd`](crate::exchange::Client::with_fd).
+    TakesDescriptor,
 }
 
 impl fmt::Display for EncodeError {
@@ -82,6 +85,7 @@ impl fmt::Display for EncodeError {
             Self::UnknownLabelNotLast { label } => {
                 write!(f, "label {label:#04x} is unknown, so it must be the last")
             }
+            Self::TakesDescriptor => f.write_str("a user_events session takes a descriptor"),
         }
     }
 }

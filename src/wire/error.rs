@@ -6,7 +6,7 @@ use super::field::Field;
 use super::path::{Path, Root, clamp};
 use crate::hresult::HResult;
 
-/// The part of an implementation that has a fault; the `layer` of the vectors, and the only part of
+/// Where the fault lies: in the frame, the header, the payload, the limits or the reply code. The `layer` of the vectors, and the only part of
 /// an error that other implementations must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

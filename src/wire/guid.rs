@@ -3,8 +3,8 @@
 use core::{fmt, str::FromStr};
 
 use super::EncodeError;
-use super::reader::{Decode, Reader, decode_by_read};
-use super::scan::Scan;
+use super::reader::Cursor;
+use super::reader::{Decode, decode_by_read};
 use super::sink::{Encode, Sink};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
@@ -65,8 +65,22 @@ impl Guid {
     }
 }
 
+/// The 16 bytes of the wire.
+impl From<[u8; 16]> for Guid {
+    fn from(bytes: [u8; 16]) -> Self {
+        Self::from_bytes(bytes)
+    }
+}
+
+/// The 16 bytes of the wire.
+impl From<Guid> for [u8; 16] {
+    fn from(guid: Guid) -> Self {
+        guid.to_bytes()
+    }
+}
+
 /// Text that is not a GUID: expected `8-4-4-4-12` hexadecimal digits, with or without braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ParseGuidError {
     offset: usize,
 }
@@ -142,13 +156,8 @@ impl<'a> Decode<'a> for Guid {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        reader.chunk().map(|bytes| Self { bytes: *bytes })
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        scan.chunk().map(|bytes| Self { bytes: *bytes })
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        cursor.chunk().map(|bytes| Self { bytes: *bytes })
     }
 }
 

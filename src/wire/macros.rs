@@ -24,6 +24,11 @@ macro_rules! wire_struct {
             pub(crate) fn fields<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 Ok(Self { $($field: source.field($crate::wire::Field::$Field)?,)* })
             }
+
+            #[inline]
+            fn outlined<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+                Self::fields(cursor).ok()
+            }
         }
 
         impl<'a> $crate::wire::Visit<'a> for $Name $(<$lt>)? {
@@ -56,15 +61,10 @@ macro_rules! wire_struct {
 
             $crate::wire::decode_by_read! {}
 
-            #[inline]
-            fn read(reader: &mut $crate::wire::Reader<'a>) -> Option<Self> {
-                Self::fields(reader).ok()
-            }
-
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "without inlining, the value is built in memory even if it is only inspected")]
-            fn scan(scan: &mut $crate::wire::Scan<'a>) -> Option<Self> {
-                Self::fields(scan).ok()
+            #[allow(clippy::inline_always, reason = "without inlining, an item is built in memory even if it is only skipped")]
+            fn read<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+                if C::IS_INLINED { Self::fields(cursor).ok() } else { Self::outlined(cursor) }
             }
 
             #[inline]
@@ -143,6 +143,18 @@ macro_rules! open_enum {
 /// A tuple struct around a `uint`: the number itself on the wire, with names for its values.
 macro_rules! newtype {
     ($Name:ident, $names:expr) => {
+        impl From<u32> for $Name {
+            fn from(value: u32) -> Self {
+                Self(value)
+            }
+        }
+
+        impl From<$Name> for u32 {
+            fn from(value: $Name) -> Self {
+                value.0
+            }
+        }
+
         impl<'a> $crate::wire::Decode<'a> for $Name {
             const MIN_LEN: usize = 4;
             const IS_PLAIN: bool = true;
@@ -150,13 +162,8 @@ macro_rules! newtype {
             $crate::wire::decode_by_read! {}
 
             #[inline]
-            fn read(reader: &mut $crate::wire::Reader<'a>) -> Option<Self> {
-                u32::read(reader).map(Self)
-            }
-
-            #[inline]
-            fn scan(scan: &mut $crate::wire::Scan<'a>) -> Option<Self> {
-                u32::scan(scan).map(Self)
+            fn read<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+                u32::read(cursor).map(Self)
             }
         }
 

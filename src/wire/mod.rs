@@ -13,6 +13,18 @@
 //!
 //! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and
 //! "`EventPipe` Commands" of the document.
+//!
+//! # The passes over a message
+//!
+//! A struct declares its fields once (`wire_struct!`); each pass is made from that list.
+//!
+//! | pass | by | why it exists |
+//! |---|---|---|
+//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first fault |
+//! | skip | the same with a `Scan`, the other cursor | items of an array are checked when the array is read, and read again when it is walked: a reason for a fault would cost a write to memory for each. A fault is read again with a `Reader` |
+//! | write | [`Encode`] into a [`Sink`] | the bytes. Items that were read are copied a field at a time: no whole item is on the stack |
+//! | measure | the same into a sink that counts | [`Encode::encoded_len`]; the offset of the field that a server refuses |
+//! | visit | `Visit` with a `Visitor` | the parts from elsewhere than the wire: JSON, annotated dumps, generated values, the grammar as data |
 #![forbid(unsafe_code)]
 
 //! # Example
@@ -45,7 +57,6 @@ mod limit_error;
 pub(crate) mod macros;
 mod path;
 mod reader;
-mod scan;
 mod sink;
 mod string;
 mod transcode;
@@ -57,11 +68,12 @@ pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
 pub use guid::{Clsid, Guid, ParseGuidError};
 pub use limit_error::{LimitError, LimitKind};
-pub use path::Path;
-pub use reader::{Decode, Reader};
+pub use path::{Path, Segments};
 #[doc(hidden)]
-pub use scan::Scan;
+pub use reader::{Cursor, Scan};
+pub use reader::{Decode, Reader};
 pub use sink::{Encode, Sink, SliceSink};
+pub(crate) use string::is_white_space;
 pub use string::{IpcString, Units};
 
 pub(crate) use error::sealed::Sealed;

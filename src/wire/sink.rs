@@ -11,6 +11,7 @@ pub trait Encode {
     ///
     /// # Errors
     /// [`EncodeError::CountTooLarge`] if a string or array has more items than 32 bits can express.
+    /// Other types name their own errors.
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError>;
 
     /// Writes values one after another.
@@ -37,7 +38,8 @@ pub trait Encode {
     }
 }
 
-/// The destination of encoded bytes. A sink accepts everything; it reports an overflow at the end.
+/// The destination of encoded bytes. A sink never refuses bytes: [`SliceSink`] counts those past its
+/// end, and [`SliceSink::finish`] reports them.
 pub trait Sink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);

@@ -4,8 +4,8 @@ use core::fmt::{self, Write as _};
 use core::ops::Range;
 
 use super::EncodeError;
-use super::reader::{Decode, Reader, decode_by_read};
-use super::scan::Scan;
+use super::reader::{Cursor, string};
+use super::reader::{Decode, decode_by_read};
 use super::sink::{Encode, Sink, encode_count};
 use super::transcode::{self, Unit};
 
@@ -130,12 +130,42 @@ impl<'a> IpcString<'a> {
     /// ```
     #[inline]
     pub fn is_empty_to_runtimes(self) -> bool {
+        self.begins_with() == 0
+    }
+
+    /// Whether the string names nothing to a runtime: all units before its first NUL, if any, are
+    /// white space of C (space and `\t` to `\r`; F-147).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::wire::IpcString;
+    ///
+    /// assert!(IpcString::new(" \t").is_blank_to_runtimes() && IpcString::ABSENT.is_blank_to_runtimes());
+    /// assert!(!IpcString::new(" a").is_blank_to_runtimes());
+    /// // No-break space.
+    /// assert!(!IpcString::new("\u{a0}").is_blank_to_runtimes());
+    /// ```
+    #[inline]
+    pub fn is_blank_to_runtimes(self) -> bool {
+        // Almost every name begins with a letter.
+        let first = self.begins_with();
+        first == 0 || (is_white_space(first) && self.has_only_white_space())
+    }
+
+    /// The first unit, of a text its first byte: equal if it is ASCII. 0 if there is none.
+    #[inline]
+    fn begins_with(self) -> u16 {
         match self.0 {
-            Repr::Absent => true,
-            Repr::Wire(bytes) => matches!(bytes, [] | [_] | [0, 0, ..]),
-            Repr::Text(text) => matches!(text.as_bytes(), [] | [0, ..]),
-            Repr::Units(units) => matches!(units, [] | [0, ..]),
+            Repr::Wire([low, high, ..]) => u16::from_le_bytes([*low, *high]),
+            Repr::Text(text) => text.as_bytes().first().map_or(0, |byte| u16::from(*byte)),
+            Repr::Units(units) => units.first().copied().unwrap_or(0),
+            Repr::Absent | Repr::Wire(_) => 0,
         }
+    }
+
+    #[inline(never)]
+    fn has_only_white_space(self) -> bool {
+        let mut named = self.units().take_while(|unit| *unit != 0);
+        named.all(is_white_space)
     }
 
     /// The UTF-16 units without the NUL; none if absent.
@@ -185,6 +215,12 @@ impl<'a> IpcString<'a> {
             Repr::Units(units) => transcode::to_utf8(units),
         }
     }
+}
+
+/// Whether a unit is white space in C (`isspace`): space, and `\t` to `\r`.
+#[inline]
+pub(crate) const fn is_white_space(unit: u16) -> bool {
+    matches!(unit, 0x09..=0x0d | 0x20)
 }
 
 /// The units of an [`IpcString`].
@@ -292,21 +328,13 @@ impl<'a> Decode<'a> for IpcString<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let bytes = reader.string_bytes()?;
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        if C::IS_INLINED {
+            return string(cursor, Self::ABSENT, |_, text| Self(Repr::Wire(text)));
+        }
+        // The outlined function returns what fits into registers.
+        let bytes = cursor.string_bytes()?;
         Some(Self(bytes.split_last_chunk::<2>().map_or(Repr::Absent, |(text, _)| Repr::Wire(text))))
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let count = scan.count(2)?;
-        if count == 0 {
-            return Some(Self::ABSENT);
-        }
-        match scan.bytes((count as usize).saturating_mul(2))?.split_last_chunk::<2>() {
-            Some((text, [0, 0])) => Some(Self(Repr::Wire(text))),
-            _ => None,
-        }
     }
 }
 
@@ -350,7 +378,7 @@ impl IpcString<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{Reader, SliceSink};
     use std::{format, string::ToString};
 
     #[test]

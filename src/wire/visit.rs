@@ -1,10 +1,7 @@
 //! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated
 //! values.
 
-use super::{
-    Array, Decode, DecodeError, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError,
-    LimitKind, Reader, Scan,
-};
+use super::{Array, Cursor, Decode, Encode, Field, Guid, IpcString, LimitError, LimitKind};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -83,37 +80,36 @@ pub(crate) trait Visitor<'a>: Sized {
 /// Something is wrong; the reader knows what.
 pub(crate) struct Failed;
 
-macro_rules! decoded {
-    ($by:ident) => {
-        decoded! { $by: byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8] }
-
-        #[inline]
-        fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
-            Array::$by(self).ok_or(Failed)
-        }
-
-        #[inline]
-        fn number(&mut self, _: Option<Names>) -> Result<u32, Failed> {
-            self.uint()
-        }
-    };
-    ($by:ident: $($part:ident: $t:ty),*) => {$(
+macro_rules! read {
+    ($($part:ident: $t:ty),*) => {$(
         #[inline]
         fn $part(&mut self) -> Result<$t, Failed> {
-            <$t>::$by(self).ok_or(Failed)
+            <$t>::read(self).ok_or(Failed)
         }
     )*};
 }
 
-/// The wire.
-impl<'a> Visitor<'a> for Reader<'a> {
+/// The wire, with the reason for an error or without.
+impl<'a, C: Cursor<'a>> Visitor<'a> for C {
     type Error = Failed;
 
-    decoded! { read }
+    read! {
+        byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8]
+    }
+
+    #[inline]
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
+        Array::read(self).ok_or(Failed)
+    }
+
+    #[inline]
+    fn number(&mut self, _: Option<Names>) -> Result<u32, Failed> {
+        self.uint()
+    }
 
     #[inline]
     fn tail(&mut self) -> Result<&'a [u8], Failed> {
-        Reader::bytes(self, self.rest().len()).ok_or(Failed)
+        Cursor::bytes(self, self.rest().len()).ok_or(Failed)
     }
 
     #[inline]
@@ -122,46 +118,17 @@ impl<'a> Visitor<'a> for Reader<'a> {
             Some(0u32) => Ok(false),
             Some(1) => Ok(true),
             Some(session_type) => {
-                let kind = DecodeErrorKind::UnknownSessionType { session_type };
-                self.fail(
-                    DecodeError::new(kind, self.offset().saturating_sub(4))
-                        .within(Field::SessionType),
-                );
+                self.no_session_type(session_type);
                 Err(Failed)
             }
             None => Err(Failed),
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "a skipped item is then never in memory")]
     fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Failed> {
         self.read_field(field).ok_or(Failed)
-    }
-}
-
-/// The wire, without the reason for an error.
-impl<'a> Visitor<'a> for Scan<'a> {
-    type Error = Failed;
-
-    decoded! { scan }
-
-    #[inline]
-    fn tail(&mut self) -> Result<&'a [u8], Failed> {
-        Scan::bytes(self, self.rest().len()).ok_or(Failed)
-    }
-
-    #[inline]
-    fn is_user_events(&mut self) -> Result<bool, Failed> {
-        match u32::scan(self) {
-            Some(0) => Ok(false),
-            Some(1) => Ok(true),
-            _ => Err(Failed),
-        }
-    }
-
-    #[inline]
-    fn field<T: Visit<'a>>(&mut self, _: Field) -> Result<T, Failed> {
-        T::scan(self).ok_or(Failed)
     }
 }
 

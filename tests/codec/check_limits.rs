@@ -24,14 +24,7 @@ fn plain(level: u32, name: &str) -> ProviderConfig<'_> {
 }
 
 fn filtered(level: u32, name: &str) -> StreamingProviderConfig<'_> {
-    let ProviderConfig { keywords, log_level, provider_name, arguments } = plain(level, name);
-    StreamingProviderConfig {
-        keywords,
-        log_level,
-        provider_name,
-        arguments,
-        filter: EventFilter::ALL,
-    }
+    plain(level, name).into()
 }
 
 fn traced<'a>(
@@ -374,6 +367,48 @@ fn tracepoint_limit_reports_offset() {
     }
 }
 
+/// F-16, F-21: a runtime reads the whole request before it registers a tracepoint. What it refuses
+/// then (with another code) counts only if it refuses nothing else, wherever that is.
+#[test]
+fn what_registration_refuses_comes_last() {
+    let set = |name: &'static str, ids: &'static [u32]| TracepointSet {
+        tracepoint_name: name.into(),
+        event_ids: Array::new(ids),
+    };
+    let absent = IpcString::ABSENT;
+    let (bad, fail) = (HResult(0x8013_1384), HResult(0x8000_4005));
+    let long = "n".repeat(MAX_TRACEPOINT_NAME_LEN + 1);
+    let twice = [set("T", &[7, 7])];
+    let unnamed = [set("T", &[7, 7]), set("", &[8])];
+    let long_and_unnamed = [set("", &[8])];
+    for (name, six) in [("CollectTracing5", false), ("CollectTracing6", true)] {
+        let no = |providers: &[UserEventsProviderConfig<'_>], kind, offset, field: &str| {
+            refused(user_events(six, providers), kind, offset, &format!("{name}.providers{field}"))
+        };
+        // The first provider begins at 36, and takes 29 + 8 + 20 bytes: the second begins at 93.
+        let then = |second| [traced(5, "P", absent, &twice), second];
+        let level = then(traced(6, "Q", "T".into(), &[]));
+        assert_eq!(no(&level, "log_level_out_of_range", 93 + 8, "[1].logLevel"), bad);
+        let nameless = then(traced(5, "", "T".into(), &[]));
+        assert_eq!(no(&nameless, "empty_provider_name", 93 + 12, "[1].provider_name"), bad);
+        let bare = then(traced(5, "Q", absent, &[]));
+        assert_eq!(no(&bare, "no_tracepoint", 93 + 29, "[1].config"), bad);
+        let field = "[0].config.tracepoints[1].tracepoint_name";
+        assert_eq!(
+            no(&[traced(5, "P", absent, &unnamed)], "empty_tracepoint_name", 93, field),
+            bad
+        );
+        // A default of 437 characters takes 4 + 2 × 438 bytes, and the count 4.
+        let field = "[0].config.tracepoints[0].tracepoint_name";
+        let sets = [traced(5, "P", IpcString::new(&long), &long_and_unnamed)];
+        assert_eq!(no(&sets, "empty_tracepoint_name", 65 + 880 + 4, field), bad);
+        // Of several that registration refuses, the first is named.
+        let field = "[0].config.tracepoints[0].event_ids[1]";
+        let second = then(traced(5, "Q", IpcString::new(&long), &[]));
+        assert_eq!(no(&second, "duplicate_event_id", 89, field), fail);
+    }
+}
+
 /// P-19. The limit is in bytes of UTF-8, of the name as a runtime reads it: to the first NUL.
 #[test]
 fn tracepoint_name_without_command_string_is_refused() {
@@ -438,7 +473,7 @@ fn tracepoint_name_without_command_string_is_refused() {
                 "{count}"
             );
         }
-        // The first in the message is named; of one set, its name.
+        // Of those that registration refuses the first is named; of one set, its name.
         let long = IpcString::new(&too_long[0]);
         let twice = [TracepointSet { tracepoint_name: long, event_ids: Array::new(&[7, 7]) }];
         refused(

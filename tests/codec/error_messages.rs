@@ -68,6 +68,7 @@ fn codec(texts: &mut Texts) {
         EncodeError::ForbiddenUnit { unit: 0x20 },
         EncodeError::NotUnknown { code: 3 },
         EncodeError::UnknownLabelNotLast { label: 9 },
+        EncodeError::TakesDescriptor,
     ]);
     texts.all([
         LimitKind::ZeroBuffer,
@@ -132,7 +133,7 @@ fn exchanges(texts: &mut Texts) {
     texts.all([End::Closed, End::Reset, End::TimedOut]);
     texts.all([
         MisuseError::NotAsked,
-        MisuseError::TooMany { asked: 20, said: 21 },
+        MisuseError::TooMany { asked: 20, reported: 21 },
         MisuseError::NoBytes,
         MisuseError::BufferTooShort { needed: 32 },
     ]);
@@ -157,7 +158,7 @@ fn exchanges(texts: &mut Texts) {
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
     use dotnet_diagnostics_ipc::io::trust::Distrust;
-    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
+    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Stopped};
     use dotnet_diagnostics_ipc::message::Request as _;
     use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, Format};
 
@@ -172,6 +173,11 @@ fn io(texts: &mut Texts) {
         Phase::Continuation,
         Phase::Stop,
         Phase::Listen,
+    ]);
+    texts.all([
+        Stopped::TimedOut,
+        Stopped::Cancelled,
+        Stopped::Io(std::io::ErrorKind::ConnectionRefused.into()),
     ]);
     let no_provider = CollectTracing {
         circular_buffer_mb: 64,
@@ -203,7 +209,7 @@ fn io(texts: &mut Texts) {
         ErrorKind::Incomplete { end: End::Closed, received: 100 },
         ErrorKind::SessionOver,
         ErrorKind::AlreadyStopped,
-        ErrorKind::Miscounted { asked: 20, said: 21 },
+        ErrorKind::Miscounted { asked: 20, reported: 21 },
         ErrorKind::Bug(MisuseError::NotAsked),
     ]);
     texts.all([
@@ -232,9 +238,10 @@ fn io(_: &mut Texts) {}
 
 #[cfg(feature = "vectors")]
 fn vectors(texts: &mut Texts) {
+    use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
     use dotnet_diagnostics_ipc::vectors::script::{Ability, Captures, Literal};
     use dotnet_diagnostics_ipc::vectors::{
-        Arena, DecodeRefusal, EncodeFailure, Value, ValueForm as _, VectorFault, parse,
+        Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueForm as _, VectorFault, files, parse,
     };
 
     let value = u32::from_value(&Value::from("7"), &Arena::new()).unwrap_err();
@@ -248,6 +255,17 @@ fn vectors(texts: &mut Texts) {
     texts.add(parse("mine.json", "{").map(drop).unwrap_err());
     texts.add(Literal::Same("session".to_owned()).bytes(&Captures::default()).unwrap_err());
     texts.all(Ability::ALL);
+    texts.all(PastedForm::ALL);
+    texts.add(PastedForm::Hexadecimal.read("5g").unwrap_err());
+    texts.add("nonsense".parse::<Type>().unwrap_err());
+    // Every type has vectors.
+    let mut kinds = Vec::new();
+    for group in files().unwrap().into_iter().flat_map(|file| file.groups) {
+        if !kinds.contains(&group.kind) {
+            kinds.push(group.kind);
+        }
+    }
+    texts.all(kinds);
     of_a_player(texts);
 }
 

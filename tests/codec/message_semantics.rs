@@ -1,9 +1,9 @@
 //! What values mean: filters, tracepoints, rundown, commands, result codes. Every number here is
 //! written out by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
+use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingRequest};
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -15,8 +15,9 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::port::PortConfig;
+use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
+use dotnet_diagnostics_ipc::vectors::{self, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
     Sink as _, SliceSink, WireErrorKind as _,
@@ -166,42 +167,39 @@ fn request_rundown_maps_to_keyword() {
     }
 }
 
+/// Names, codes and versions are those of the vectors, which are written by hand. Vectors of replies
+/// show which reply a command has; what follows it is listed here.
 #[test]
 fn command_table_name_version_reply_continuation() {
-    use {Continuation as C, ReplyType as R};
-    let table = [
-        (0x0101, "Dump/GenerateCoreDump", (3, 1), R::Result, C::Close),
-        (0x0102, "Dump/GenerateCoreDump2", (6, 0), R::Result, C::Close),
-        (0x0103, "Dump/GenerateCoreDump3", (7, 0), R::Result, C::Close),
-        (0x0201, "EventPipe/StopTracing", (3, 1), R::Session, C::Close),
-        (0x0202, "EventPipe/CollectTracing", (3, 1), R::Session, C::Nettrace),
-        (0x0203, "EventPipe/CollectTracing2", (3, 1), R::Session, C::Nettrace),
-        (0x0204, "EventPipe/CollectTracing3", (9, 0), R::Session, C::Nettrace),
-        (0x0205, "EventPipe/CollectTracing4", (9, 0), R::Session, C::Nettrace),
-        (0x0206, "EventPipe/CollectTracing5", (10, 0), R::Session, C::BySessionType),
-        (0x0207, "EventPipe/CollectTracing6", (11, 0), R::Session, C::BySessionType),
-        (0x0301, "Profiler/AttachProfiler", (3, 1), R::Result, C::Close),
-        (0x0302, "Profiler/StartupProfiler", (6, 0), R::Result, C::Close),
-        (0x0400, "Process/ProcessInfo", (5, 0), R::ProcessInfo, C::Close),
-        (0x0401, "Process/ResumeRuntime", (5, 0), R::Result, C::Close),
-        (0x0402, "Process/ProcessEnvironment", (5, 0), R::ProcessEnvironment, C::EnvironmentBlock),
-        (0x0403, "Process/SetEnvironmentVariable", (6, 0), R::Result, C::Close),
-        (0x0404, "Process/ProcessInfo2", (6, 0), R::ProcessInfo2, C::Close),
-        (0x0405, "Process/EnablePerfMap", (8, 0), R::Result, C::Close),
-        (0x0406, "Process/DisablePerfMap", (8, 0), R::Result, C::Close),
-        (0x0407, "Process/ApplyStartupHook", (8, 0), R::Result, C::Close),
-        (0x0408, "Process/ProcessInfo3", (8, 0), R::ProcessInfo3, C::Close),
-    ];
-    for (code, name, (major, minor), reply, continuation) in table {
-        let command = Command::from_code(code);
-        assert_eq!(command.to_string(), name);
-        assert_eq!(name.parse(), Ok(command));
-        assert_eq!(command.since(), Some(DotnetVersion { major, minor }), "{name}");
-        assert_eq!(command.reply_type(), Some(reply), "{name}");
+    use Continuation as C;
+    let followed = BTreeMap::from([
+        ("EventPipe/CollectTracing", C::Nettrace),
+        ("EventPipe/CollectTracing2", C::Nettrace),
+        ("EventPipe/CollectTracing3", C::Nettrace),
+        ("EventPipe/CollectTracing4", C::Nettrace),
+        ("EventPipe/CollectTracing5", C::BySessionType),
+        ("EventPipe/CollectTracing6", C::BySessionType),
+        ("Process/ProcessEnvironment", C::EnvironmentBlock),
+    ]);
+    let files = vectors::files().unwrap();
+    let requests =
+        files.iter().flat_map(|file| &file.groups).filter(|one| one.kind == Type::Request);
+    let mut codes = BTreeSet::new();
+    for group in requests {
+        let Some(name) = &group.command else { continue };
+        let command: Command = name.parse().unwrap();
+        assert_eq!(command.to_string(), *name);
+        assert_eq!(command.since().map(|since| since.to_string()), group.since, "{name}");
+        let continuation = followed.get(name.as_str()).copied().unwrap_or(C::Close);
         assert_eq!(command.continuation(), Some(continuation), "{name}");
+        let valid = group.tests.iter().filter(|test| test.result == Verdict::Valid);
+        for wire in valid.filter_map(|test| test.wire.as_deref()) {
+            assert_eq!(wire[16..18], command.code().to_be_bytes(), "{name}");
+            codes.insert(command.code());
+        }
     }
-    assert_eq!(Command::known().map(Command::code).collect::<Vec<_>>(), table.map(|row| row.0));
-    for code in [0x0000, 0x0100, 0x0104, 0x0208, 0x0300, 0x0303, 0x0409, 0x0500, 0xff00, 0xffff] {
+    assert_eq!(Command::known().map(Command::code).collect::<BTreeSet<_>>(), codes);
+    for code in [0x0000, 0x01ee, 0x02ee, 0x03ee, 0x04ee, 0x0500, 0xfe00, 0xfe09, 0xff00, 0xffff] {
         let command = Command::from_code(code);
         assert_eq!(
             (command.since(), command.reply_type(), command.continuation()),
@@ -442,15 +440,23 @@ fn fallback_first_rung_limits_apply() {
     }
 }
 
-/// The document wants a pipe named without its prefix.
+/// The document wants a pipe named without its prefix; builds without sockets have other addresses.
 #[test]
-fn port_pipe_prefix() {
-    for (address, name) in [
-        (r"\\.\pipe\mine", Some("mine")),
-        (r"\\.\pipe\", Some("")),
-        ("mine", None),
-        (r"\\.\PIPE\mine", None),
+fn port_address_is_what_its_form_says() {
+    for (address, expected) in [
+        (r"\\.\pipe\mine", PortAddress::PrefixedPipe("mine")),
+        (r"\\.\pipe\", PortAddress::PrefixedPipe("")),
+        ("mine", PortAddress::Local("mine")),
+        (r"\\.\PIPE\mine", PortAddress::Local(r"\\.\PIPE\mine")),
+        (
+            "ws://127.0.0.1:8088/diagnostics",
+            PortAddress::WebSocket("ws://127.0.0.1:8088/diagnostics"),
+        ),
+        ("js://ready", PortAddress::JavaScript("ready")),
+        ("127.0.0.1:9000", PortAddress::Tcp { host: "127.0.0.1", port: 9000 }),
+        ("/tmp/127.0.0.1:9000", PortAddress::Local("/tmp/127.0.0.1:9000")),
     ] {
-        assert_eq!(PortConfig::new(address).prefixed_pipe_name(), name, "{address}");
+        let port = Ports::new(address).next().unwrap();
+        assert_eq!(PortAddress::of(port.address), expected, "{address}");
     }
 }

@@ -79,10 +79,19 @@ fn layers_picture_names_every_module() {
 /// rustdoc embeds them in a page: there HTML ends at a blank line.
 #[test]
 fn pictures_can_be_embedded_in_rustdoc() {
-    for name in ["layers", "plays", "exchange"] {
-        let picture = read(&format!("src/pictures/{name}.svg"));
-        assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");
-        assert!(picture.lines().all(|line| !line.trim().is_empty()), "{name} has a blank line");
-        assert!(picture.lines().next().unwrap().ends_with('>'), "{name}: the tag ends on its line");
+    let mut count = 0;
+    for directory in ["src/pictures", "diagipc/src/pictures"] {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)).unwrap() {
+            let name = entry.unwrap().path();
+            let (name, picture) = (name.display(), read(name.to_str().unwrap()));
+            count += 1;
+            assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");
+            assert!(picture.lines().all(|line| !line.trim().is_empty()), "{name} has a blank line");
+            assert!(
+                picture.lines().next().unwrap().ends_with('>'),
+                "{name}: the tag ends on its line"
+            );
+        }
     }
+    assert_eq!(count, 6);
 }

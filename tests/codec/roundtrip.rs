@@ -5,25 +5,24 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::dump::{
-    GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
-};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
-    CollectTracing6, EventFilter, ProviderConfig, StopTracing, StreamingProviderConfig,
-    TracepointConfig, UserEventsProviderConfig,
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig,
+    UserEventsProviderConfig,
 };
-use dotnet_diagnostics_ipc::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessEnvironment, ProcessInfo, ProcessInfo2,
-    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
+use dotnet_diagnostics_ipc::message::{
+    AnyReply, AnyRequest, Message, Reply, Request as _, dump, encode, eventpipe, process, profiler,
 };
-use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
-use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, Request as _, encode};
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode, DecodeError, Encode, EncodeError, Guid, IpcString, Reader, SliceSink,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+#[allow(unused_macros, unused_imports, reason = "only the commands are needed")]
+#[path = "../../src/command/table.rs"]
+mod table;
+
+use table::each_command;
 
 /// Encodes a message into buffers of every kind of size, and returns its bytes.
 fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCaseError> {
@@ -55,9 +54,10 @@ fn reply_by_type<'a>(
     command: Command,
 ) -> Option<Result<AnyReply<'a>, DecodeError>> {
     macro_rules! by_type {
-        ($($Request:ident: $Variant:ident,)*) => {
+        ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+           since ($major:literal, $minor:literal), $Variant:ident, $continuation:ident;)*) => {
             match command {
-                $($Request::COMMAND => Some(message.reply_as::<$Request>().map(|reply| match reply {
+                $($module::$Request::COMMAND => Some(message.reply_as::<$module::$Request>().map(|reply| match reply {
                     Reply::Ok(reply) => AnyReply::$Variant(reply),
                     Reply::OkWithoutPayload => AnyReply::OkWithoutPayload,
                     Reply::Error(error) => AnyReply::Error(error),
@@ -66,29 +66,7 @@ fn reply_by_type<'a>(
             }
         };
     }
-    by_type! {
-        GenerateCoreDump: Result,
-        GenerateCoreDump2: Result,
-        GenerateCoreDump3: Result,
-        StopTracing: Session,
-        CollectTracing: Session,
-        CollectTracing2: Session,
-        CollectTracing3: Session,
-        CollectTracing4: Session,
-        CollectTracing5: Session,
-        CollectTracing6: Session,
-        AttachProfiler: Result,
-        StartupProfiler: Result,
-        ProcessInfo: ProcessInfo,
-        ResumeRuntime: Result,
-        ProcessEnvironment: ProcessEnvironment,
-        SetEnvironmentVariable: Result,
-        ProcessInfo2: ProcessInfo2,
-        EnablePerfMap: Result,
-        DisablePerfMap: Result,
-        ApplyStartupHook: Result,
-        ProcessInfo3: ProcessInfo3,
-    }
+    each_command!(by_type)
 }
 
 /// The request, read and written with its own type.
@@ -98,7 +76,8 @@ fn check_by_type(
     message: &Message<'_>,
 ) -> Result<(), TestCaseError> {
     macro_rules! by_type {
-        ($($Request:ident)*) => {
+        ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+           since ($major:literal, $minor:literal), $Variant:ident, $continuation:ident;)*) => {
             match request {
                 $(AnyRequest::$Request(request) => {
                     prop_assert_eq!(message.request_as(), Ok(request));
@@ -111,11 +90,7 @@ fn check_by_type(
             }
         };
     }
-    by_type! {
-        GenerateCoreDump GenerateCoreDump2 GenerateCoreDump3 StopTracing CollectTracing CollectTracing2 CollectTracing3 CollectTracing4
-        CollectTracing5 CollectTracing6 AttachProfiler StartupProfiler ProcessInfo ResumeRuntime ProcessEnvironment SetEnvironmentVariable
-        ProcessInfo2 EnablePerfMap DisablePerfMap ApplyStartupHook ProcessInfo3
-    }
+    each_command!(by_type);
     Ok(())
 }
 
@@ -370,7 +345,8 @@ fn text_too_long_for_message_is_refused() {
     let text = "x".repeat(32_756);
     let mut buffer = vec![0; 70_000];
     let mut hook = |units: usize| {
-        ApplyStartupHook { startup_hook_path: text[..units].into() }.encode_message(&mut buffer)
+        process::ApplyStartupHook { startup_hook_path: text[..units].into() }
+            .encode_message(&mut buffer)
     };
     assert_eq!(hook(32_756), Err(EncodeError::MessageTooLarge { len: 65_538 }));
     assert_eq!(hook(32_755), Err(EncodeError::MessageTooLarge { len: 65_536 }));

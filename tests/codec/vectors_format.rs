@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::documents::PACKAGE;
 use dotnet_diagnostics_ipc::vectors::{
     self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict,
 };
@@ -19,11 +20,10 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Name and text of each file of vectors on the disk, in the order of names.
-fn files_on_disk() -> BTreeMap<String, String> {
-    let entries = fs::read_dir(path("vectors")).unwrap().map(|entry| entry.unwrap().path());
-    let files =
-        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+/// Name and text of each file of a directory on the disk, in the order of names.
+fn files_of(directory: &str) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(path(directory)).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
     files
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), read(&path)))
         .collect()
@@ -51,10 +51,14 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
 #[test]
 fn every_file_matches_the_schema() {
     let schema = Schema::at("vectors/schema/vectors.schema.json");
-    for (name, text) in files_on_disk() {
+    let others = PACKAGE.iter().find(|(name, _)| *name == "small.json");
+    for (name, text) in vectors::EMBEDDED.iter().chain(others) {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(schema.objection(&document), None, "{name}");
     }
+    let (_, index) = PACKAGE.iter().find(|(name, _)| *name == "index.json").unwrap();
+    let schema = Schema::at("vectors/schema/index.schema.json");
+    assert_eq!(schema.objection(&index.parse().unwrap()), None);
 }
 
 #[test]
@@ -126,16 +130,22 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
 
 #[test]
 fn embedded_files_equal_disk() {
-    let embedded = vectors::EMBEDDED
-        .iter()
-        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
-        .collect::<BTreeMap<_, _>>();
-    let on_disk = files_on_disk();
+    let mut embedded = BTreeMap::new();
+    for (name, text) in vectors::EMBEDDED.iter().chain(PACKAGE) {
+        assert!(embedded.insert((*name).to_owned(), *text).is_none(), "{name} is in two places");
+    }
+    for (name, text) in vectors::EMBEDDED_SCRIPTS {
+        embedded.insert(format!("exchanges/{name}"), text);
+    }
+    let mut on_disk = files_of("vectors");
+    for below in ["exchanges", "schema"] {
+        let files = files_of(&format!("vectors/{below}"));
+        on_disk.extend(files.into_iter().map(|(name, text)| (format!("{below}/{name}"), text)));
+    }
     assert_eq!(embedded.keys().collect::<Vec<_>>(), on_disk.keys().collect::<Vec<_>>());
     for (name, text) in on_disk {
         assert!(embedded[&name] == text, "{name} differs");
     }
-    assert_eq!(vectors::EMBEDDED.len(), embedded.len(), "a file stands twice in the list");
 }
 
 #[test]
@@ -363,7 +373,7 @@ fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
 }
 
 /// The last cell of each row: the groups that cite the fact, as corrected first, then as printed,
-/// then the others.
+/// then the others. `DIAG_UPDATE` writes them.
 #[test]
 fn errata_name_their_vectors() {
     let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -377,8 +387,9 @@ fn errata_name_their_vectors() {
     }
     let rank =
         |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
-    let mut wrong = Vec::new();
-    for line in read(&path("spec/ERRATA.md")).lines() {
+    let errata = read(&path("spec/ERRATA.md"));
+    let (mut wrong, mut written) = (Vec::new(), errata.clone());
+    for line in errata.lines() {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let (Some(fact), Some(last)) = (cells.first(), cells.last()) else { continue };
         if !facts(fact).eq([*fact]) {
@@ -394,8 +405,13 @@ fn errata_name_their_vectors() {
         };
         let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
         if *last != expected {
+            let line_with = |cell: &str| line.strip_suffix(&format!("{cell} |")).unwrap();
+            written = written.replace(line, &format!("{}{expected} |", line_with(last)));
             wrong.push(format!("{fact}: {expected}"));
         }
+    }
+    if std::env::var_os("DIAG_UPDATE").is_some() {
+        return fs::write(path("spec/ERRATA.md"), written).unwrap();
     }
     assert!(wrong.is_empty(), "the last cell should be\n{}", wrong.join("\n"));
 }
@@ -420,8 +436,8 @@ fn cited_facts_are_in_errata() {
         );
     }
 
-    let mut places = vec![path("README.md"), path("spec/ERRATA.md")];
-    for directory in ["vectors", "src", "tests", "diagipc"] {
+    let mut places = vec![path("README.md")];
+    for directory in ["vectors", "src", "tests", "diagipc", "spec"] {
         texts(&path(directory), &mut places);
     }
     let mut cited = BTreeSet::new();

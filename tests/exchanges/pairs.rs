@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
     ServerOptions, ServerOutcome,
@@ -124,7 +125,7 @@ fn talk(talk: &Talk) -> Result<Heard, String> {
 }
 
 fn client_turn(
-    client: &mut Client,
+    client: &mut Client<FdByte>,
     buffer: &mut [u8],
     pipe: &mut Pipe,
     continuation: &mut Vec<u8>,
@@ -133,7 +134,7 @@ fn client_turn(
         ClientAction::Send(range) => {
             client.sent(write(&mut pipe.to_server, pipe.capacity, &buffer[range]))
         }
-        ClientAction::SendFd if pipe.to_server.len() < pipe.capacity => {
+        ClientAction::SendFd(_) if pipe.to_server.len() < pipe.capacity => {
             pipe.to_server.push_back(0);
             pipe.fd = true;
             client.fd_sent()
@@ -151,7 +152,7 @@ fn client_turn(
             continuation.extend(pipe.to_client.drain(..));
             Ok(())
         }
-        ClientAction::SendFd => Ok(()),
+        ClientAction::SendFd(_) => Ok(()),
     };
     done.map_err(|illegal| format!("client: {illegal}"))
 }

@@ -2,6 +2,7 @@
 //! the caller.
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, CheckOrder, Client, ClientAction, End, MisuseError, Outcome, ParsedRequest,
     RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
@@ -12,7 +13,7 @@ use dotnet_diagnostics_ipc::message::process::{
     EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2,
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request as _, server::ResultReply};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError};
 use proptest::prelude::*;
 
 const OK_24: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -37,7 +38,7 @@ fn pieces() -> impl Strategy<Value = Pieces> {
 /// A client's result for `peer` and then `end`: the outcome, how many bytes it read, and its
 /// buffer.
 fn hear(
-    mut client: Client,
+    mut client: Client<FdByte>,
     peer: &[u8],
     pieces: &Pieces,
     end: End,
@@ -52,7 +53,7 @@ fn hear(
             ClientAction::Send(range) => {
                 client.sent(range.len().min(*sizes.next().unwrap())).unwrap();
             }
-            ClientAction::SendFd => client.fd_sent().unwrap(),
+            ClientAction::SendFd(_) => client.fd_sent().unwrap(),
             ClientAction::Receive(range) => {
                 let n = range.len().min(*sizes.next().unwrap()).min(peer.len() - taken);
                 assert!(!range.is_empty() && range.end <= room, "asks for {range:?}");
@@ -69,7 +70,7 @@ fn hear(
     }
 }
 
-fn client(command: Command, continuation: Continuation) -> Client {
+fn client(command: Command, continuation: Continuation) -> Client<FdByte> {
     Client::with_payload(command, Some(continuation), &(), &mut [0; 20]).unwrap()
 }
 
@@ -460,23 +461,46 @@ fn client_reply_of_buffer_length_fits() {
     assert_eq!(client.action(), ClientAction::Receive(20..24));
 }
 
-/// While something is to be sent, only the caller's timeout can end it: any other end is seen by
-/// the failing send.
+/// The input may end before the request is sent: no reply can arrive.
 #[test]
-fn client_end_while_sending_is_time_out_only() {
-    for (sent, request_sent) in [(0, false), (19, false)] {
-        for end in [End::Closed, End::Reset] {
+fn client_end_while_sending_is_no_reply() {
+    for sent in [0, 19] {
+        for end in [End::Closed, End::Reset, End::TimedOut] {
             let mut client = Client::new(&ProcessInfo2 {}, &mut [0; 64]).unwrap();
-            client.sent(sent).unwrap();
-            assert_eq!(client.ended(end), Err(MisuseError::NotAsked));
+            assert_eq!(client.sent(0), Err(MisuseError::NoBytes));
+            if sent > 0 {
+                client.sent(sent).unwrap();
+            }
             assert_eq!(client.action(), ClientAction::Send(sent..20));
-            client.ended(End::TimedOut).unwrap();
-            assert_eq!(
-                client.action(),
-                ClientAction::Finished(Outcome::NoReply { end: End::TimedOut, request_sent })
-            );
+            client.ended(end).unwrap();
+            let outcome = Outcome::NoReply { end, request_sent: false };
+            assert_eq!(client.action(), ClientAction::Finished(outcome));
         }
     }
+}
+
+/// `reply` has the payload after an OK, and is misuse otherwise.
+#[test]
+fn client_reply_is_that_of_its_request() {
+    let mut buffer = [0; 64];
+    let request = EnablePerfMap { perf_map_type: PerfMapType::ALL };
+    let mut client = Client::new(&request, &mut buffer).unwrap();
+    assert_eq!(client.reply::<EnablePerfMap>(&buffer), Err(MisuseError::NotAsked));
+    client.sent(24).unwrap();
+    buffer[..24].copy_from_slice(OK_24);
+    client.received(&buffer, 20).unwrap();
+    client.received(&buffer, 4).unwrap();
+    let reply = client.reply::<EnablePerfMap>(&buffer).unwrap().unwrap();
+    assert_eq!(reply.hresult, HResult::OK);
+    assert_eq!(client.reply::<ProcessInfo2>(&buffer), Err(MisuseError::NotAsked));
+    let too_short = MisuseError::BufferTooShort { needed: 24 };
+    assert_eq!(client.reply::<EnablePerfMap>(&buffer[..23]), Err(too_short));
+
+    let mut client = Client::new(&request, &mut buffer).unwrap();
+    client.sent(24).unwrap();
+    buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0");
+    client.received(&buffer, 20).unwrap();
+    assert_eq!(client.reply::<EnablePerfMap>(&buffer), Ok(None));
 }
 
 #[test]
@@ -508,10 +532,11 @@ fn client_descriptor_precedes_reply() {
         providers: Array::EMPTY,
     });
     let mut buffer = [0; 64];
-    let mut client = Client::new(&request, &mut buffer).unwrap();
+    assert_eq!(Client::new(&request, &mut buffer), Err(EncodeError::TakesDescriptor));
+    let mut client = Client::with_fd(&request, &mut buffer).unwrap();
     assert_eq!(client.action(), ClientAction::Send(0..36));
     client.sent(36).unwrap();
-    assert_eq!(client.action(), ClientAction::SendFd);
+    assert_eq!(client.action(), ClientAction::SendFd(FdByte::CANONICAL));
     client.fd_sent().unwrap();
     buffer[..28].copy_from_slice(SESSION);
     client.received(&buffer, 20).unwrap();
@@ -592,7 +617,7 @@ fn client_environment_length_matches_reply() {
     server.respond(&reply, &mut buffer).unwrap();
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(10) });
-    assert_eq!(server.piece(&buffer, 11), Err(MisuseError::TooMany { asked: 10, said: 11 }));
+    assert_eq!(server.piece(&buffer, 11), Err(MisuseError::TooMany { asked: 10, reported: 11 }));
     assert_eq!(
         server.continuation_ended(),
         Err(MisuseError::NotAsked),
@@ -616,6 +641,6 @@ fn client_environment_length_matches_reply() {
 
 #[test]
 fn exchange_idle_size_is_bounded() {
-    assert!(size_of::<Client>() <= 64, "{}", size_of::<Client>());
+    assert!(size_of::<Client<FdByte>>() <= 64, "{}", size_of::<Client<FdByte>>());
     assert!(size_of::<Server>() <= 64, "{}", size_of::<Server>());
 }

@@ -68,7 +68,7 @@ fn drive<'c>(request: &[u8], mut coming: &'c [u8], piece: usize, cut: usize) -> 
                 sent.extend_from_slice(&buffer[range][..n]);
                 client.sent(n).unwrap();
             }
-            ClientAction::SendFd => {
+            ClientAction::SendFd(_) => {
                 assert_eq!(sent, request, "the descriptor comes behind the request (F-20)");
                 fd_sent = true;
                 client.fd_sent().unwrap();

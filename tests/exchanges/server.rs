@@ -192,7 +192,7 @@ fn server_environment_length_matches_announcement() {
     server.sent(26).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) });
     assert_eq!(server.piece(&[0; 4], 5), Err(MisuseError::BufferTooShort { needed: 5 }));
-    assert_eq!(server.piece(&[0; 9], 9), Err(MisuseError::TooMany { asked: 8, said: 9 }));
+    assert_eq!(server.piece(&[0; 9], 9), Err(MisuseError::TooMany { asked: 8, reported: 9 }));
     assert_eq!(server.continuation_ended(), Err(MisuseError::NotAsked));
     server.piece(&[0; 4], 0).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(8) }, "nothing came");

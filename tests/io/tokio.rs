@@ -74,14 +74,21 @@ async fn tokio_environment_is_read_by_entry() {
         let mut entries = Vec::new();
         let connection = AsyncConnection::new(peer(room, 20, says));
         connection
-            .environment(EnvironmentLimits::DEFAULT, |entry| entries.push(entry.text().to_string()))
+            .environment()
+            .await
+            .unwrap()
+            .for_each(|entry| entries.push(entry.text().to_string()))
             .await
             .unwrap();
         assert_eq!(entries, ["A=b", "="]);
 
         let limits = EnvironmentLimits { max_bytes: 23, ..EnvironmentLimits::DEFAULT };
         let error = AsyncConnection::new(peer(room, 20, says))
-            .environment(limits, |_| panic!())
+            .environment()
+            .await
+            .unwrap()
+            .with_limits(limits)
+            .for_each(|_| panic!())
             .await
             .unwrap_err();
         assert!(
@@ -93,7 +100,10 @@ async fn tokio_environment_is_read_by_entry() {
         );
 
         let cut = AsyncConnection::new(peer(room, 20, &says[..40]))
-            .environment(EnvironmentLimits::DEFAULT, |_| {})
+            .environment()
+            .await
+            .unwrap()
+            .for_each(|_| {})
             .await
             .unwrap_err();
         assert!(matches!(cut.kind(), ErrorKind::Ended { end: End::Closed, received: 14 }), "{cut}");
@@ -142,10 +152,10 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
 async fn tokio_user_events_are_unsupported() {
     let error =
         AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: not a streaming session");
+    assert_eq!(error.to_string(), "not a streaming session (sending the request)");
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let error = AsyncConnection::new(ours).call(&USER_EVENTS).await.unwrap_err();
-    let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
+    let why = "a user_events session takes a descriptor: Client::user_events passes one (sending the request)";
     assert_eq!(error.to_string(), why);
     assert_eq!(theirs.read(&mut [0; 1]).await.unwrap(), 0, "nothing was sent");
 }
@@ -192,10 +202,10 @@ async fn tokio_reply_of_any_length_is_read_whole() {
 #[tokio::test]
 async fn tokio_environment_ok_without_size_is_malformed() {
     let connection = AsyncConnection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
-    let error = connection.environment(EnvironmentLimits::DEFAULT, |_| panic!()).await.unwrap_err();
+    let error = connection.environment().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "waiting for the reply: the runtime did not report the size of the environment"
+        "the runtime did not report the size of the environment (waiting for the reply)"
     );
 }
 
@@ -211,7 +221,7 @@ async fn tokio_closed_peer_is_reported() {
     drop(theirs);
     let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error}");
-    assert_eq!(error.to_string(), "waiting for the reply: the connection was closed");
+    assert_eq!(error.to_string(), "the connection was closed (waiting for the reply)");
 }
 
 /// Accepts all writes, and fails at the first read.
@@ -247,7 +257,7 @@ impl AsyncWrite for Reset {
 async fn tokio_reset_differs_from_close() {
     let error = AsyncConnection::new(Reset).call(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Reset, received: 0 }), "{error}");
-    assert_eq!(error.to_string(), "waiting for the reply: the connection was reset");
+    assert_eq!(error.to_string(), "the connection was reset (waiting for the reply)");
 }
 
 /// Answers any request with the next of `says`, over a pipe in memory. More can be sent over the
@@ -352,7 +362,7 @@ async fn tokio_phase_ends_at_its_deadline() {
     let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0";
     let client = AsyncClient::new(Peer::saying(&[says]));
     timed_out(
-        client.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err(),
+        client.environment().await.unwrap().for_each(|_| ()).await.unwrap_err(),
         Phase::Continuation,
     );
 }
@@ -373,7 +383,7 @@ async fn tokio_environment_in_single_bytes_ends() {
     });
     let began = tokio::time::Instant::now();
     let connection = AsyncConnection::new(ours);
-    let error = connection.environment(EnvironmentLimits::DEFAULT, |_| ()).await.unwrap_err();
+    let error = connection.environment().await.unwrap().for_each(|_| ()).await.unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
         "{error:?}"
@@ -609,4 +619,50 @@ async fn tokio_calls_can_be_spawned() {
         (trace.stopper(&client).stop().await.unwrap(), trace)
     });
     assert_eq!(task.await.unwrap().0, StopOutcome::Answered);
+}
+
+/// A call takes the next connection of a runtime that came to a port. A wait that is dropped ends,
+/// at the latest with the next connection, and a runtime connects again.
+#[cfg(unix)]
+#[tokio::test]
+async fn tokio_port_hands_out_connections() {
+    use dotnet_diagnostics_ipc::advertise::Advertise;
+    use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("port");
+    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+    let late = Duration::from_millis(20);
+    tokio::time::timeout(late, port.wait_for_async(RuntimeFilter::Any)).await.unwrap_err();
+
+    let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 77, future: 0 };
+    let come = async || {
+        let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
+        stream.write_all(&advertise.to_bytes()).await.unwrap();
+        stream
+    };
+    let (runtime, mut first) =
+        tokio::join!(port.wait_for_async(RuntimeFilter::Process(77)), come());
+    let client = AsyncClient::new(runtime.unwrap());
+    let answer = async |stream: &mut tokio::net::UnixStream| {
+        stream.read_exact(&mut [0; 20]).await.unwrap();
+        stream.write_all(DONE).await.unwrap();
+    };
+    let (asked, ()) = tokio::join!(client.resume(), answer(&mut first));
+    asked.unwrap();
+
+    tokio::time::timeout(late, client.resume()).await.unwrap_err();
+    let again = async {
+        for _ in 0..2 {
+            let mut next = come().await;
+            if next.read_exact(&mut [0; 20]).await.is_ok() {
+                return next.write_all(DONE).await.unwrap();
+            }
+        }
+        panic!("two connections were lost");
+    };
+    let (asked, ()) = tokio::join!(client.resume(), again);
+    asked.unwrap();
+    port.close().unwrap();
+    assert!(!path.exists());
 }

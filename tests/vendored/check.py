@@ -109,15 +109,16 @@ def project(home, sockets):
 
 
 def finish(what, home, sockets):
-    """Builds and runs the program, and checks its lock file."""
-    said = run("RUSTFLAGS='-D warnings' cargo run --quiet --offline", home)
-    if said != "vendored\n":
+    """Builds and runs the program, and checks its lock file. With sockets it was built from a copy: then only what it consists of is checked."""
+    is_run = not sockets or what == "a copy of src/"
+    said = run(f"RUSTFLAGS='-D warnings' cargo {'run' if is_run else 'check'} --quiet --offline", home)
+    if said != "vendored\n" * is_run:
         sys.exit(f"{what}: the program says {said!r}")
     locked = set(re.findall(r'^name = "(.*)"', (home / "project/Cargo.lock").read_text(), re.M))
     if not sockets and locked - WRITTEN_DOWN:
         sys.exit(f"{what}: the lock file also lists {sorted(locked - WRITTEN_DOWN)}")
     what += ", with sockets" if sockets else ""
-    print(f"{what}: builds offline and runs; {len(locked)} packages in the lock file")
+    print(f"{what}: {'builds offline and runs' if is_run else 'is checked offline'}; {len(locked)} packages in the lock file")
 
 
 def copied(home, sockets):

@@ -120,7 +120,7 @@ g.invalid(5186, "24 bytes: four payload bytes are not a session id", message(OK,
 
 # --- CollectTracing2 -----------------------------------------------------------------------------------------------
 g = FILE.group("eventpipe-collect-tracing2-request", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing2", since="3.1", spec=["F-4", "F-11", "F-13", "F-16"], made=MADE)
+               command="EventPipe/CollectTracing2", since="3.1", spec=["F-4", "F-11", "F-13", "F-16", "F-147"], made=MADE)
 g.valid(5200, "smallest: one provider with a one-character name, arguments absent, no rundown",
         message(0x0203, u32(1), u32(0), boolean(False), array(u64(0) + u32(0) + string("a") + string(None))),
         {"circularBufferMB": 1, "format": 0, "requestRundown": False, "providers": [provider(0, 0, "a", None)]},
@@ -177,9 +177,15 @@ g.lenient(5210, "three bytes after the only provider are ignored",
           message(0x0203, u32(250), u32(1), boolean(False), array(u64(1) + u32(2) + string("a") + string(None)), hexa("ffffff")),
           {"circularBufferMB": 250, "format": 1, "requestRundown": False, "providers": [provider(1, 2, "a", None)]},
           flags=["TrailingBytes"])
+g.valid(5211, "names that are not only white space of C: a space before a letter, U+00A0, U+001F",
+        message(0x0203, u32(250), u32(1), boolean(True), array(
+            u64(1) + u32(2) + string(" a") + string(None), u64(1) + u32(2) + string("\u00a0") + string(None),
+            u64(1) + u32(2) + string("\u001f") + string(None))),
+        {"circularBufferMB": 250, "format": 1, "requestRundown": True,
+         "providers": [provider(1, 2, " a", None), provider(1, 2, "\u00a0", None), provider(1, 2, "\u001f", None)]})
 
 g = FILE.group("eventpipe-collect-tracing2-request-limits", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing2", since="3.1", spec=["F-16", "F-72", "F-74", "P-43"], made=MADE)
+               command="EventPipe/CollectTracing2", since="3.1", spec=["F-16", "F-72", "F-74", "F-147", "P-43"], made=MADE)
 g.invalid(5230, "a buffer of 0 MB",
           message(0x0203, u32(0), u32(1), boolean(True), array(u64(1) + u32(2) + string("a") + string(None))),
           "limits", "zero_buffer", 20, "CollectTracing2.circularBufferMB",
@@ -234,6 +240,11 @@ g.invalid(5239, "provider name that begins with NUL: a runtime ends it there",
           "limits", "empty_provider_name", 45, "CollectTracing2.providers[0].provider_name",
           value={"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "\0a", None)]},
           flags=["Limit", "InnerNul"], hazard="harmful")
+g.invalid(5240, "provider name of the six white spaces of C: to a runtime that is no name",
+          message(0x0203, u32(250), u32(1), boolean(True), array(u64(1) + u32(2) + string("\t\n\v\f\r ") + string(None))),
+          "limits", "empty_provider_name", 45, "CollectTracing2.providers[0].provider_name",
+          value={"circularBufferMB": 250, "format": 1, "requestRundown": True, "providers": [provider(1, 2, "\t\n\v\f\r ", None)]},
+          flags=["Limit"], hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing2-request-refused", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing2", since="3.1",

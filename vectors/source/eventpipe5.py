@@ -49,7 +49,7 @@ def user_events(rundown, *providers):
 
 # --- CollectTracing5, streaming ------------------------------------------------------------------------------------
 g = FILE.group("eventpipe-collect-tracing5-streaming-request", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing5", since="10.0", spec=["F-4", "F-13", "F-16", "F-17"], made=MADE)
+               command="EventPipe/CollectTracing5", since="10.0", spec=["F-4", "F-13", "F-16", "F-17", "F-148"], made=MADE)
 g.valid(6000, "smallest: one provider with a one-character name, arguments absent, no filter",
         message(0x0206, u32(0), u32(1), u32(0), u64(0), boolean(False),
                 array(u64(0) + u32(0) + string("a") + string(None) + boolean(False) + array())),
@@ -113,6 +113,10 @@ g.lenient(6010, "a tracepoint_config after the only provider of a streaming sess
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
                         + string("MyTracepoint") + array())),
           streaming(250, 1, 0, False, provider(1, 2, "a", None, NO_FILTER)), flags=["TrailingBytes", "WrongSession"])
+g.valid(6011, "event id 7 twice in the filter of a streaming session: taken, but that provider writes nothing",
+        message(0x0206, u32(0), u32(250), u32(1), u64(0), boolean(False),
+                array(u64(1) + u32(2) + string("a") + string(None) + boolean(True) + array(u32(7), u32(8), u32(7)))),
+        streaming(250, 1, 0, False, provider(1, 2, "a", None, event_filter(True, 7, 8, 7))))
 
 g = FILE.group("eventpipe-collect-tracing5-streaming-request-limits", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing5", since="10.0", spec=["F-16", "F-74"], made=MADE)
@@ -324,7 +328,7 @@ g.lenient(6210, "four bytes after the last set are ignored",
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-limits", type="request", source="derived", direction="client",
                command="EventPipe/CollectTracing5", since="10.0",
-               spec=["P-7", "P-19", "F-16", "F-21", "F-72", "F-74", "F-75", "P-43"], made=MADE)
+               spec=["P-7", "P-19", "F-16", "F-21", "F-72", "F-74", "F-75", "F-147", "P-43"], made=MADE)
 g.invalid(6250, "no providers", message(0x0206, u32(1), u64(0), array()), "limits", "no_providers", 32,
           "CollectTracing5.providers", value=user_events(0), flags=["Limit"], hazard="harmful")
 g.invalid(6251, "level 6",
@@ -366,6 +370,25 @@ g.invalid(6263, "name of the only set begins with NUL: a runtime ends it there",
           "limits", "empty_tracepoint_name", 73, "CollectTracing5.providers[0].config.tracepoints[0].tracepoint_name",
           value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("\0s", 1)))),
           flags=["Limit", "InnerNul"], hazard="harmful")
+g.invalid(6264, "name of the only set of two spaces: to a runtime that is no name",
+          message(0x0206, u32(1), u64(0),
+                  array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+                        + string(None) + array(string("  ") + array(u32(1))))),
+          "limits", "empty_tracepoint_name", 73, "CollectTracing5.providers[0].config.tracepoints[0].tracepoint_name",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("  ", 1)))),
+          flags=["Limit"], hazard="harmful")
+g.valid(6265, "default tracepoint of a space: unlike the name of a set, that is a name",
+        message(0x0206, u32(1), u64(0),
+                array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array() + string(" ") + array())),
+        user_events(0, provider(1, 2, "a", None, NO_FILTER, config(" "))), hazard="harmful")
+g.invalid(6266, "event id 7 twice, and level 6 in the next provider: the level is refused, as tracepoints are registered last",
+          message(0x0206, u32(1), u64(0), array(
+              u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
+              + string(None) + array(string("s") + array(u32(7), u32(7))),
+              u64(1) + u32(6) + string("b") + string(None) + boolean(False) + array() + string("t") + array())),
+          "limits", "log_level_out_of_range", 101, "CollectTracing5.providers[1].logLevel",
+          value=user_events(0, provider(1, 2, "a", None, NO_FILTER, config(None, tracepoint_set("s", 7, 7))),
+                            provider(1, 6, "b", None, NO_FILTER, config("t"))), flags=["Limit", "DuplicateId"], hazard="harmful")
 g.invalid(6256, "event id 7 in two sets",
           message(0x0206, u32(1), u64(0),
                   array(u64(1) + u32(2) + string("a") + string(None) + boolean(False) + array()
@@ -418,7 +441,7 @@ g.valid(6262, "a name with a NUL inside, with 400 characters before it and 400 a
         hazard="harmful")
 
 g = FILE.group("eventpipe-collect-tracing5-user-events-request-refused", type="request", source="derived", direction="client",
-               command="EventPipe/CollectTracing5", since="10.0", spec=["F-7", "F-8", "F-9", "F-22", "F-72", "F-74"], made=MADE)
+               command="EventPipe/CollectTracing5", since="10.0", spec=["F-7", "F-8", "F-9", "F-22", "F-72", "F-74", "F-159"], made=MADE)
 g.invalid(6300, "tracepoint_config left out of the only provider",
           message(0x0206, u32(1), u64(0), u32(1), u64(100), u32(2), string("MyEventSource"), string(None), boolean(False), array()),
           "payload", "unexpected_end", 89, "CollectTracing5.providers[0].config.default_tracepoint_name",
@@ -444,6 +467,11 @@ g.invalid(6304, "4294967295 sets announced, one there",
 g.invalid(6305, "536870914 sets: times 8 is 16 in 32 bits",
           message(0x0206, u32(1), u64(0), u32(1), u64(100), u32(2), string("a"), string(None), boolean(False), array(),
                   string("t"), u32(0x20000002), string("s"), array(u32(1))),
+          "payload", "count_too_large", 73, "CollectTracing5.providers[0].config.tracepoints",
+          flags=["HugeCount", "Wraparound"], hazard="harmful")
+g.invalid(6311, "357913942 sets: times 12, the bytes of a set in a runtime of 32 bits, is 8 in 32 bits",
+          message(0x0206, u32(1), u64(0), u32(1), u64(100), u32(2), string("a"), string(None), boolean(False), array(),
+                  string("t"), u32(0x15555556), string("s"), array(u32(1))),
           "payload", "count_too_large", 73, "CollectTracing5.providers[0].config.tracepoints",
           flags=["HugeCount", "Wraparound"], hazard="harmful")
 g.invalid(6306, "1073741825 event ids in a set, whose bytes are 4 in 32 bits: not one id",

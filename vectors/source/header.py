@@ -158,20 +158,22 @@ g.lenient(2404, "reserved 0x0100", message(0x6301, u8(1), reserved=0x0100), {"co
           flags=["UnknownValue", "NonZeroReserved"])
 g.invalid(2405, "the payload is cut: an unknown command has a size too", message(0x6301, u8(1), size=22),
           "transport", "end_of_input", 21, "payload", flags=["UnknownValue", "Truncated"], hazard="harmful")
+g.valid(2406, "set 0xFE, id 0x09: no edition has a command in this set", message(0xFE09), {"code": "0xFE09", "payload": ""},
+        flags=["UnknownValue"])
+g.valid(2407, "set 0xFE, id 0x00", message(0xFE00), {"code": "0xFE00", "payload": ""}, flags=["UnknownValue"])
+g.valid(2408, "set 0xFE, id 0xFF: only set 0xFF has replies", message(0xFEFF), {"code": "0xFEFF", "payload": ""},
+        flags=["UnknownValue", "MaxValue"])
 
 g = unknowns("unknown-id", ["F-5", "F-68", "F-74"])
 g.valid(2420, "Dump, id 0x00: reserved", message(0x0100), {"code": "0x0100", "payload": ""}, flags=["UnknownValue"])
-g.valid(2421, "Dump, id 0x04: the next free id", message(0x0104), {"code": "0x0104", "payload": ""}, flags=["UnknownValue"])
+FILE.withdraw(2421, "0x0104 as an unknown command: the next Dump command of a runtime takes that code")
 g.valid(2422, "EventPipe, id 0x00: reserved", message(0x0200, u64(1)), {"code": "0x0200", "payload": "0100000000000000"},
         flags=["UnknownValue"])
-g.valid(2423, "EventPipe, id 0x08: the next one after CollectTracing6", message(0x0208), {"code": "0x0208", "payload": ""},
-        flags=["UnknownValue"])
-g.valid(2424, "Profiler, id 0x03: answered, but runtimes leave the connection open and lose a descriptor", message(0x0303),
-        {"code": "0x0303", "payload": ""}, flags=["UnknownValue"], hazard="harmful")
-g.valid(2425, "Process, id 0x09: the next one after ProcessInfo3", message(0x0409), {"code": "0x0409", "payload": ""},
-        flags=["UnknownValue"])
+FILE.withdraw(2423, "0x0208 as an unknown command: the next EventPipe command of a runtime takes that code")
+FILE.withdraw(2424, "0x0303 as an unknown command: the next Profiler command of a runtime takes that code")
+FILE.withdraw(2425, "0x0409 as an unknown command: the next Process command of a runtime takes that code")
 g.valid(2426, "Process, id 0xFF", message(0x04FF), {"code": "0x04FF", "payload": ""}, flags=["UnknownValue", "MaxValue"])
-g.valid(2427, "Profiler, id 0x00: reserved, and to a runtime as unknown as 0x03", message(0x0300), {"code": "0x0300", "payload": ""},
+g.valid(2427, "Profiler, id 0x00: answered, but runtimes leave the connection open and lose a descriptor", message(0x0300), {"code": "0x0300", "payload": ""},
         flags=["UnknownValue"], hazard="harmful")
 
 g = unknowns("server-codes-as-request", ["F-68"])

@@ -105,12 +105,13 @@ TAKEN = ("OK", "0x8007007E")
 # --- what each recorded build did in each case -----------------------------------------------------------------------
 @functools.cache
 def evidence():
-    """The outcomes of each recorded build, the newest of each family first."""
+    """The outcomes of each recorded build, the newest of each family and system first, those of Windows last."""
     files = [json.load(open(os.path.join(EVIDENCE, name))) for name in os.listdir(EVIDENCE) if name.endswith(".json")]
 
     def place(file):
-        family, version = re.fullmatch(r"([a-z-]+)([0-9.]+)", file["build"]).groups()
-        return ["net", "aot", "win-net"].index(family), [-int(number) for number in version.split(".")]
+        system, family, version = re.fullmatch(r"((?:musl|arm64|macos|win)-)?([a-z]+)([0-9.]+)", file["build"]).groups(default="")
+        systems = ["", "musl-", "arm64-", "macos-", "win-"].index(system)
+        return system == "win-", ["net", "aot", "mono"].index(family), systems, [-int(number) for number in version.split(".")]
     return {file["build"]: file["outcomes"] for file in sorted(files, key=place)}
 
 
@@ -120,12 +121,23 @@ def went(case, *wanted):
 
 
 # --- files, groups, tests ------------------------------------------------------------------------------------------
+def withdraw(ids, number, why):
+    """Takes a test or a script away: its number is not used again, and vectors/README.md lists it with the reason."""
+    assert number not in ids, f"{number} is used, and withdrawn"
+    ids.add(number)
+    with open(os.path.join(HERE, "..", "README.md")) as f:
+        assert f"| {number} | {why} |\n" in f.read(), f"vectors/README.md does not list {number} as withdrawn: {why}"
+
+
 class File:
     """One JSON file of vectors/. `first` and `last` bound its tcIds; an id, once published, keeps its meaning."""
 
     def __init__(self, name, title, first, last):
         self.name, self.title, self.first, self.last = name, title, first, last
         self.groups, self.ids = [], set()
+
+    def withdraw(self, tc, why):
+        withdraw(self.ids, tc, why)
 
     def group(self, name, *, type, source, made, direction=None, command=None, since=None, spec=(), edition=None, section=None,
               fact=None, runtime=None):

@@ -146,7 +146,7 @@ g.valid(15092, "a no-break space is not white space to C: it is an address", tex
         flags=["Spaces"])
 
 # --- as shipped: addresses -----------------------------------------------------------------------------------------
-g = shipped("addresses", ["F-59", "F-60"])
+g = shipped("addresses", ["F-59", "F-60", "F-156"])
 g.valid(15100, "a tilde is not expanded", text("~/mydiagport.sock,nosuspend"), value(port("~/mydiagport.sock", False)))
 g.valid(15101, "a variable is not expanded", text("$HOME/port,nosuspend"), value(port("$HOME/port", False)))
 g.valid(15102, "quotes are part of the address", text('"/tmp/a",nosuspend'), value(port('"/tmp/a"', False)))
@@ -156,6 +156,12 @@ g.valid(15105, "a Windows pipe with the prefix, which the document wants left ou
         value(port("\\\\.\\pipe\\my-pipe", False)), flags=["PipePrefix"])
 g.valid(15106, "a path too long for sun_path is an address too", text("/" + "x" * 130 + ",nosuspend"),
         value(port("/" + "x" * 130, False)), flags=["LongPath"])
+g.valid(15107, "a WebSocket, for a runtime in a browser", text("ws://127.0.0.1:8088/diagnostics,nosuspend"),
+        value(port("ws://127.0.0.1:8088/diagnostics", False)))
+g.valid(15108, "a WebSocket with TLS", text("wss://localhost/diagnostics"), value(port("wss://localhost/diagnostics")))
+g.valid(15109, "JavaScript of the page, for a runtime in a browser", text("js://ready"), value(port("js://ready")))
+g.valid(15140, "a host and a port, for a runtime on Android, iOS or tvOS", text("127.0.0.1:9000,nosuspend"), value(port("127.0.0.1:9000", False)))
+g.valid(15141, "an IPv6 address and a port", text("[::1]:9000"), value(port("[::1]:9000")))
 
 g = shipped("text", ["F-79"])
 g.lenient(15110, "a NUL, which no variable has: C's strings end there", text("/tmp/a,nosuspend\0;/tmp/b"),

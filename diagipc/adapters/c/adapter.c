@@ -943,12 +943,15 @@ static const kind *session_kind(const kind *streaming, uint64_t session_type) {
     return session_type == 0 ? streaming : &user_events_session;
 }
 
-/* Absent, empty, or with a NUL first: a runtime ends it there. */
+/* Absent, or only white space before the end and before any NUL: to a runtime that is no name. */
 static int has_no_text(const json *name) {
     if (is_null(name))
         return 1;
     units text = units_of(name);
-    return text.count == 0 || text.data[0] == 0;
+    size_t count = 0;
+    while (count < text.count && (text.data[count] == 32 || (text.data[count] >= 9 && text.data[count] <= 13)))
+        count++;
+    return count == text.count || text.data[count] == 0;
 }
 
 /* How many bytes of UTF-8 a name has, up to its first NUL. */

@@ -114,7 +114,7 @@ def measure(limit, value):
     units = units_of(value) if "BeforeNul" in limit["of"] and value is not None else []
     units = units[:(units + [0]).index(0)]
     utf8 = struct.pack("<%dH" % len(units), *units).decode("utf-16-le", "replace").encode("utf-8")
-    return {"value": lambda: value, "count": lambda: count(value), "unitsBeforeNul": lambda: len(units),
+    return {"value": lambda: value, "count": lambda: count(value), "visibleBeforeNul": lambda: sum(unit not in (9, 10, 11, 12, 13, 32) for unit in units),
             "utf8BeforeNul": lambda: len(utf8), "countOfAll": lambda: sum(map(count, map(value.get, limit["fields"])))}[limit["of"]]()
 
 def is_within(limit, value):

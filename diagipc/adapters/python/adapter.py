@@ -364,8 +364,11 @@ def reply_kind(command):
 
 
 def is_empty_text(value):
-    """Absent, empty, or with a NUL first: a runtime ends it there."""
-    return value is None or units_of(value)[:1] in ([], [0])
+    """Absent, or only white space of C before the end and before any NUL: to a runtime that is no name."""
+    if value is None:
+        return True
+    units = units_of(value)
+    return all(unit in (9, 10, 11, 12, 13, 32) for unit in units[:(units + [0]).index(0)])
 
 
 def bytes_before_nul(text):

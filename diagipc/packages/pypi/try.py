@@ -15,7 +15,8 @@ import venv
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 VECTORS = """
 import diagipc, json
-files = {path.name: json.loads(path.read_text()) for path in diagipc.vectors().glob("*.json")}
+index = json.loads((diagipc.vectors() / "index.json").read_text())
+files = {file["name"]: json.loads((diagipc.vectors() / file["name"]).read_text()) for file in index["files"]}
 tests = [test for file in files.values() for group in file["groups"] for test in group["tests"]]
 scripts = list((diagipc.vectors() / "exchanges").glob("*.json"))
 bytes.fromhex(next(test["wire"] for test in tests if test["wire"]))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Operation;
 use super::finding::Weight;
 use super::scenario::{Exit, Flag, Scenario};
-use super::verdict::{REPORTS_FAILURE, Verdict};
+use super::verdict::{REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT, Verdict};
 use crate::Grade;
 use crate::faults::Fault;
 
@@ -15,11 +15,55 @@ const OF_REQUESTS: &str = "request";
 /// Names findings from what other cases show, and keeps findings about requests in the cases that
 /// are about them.
 pub(super) fn settle(played: &mut [(&Scenario, Verdict)]) {
-    by_sizes(played);
+    // Those with one cause first: others then have them as suspects.
+    by_sizes(played, |scenario| scenario.suspects.is_empty());
     by_another_case(played);
+    by_sizes(played, |scenario| !scenario.suspects.is_empty());
     by_plain(played);
     by_any_error(played);
+    by_any_reply(played);
     noted_once(played);
+}
+
+/// A client that reports success after every reply, and after none, does not read it.
+fn by_any_reply(played: &mut [(&Scenario, Verdict)]) {
+    let mut seen: BTreeMap<Operation, (bool, Vec<Fault>)> = BTreeMap::new();
+    for (scenario, verdict) in played.iter().filter(|(one, _)| is_refusal_of_a_reply(one)) {
+        if verdict.lacks.is_some() {
+            continue;
+        }
+        let (is_any, faults) = seen.entry(scenario.operation).or_insert((true, Vec::new()));
+        *is_any &= verdict.is_success;
+        faults.extend(scenario.reveals);
+    }
+    let never_reads = |operation| {
+        seen.get(&operation).is_some_and(|(is_any, faults)| {
+            let all = [Fault::ErrorTakenForOk, Fault::NoReplyTakenForOk, Fault::MagicUnchecked];
+            *is_any && all.iter().all(|fault| faults.contains(fault))
+        })
+    };
+    for (scenario, verdict) in played.iter_mut().filter(|(one, _)| never_reads(one.operation)) {
+        for finding in verdict.findings.iter_mut().filter(|one| one.text == REPORTS_SUCCESS) {
+            if is_refusal_of_a_reply(scenario) {
+                finding.fault = Some(Fault::NeverReadsTheReply);
+            }
+        }
+    }
+}
+
+/// Whether the client must fail because of what it reads, or does not read.
+fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
+    const SHOWN: &[Fault] = &[
+        Fault::ErrorTakenForOk,
+        Fault::ErrorCode0TakenForOk,
+        Fault::FailingHresultIgnored,
+        Fault::NoReplyTakenForOk,
+        Fault::ReplyCutUnnoticed,
+        Fault::ReplyTooShortAccepted,
+        Fault::MagicUnchecked,
+        Fault::ReplyCommandSetUnchecked,
+    ];
+    scenario.exit == Exit::Failure && scenario.reveals.is_some_and(|fault| SHOWN.contains(&fault))
 }
 
 /// A client that treats every error as success treats one of code 0 as success too.
@@ -46,28 +90,40 @@ fn by_any_error(played: &mut [(&Scenario, Verdict)]) {
     }
 }
 
-/// The sizes of an OK that a client accepts show its fault.
-fn by_sizes(played: &mut [(&Scenario, Verdict)]) {
-    let grade_of = |played: &[(&Scenario, Verdict)], size, operation| {
-        let of =
-            |scenario: &Scenario| scenario.ok_size == Some(size) && scenario.operation == operation;
-        played.iter().find(|(scenario, _)| of(scenario)).map(|(_, verdict)| verdict.grade())
-    };
+/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain request.
+fn by_sizes(played: &mut [(&Scenario, Verdict)], is_meant: impl Fn(&Scenario) -> bool) {
+    let is_taken =
+        |played: &[(&Scenario, Verdict)], operation, is_of_size: &dyn Fn(&Scenario) -> bool| {
+            let mut all = played.iter().filter(|(one, verdict)| {
+                one.operation == operation && is_of_size(one) && verdict.lacks.is_none()
+            });
+            all.next().map(|(_, verdict)| verdict.grade() == Grade::Pass)
+        };
+    let is = |size| move |one: &Scenario| one.ok_size == Some(size);
     for nth in 0..played.len() {
         let Some((scenario, _)) = played.get(nth) else { continue };
         let operation = scenario.operation;
-        let Some(size @ (20 | 28)) = scenario.ok_size else { continue };
-        let [of_20, of_24, of_28] = [20, 24, 28].map(|size| grade_of(played, size, operation));
-        if of_24 != Some(Grade::Pass) {
+        let size = scenario.ok_size.filter(|size| *size != 24 && is_meant(scenario));
+        let Some(size) = size else { continue };
+        let takes =
+            |is_of_size: &dyn Fn(&Scenario) -> bool| is_taken(played, operation, is_of_size);
+        let is_plain = |one: &Scenario| one.is(Flag::Plain) || one.ok_size == Some(24);
+        if takes(&is_plain) != Some(true) {
             continue;
         }
-        let fault = match (of_20, of_28) {
-            (Some(Grade::Fail), Some(Grade::Fail)) => Fault::ReplyOf24InsistedOn,
-            _ if size == 20 => Fault::ReplyOf20Refused,
-            _ => Fault::ReplySurplusRefused,
+        let insists_on_24 = takes(&is(20)) == Some(false) && takes(&is(28)) == Some(false);
+        let (fault, before) = match size {
+            20 | 28 if insists_on_24 => (Fault::ReplyOf24InsistedOn, Some(Fault::ReplySizeIgnored)),
+            20 => (Fault::ReplyOf20Refused, None),
+            _ => (Fault::ReplySurplusRefused, None),
         };
         if let Some((_, verdict)) = played.get_mut(nth) {
-            name(verdict, fault);
+            for finding in verdict.findings.iter_mut() {
+                let has_none = finding.fault.is_none() || finding.fault == before;
+                if finding.weight == Weight::Must && has_none {
+                    finding.fault = Some(fault);
+                }
+            }
         }
     }
 }
@@ -96,22 +152,26 @@ fn by_another_case(played: &mut [(&Scenario, Verdict)]) {
 }
 
 /// What the plain request of an operation shows: a client that fails there fails for that reason
-/// everywhere, and where it must fail, that shows nothing.
+/// everywhere, and where it must fail, that shows nothing. So does one that sends nothing.
 fn by_plain(played: &mut [(&Scenario, Verdict)]) {
     let mut failing = BTreeMap::new();
     for (scenario, verdict) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
-        if verdict.grade() == Grade::Fail && !verdict.is_success {
-            let fault = verdict.findings.faults().first().copied();
-            failing.insert(scenario.operation, (scenario.name.as_str(), fault));
+        let fault = verdict.findings.faults().first().copied();
+        let is_unsent = fault.is_some_and(|fault| UNSENT.contains(&fault));
+        if verdict.grade() == Grade::Fail && (is_unsent || !verdict.is_success) {
+            failing.insert(scenario.operation, (scenario.name.as_str(), fault, is_unsent));
         }
     }
     for (scenario, verdict) in played.iter_mut().filter(|(one, _)| !one.is(Flag::Plain)) {
-        let Some((name, fault)) = failing.get(&scenario.operation) else { continue };
+        let Some((name, fault, is_unsent)) = failing.get(&scenario.operation) else { continue };
         if scenario.exit == Exit::Failure && verdict.grade() == Grade::Pass {
             verdict.findings.may(None, format!("it also fails {name}, so this shows nothing"));
         }
-        for finding in verdict.findings.iter_mut().filter(|one| one.text == REPORTS_FAILURE) {
-            finding.fault = fault.or(finding.fault);
+        for finding in verdict.findings.iter_mut() {
+            let is_alike = finding.fault.is_some_and(|fault| UNSENT.contains(&fault));
+            if finding.text == REPORTS_FAILURE || *is_unsent && is_alike {
+                finding.fault = fault.or(finding.fault);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
 
+use super::OutputKind;
 use super::finding::Findings;
 use super::request::excerpt;
 use super::scenario::{Entry, Output};
@@ -9,8 +10,9 @@ use crate::faults::Fault;
 
 impl Output {
     /// The fault of a client without any of the output.
-    pub(super) const fn lost(&self) -> Fault {
+    pub(super) fn lost(&self, kind: OutputKind) -> Fault {
         match self {
+            Self::Stream { .. } if kind == OutputKind::Counters => Fault::CountersLost,
             Self::Stream { .. } => Fault::StreamNotAsSent,
             Self::Environment { .. } => Fault::EnvironmentLost,
             Self::Texts { reveals, .. } => *reveals,
@@ -18,9 +20,15 @@ impl Output {
     }
 
     /// What is wrong with `bytes`, the client's output.
-    pub(super) fn judge(&self, bytes: &[u8]) -> Findings {
+    pub(super) fn judge(&self, kind: OutputKind, bytes: &[u8]) -> Findings {
         match self {
-            Self::Stream { stream, not_before, may_be_cut } => {
+            Self::Stream { may_be_cut: true, .. } if kind == OutputKind::Counters => {
+                Findings::default()
+            }
+            Self::Stream { counters, .. } if kind == OutputKind::Counters => {
+                findings_in_texts(counters, bytes, self.lost(kind))
+            }
+            Self::Stream { stream, not_before, may_be_cut, .. } => {
                 let [stream, surplus] = [stream, not_before].map(|parts| known(parts));
                 if *may_be_cut && stream.starts_with(bytes) {
                     return Findings::default();
@@ -28,7 +36,7 @@ impl Output {
                 findings_in_stream(&stream, bytes, &surplus)
             }
             Self::Environment { environment } => findings_in_environment(environment, bytes),
-            Self::Texts { texts, reveals } => findings_in_process(texts, bytes, *reveals),
+            Self::Texts { texts, reveals } => findings_in_texts(texts, bytes, *reveals),
         }
     }
 }
@@ -110,7 +118,7 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     findings
 }
 
-fn findings_in_process(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
+fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();
@@ -137,19 +145,25 @@ mod tests {
                 Entry::Begins { begins: "B=".to_owned() },
             ],
         };
-        assert_eq!(wanted.judge(b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"), Findings::default());
-        let lost = wanted.judge(b"A=1\nB=\n");
+        assert_eq!(
+            wanted.judge(OutputKind::Environment, b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"),
+            Findings::default()
+        );
+        let lost = wanted.judge(OutputKind::Environment, b"A=1\nB=\n");
         assert_eq!(
             (lost.texts().len(), lost.faults()),
             (1, vec![Fault::EnvironmentEntryWithoutEquals])
         );
-        let invented = wanted.judge(b"A=1\nNOEQUALS=\nB=\n");
+        let invented = wanted.judge(OutputKind::Environment, b"A=1\nNOEQUALS=\nB=\n");
         assert_eq!(
             (invented.texts().len(), invented.faults()),
             (2, vec![Fault::EnvironmentEntryWithoutEquals])
         );
-        assert_eq!(wanted.judge(b"NOEQUALS\nA=1\nB=\n").faults(), []);
-        assert_eq!(wanted.judge(b"NOEQUALS\nB=\n").faults(), [Fault::EnvironmentLost]);
+        assert_eq!(wanted.judge(OutputKind::Environment, b"NOEQUALS\nA=1\nB=\n").faults(), []);
+        assert_eq!(
+            wanted.judge(OutputKind::Environment, b"NOEQUALS\nB=\n").faults(),
+            [Fault::EnvironmentLost]
+        );
     }
 
     #[test]
@@ -157,9 +171,12 @@ mod tests {
         let text = |text: &str| Entry::Text(text.to_owned());
         let wanted =
             Output::Environment { environment: vec![text("A=1"), text("A=2"), text("B=1")] };
-        assert_eq!(wanted.judge(b"A=2\nB=1\n").faults(), []);
-        assert_eq!(wanted.judge(b"A=1\nB=1\n").faults(), []);
-        assert_eq!(wanted.judge(b"A=1\nA=2\n").faults(), [Fault::EnvironmentLost]);
+        assert_eq!(wanted.judge(OutputKind::Environment, b"A=2\nB=1\n").faults(), []);
+        assert_eq!(wanted.judge(OutputKind::Environment, b"A=1\nB=1\n").faults(), []);
+        assert_eq!(
+            wanted.judge(OutputKind::Environment, b"A=1\nA=2\n").faults(),
+            [Fault::EnvironmentLost]
+        );
     }
 
     #[test]
@@ -167,15 +184,31 @@ mod tests {
         let wanted = Output::Stream {
             stream: vec![Literal::Bytes(b"Nettrace".to_vec())],
             not_before: vec![Literal::Bytes(vec![1, 2])],
+            counters: vec!["Requests".to_owned(), "41.5".to_owned()],
             may_be_cut: false,
         };
-        assert_eq!(wanted.judge(b"Nettrace"), Findings::default());
-        assert_eq!(wanted.judge(b"\x01\x02Nettrace").faults(), [Fault::ReplySizeIgnored]);
-        assert_eq!(wanted.judge(b"Nettr").faults(), [Fault::StreamNotAsSent]);
-        let found = |bytes: &[u8]| wanted.judge(bytes).texts().concat();
+        let judge = |bytes: &[u8]| wanted.judge(OutputKind::Stream, bytes);
+        assert_eq!(judge(b"Nettrace"), Findings::default());
+        assert_eq!(judge(b"\x01\x02Nettrace").faults(), [Fault::ReplySizeIgnored]);
+        assert_eq!(judge(b"Nettr").faults(), [Fault::StreamNotAsSent]);
+        let found = |bytes: &[u8]| judge(bytes).texts().concat();
         let cut = "the output has 5 bytes, expected 8; from byte 5 on: ";
         assert!(found(b"Nettr").starts_with(cut), "{:?}", found(b"Nettr"));
         let changed = "the output has 8 bytes, expected 8; from byte 4 on: 58616365";
         assert_eq!(found(b"NettXace"), changed);
+    }
+
+    #[test]
+    fn counters_are_found_in_any_form() {
+        let wanted = Output::Stream {
+            stream: Vec::new(),
+            not_before: Vec::new(),
+            counters: vec!["Requests".to_owned(), "41.5".to_owned()],
+            may_be_cut: false,
+        };
+        let judge = |text: &str| wanted.judge(OutputKind::Counters, text.as_bytes());
+        assert_eq!(judge("[{\"name\": \"Requests\", \"value\": 41.5}]"), Findings::default());
+        assert_eq!(judge("{\"Events\": []}").faults(), [Fault::CountersLost]);
+        assert_eq!(judge("Requests 0").texts(), ["\"41.5\" is missing from the output"]);
     }
 }

@@ -33,7 +33,6 @@ mod across_cases;
 mod endings;
 mod finding;
 mod given_out;
-mod known_faults;
 mod operation;
 mod operations;
 mod process;
@@ -50,7 +49,6 @@ mod unexpected_requests;
 mod verdict;
 mod wanted;
 
-pub use known_faults::KnownFaults;
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};

@@ -13,6 +13,8 @@ use serde::{Deserialize, Deserializer};
 pub enum OutputKind {
     /// The bytes of the stream, unchanged.
     Stream,
+    /// Among other things, name and value of each event counter of the stream.
+    Counters,
     /// The entries of the environment, one per line, `NAME=VALUE`, and nothing else.
     Environment,
     /// Among other things, everything that the reply says about the process.
@@ -155,6 +157,8 @@ named! {
         Arguments = "arguments",
         /// The same, for a client that does not accept empty ones: those are not tried.
         ArgumentsKv = "arguments_kv",
+        /// The same with the value in double quotes, where a backslash is before each quote and backslash.
+        ArgumentsQuoted = "arguments_quoted",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",
         /// `rundownKeyword`, a decimal number.
@@ -196,6 +200,7 @@ const OF_A_PROVIDER: &[Argument] = &[
     Argument::LevelName,
     Argument::Arguments,
     Argument::ArgumentsKv,
+    Argument::ArgumentsQuoted,
     Argument::DurationMs,
     Argument::DurationS,
     Argument::DurationHms,
@@ -210,6 +215,22 @@ const OF_A_TRACE: &[Argument] = &[
     Argument::BufferMode,
     Argument::Command,
 ];
+
+impl Argument {
+    /// The placeholders with which a command line may say it; itself the first.
+    pub(super) const fn spellings(self) -> &'static [Self] {
+        match self {
+            Self::TimeoutMs => &[Self::TimeoutMs, Self::TimeoutS],
+            Self::ClientData => &[Self::ClientData, Self::ClientDataFile],
+            Self::Keywords => &[Self::Keywords, Self::KeywordsHex],
+            Self::Level => &[Self::Level, Self::LevelName],
+            Self::Arguments => &[Self::Arguments, Self::ArgumentsKv, Self::ArgumentsQuoted],
+            Self::Rundown => &[Self::Rundown, Self::RundownBool],
+            // Durations are not judged.
+            _ => &[],
+        }
+    }
+}
 
 impl Operation {
     /// The commands that perform it, the newest first.
@@ -281,12 +302,12 @@ impl Operation {
     }
 
     /// Its possible outputs.
-    pub const fn output(self) -> Option<OutputKind> {
+    pub const fn outputs(self) -> &'static [OutputKind] {
         match self {
-            Self::ProcessInfo => Some(OutputKind::ProcessInfo),
-            Self::Environment => Some(OutputKind::Environment),
-            Self::Trace | Self::TracePort => Some(OutputKind::Stream),
-            _ => None,
+            Self::ProcessInfo => &[OutputKind::ProcessInfo],
+            Self::Environment => &[OutputKind::Environment],
+            Self::Trace | Self::TracePort => &[OutputKind::Stream, OutputKind::Counters],
+            _ => &[],
         }
     }
 }

@@ -133,7 +133,7 @@ impl Operations {
                 return Err(fail(at, format!("{operation} has no {{{other}}}")));
             }
             if let Some(kind) =
-                line.output.as_ref().filter(|kind| Some(*kind.get_ref()) != operation.output())
+                line.output.as_ref().filter(|kind| !operation.outputs().contains(kind.get_ref()))
             {
                 return Err(fail(
                     kind.span().start,
@@ -196,24 +196,27 @@ impl Operations {
         self.lines.get(&operation)
     }
 
-    /// Looks for the programs of these operations.
+    /// Looks for the programs of these operations. Those without one are not played.
     ///
     /// # Errors
-    /// The first missing program: such a client cannot be checked.
+    /// If all of them are missing: such a client cannot be checked. The error has the first one.
     pub fn find_programs(
         &self,
         operations: impl IntoIterator<Item = Operation>,
     ) -> Result<(), OperationsError> {
-        for operation in operations {
-            let Some(line) = self.get(operation) else { continue };
-            if let Some(program) = line.program().filter(|program| !line.is_there(program)) {
-                return Err(OperationsError(format!(
-                    "{}: {operation} cannot be started: the program {program} was not found",
-                    self.name
-                )));
-            }
+        let mut missing = None;
+        for (operation, line) in
+            operations.into_iter().filter_map(|one| Some((one, self.get(one)?)))
+        {
+            let Some(program) = line.missing_program() else { return Ok(()) };
+            missing = missing.or(Some((operation, program)));
         }
-        Ok(())
+        missing.map_or(Ok(()), |(operation, program)| {
+            Err(OperationsError(format!(
+                "{}: {operation} cannot be started: the program {program} was not found",
+                self.name
+            )))
+        })
     }
 
     /// The same client with this patience, overriding its own.
@@ -240,6 +243,11 @@ impl CommandLine {
             [Piece::Text(program)] => Some(program),
             _ => None,
         }
+    }
+
+    /// The program, if it does not exist.
+    pub(super) fn missing_program(&self) -> Option<&str> {
+        self.program().filter(|program| !self.is_there(program))
     }
 
     /// Whether the program exists, searched like the system does.
@@ -269,6 +277,11 @@ impl CommandLine {
     /// Whether the line has this argument.
     pub fn says(&self, argument: Argument) -> bool {
         self.words.iter().any(|word| word.arguments().any(|one| one == argument))
+    }
+
+    /// Whether it has this argument or another spelling of it.
+    pub(super) fn says_in_any_way(&self, argument: Argument) -> bool {
+        self.says(argument) || argument.spellings().iter().any(|one| self.says(*one))
     }
 
     /// The words, with `values` substituted. An argument without a value is empty.

@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
-use super::spelling::{empty_before_zeroes, misspelled};
+use super::spelling::{empty_at_the_end, empty_before_zeroes, holds_right, misspelled};
 use super::wanted::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::{Argument, Operation};
 use crate::byte_count::ByteCount;
+use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in};
 use crate::faults::Fault;
 
 /// A request as received.
@@ -146,11 +147,13 @@ impl Seen<'_> {
     ) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         let all = [self.bytes, self.behind].concat();
-        let spelling = misspelling(operation, line, arguments, &all);
         // The header is judged already.
         let mut bytes = self.bytes.to_vec();
         RawHeader { reserved: Some(0), ..RawHeader::default() }.write(&mut bytes);
-        let decoded = match self.decode(&bytes) {
+        let decoded = self.decode(&bytes);
+        let is_wrong = decoded.as_ref().map_or(true, |decoded| !decoded.canonical);
+        let spelling = self.misspelling(operation, line, arguments, &all, is_wrong);
+        let decoded = match decoded {
             Ok(decoded) => decoded,
             Err(refusal) => {
                 let fault = spelling
@@ -217,6 +220,61 @@ impl Seen<'_> {
         ReadAs { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
     }
 
+    /// Whether everything is right but for this encoding of strings.
+    fn is_in(&self, spelling: Spelling) -> bool {
+        let payload = self.bytes.get(HEADER_LEN..).unwrap_or_default();
+        self.command().is_some_and(|command| is_request_in(spelling, command, payload))
+    }
+
+    /// The fault that explains how the texts of the request are written. `is_wrong`: it is not a right
+    /// one with other values.
+    fn misspelling(
+        &self,
+        operation: Operation,
+        line: &CommandLine,
+        arguments: &Arguments,
+        bytes: &[u8],
+        is_wrong: bool,
+    ) -> Option<Fault> {
+        let explains = |spelling: &Spelling| is_wrong && self.is_in(*spelling);
+        let padded = |spelling: &Spelling| {
+            matches!(spelling, Spelling::Aligned { .. }) && explains(spelling)
+        };
+        if let Some(spelling) = WRONG.into_iter().find(padded) {
+            return spelling.fault();
+        }
+        let of_known_texts = [
+            Argument::Name,
+            Argument::Path,
+            Argument::Provider,
+            Argument::Value,
+            Argument::Arguments,
+        ];
+        let texts = of_known_texts
+            .into_iter()
+            .filter(|argument| line.says_in_any_way(*argument))
+            .filter_map(|argument| arguments.get(&argument));
+        // An array: no text before it shows where it begins.
+        let (mut before, mut is_one_right) = (None, false);
+        for text in texts {
+            // An empty text of a provider may be absent, and something follows it.
+            let is_last = operation == Operation::SetEnv || operation.streams();
+            let fault = if !text.is_empty() {
+                is_one_right |= holds_right(text, bytes);
+                misspelled(text, bytes, |spelling| explains(&spelling))
+            } else if is_last {
+                empty_at_the_end(before, bytes)
+            } else {
+                empty_before_zeroes(before, bytes)
+            };
+            if fault.is_some() {
+                return fault;
+            }
+            before = Some(text.as_str());
+        }
+        WRONG.into_iter().find(|spelling| !is_one_right && explains(spelling))?.fault()
+    }
+
     /// Whether everything would be right with another number in the size field.
     fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<Fault> {
         let is_right = |all: &[u8]| {
@@ -243,37 +301,6 @@ fn is_off_by_one(wanted: Command, seen: Command, reserved: u16) -> bool {
         Command { set: id, id: 0 },
     ];
     is_shifted || others.contains(&seen)
-}
-
-/// The fault that explains how a text of the request is written.
-fn misspelling(
-    operation: Operation,
-    line: &CommandLine,
-    arguments: &Arguments,
-    bytes: &[u8],
-) -> Option<Fault> {
-    // An array: no text before it shows where it begins.
-    let mut before = None;
-    for argument in
-        [Argument::Name, Argument::Path, Argument::Provider, Argument::Value, Argument::Arguments]
-    {
-        let is_said = line.says(argument)
-            || argument == Argument::Arguments && line.says(Argument::ArgumentsKv);
-        if let Some(text) = arguments.get(&argument).filter(|_| is_said) {
-            // An empty text of a provider may be absent, and something follows it.
-            let is_last = !text.is_empty() || operation == Operation::SetEnv || operation.streams();
-            let fault = if is_last {
-                misspelled(text, before, bytes)
-            } else {
-                empty_before_zeroes(before, bytes)
-            };
-            if fault.is_some() {
-                return fault;
-            }
-            before = Some(text.as_str());
-        }
-    }
-    None
 }
 
 /// The fault that explains a wrong value.
@@ -310,14 +337,8 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
 
 /// Whether the bytes of a GUID's first three fields are reversed.
 fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
-    let digits = |text: &str| hex::decode(text.replace('-', "")).ok();
-    let Some(mut bytes) = digits(wanted).filter(|bytes| bytes.len() == 16) else { return false };
-    for range in [0..4, 4..6, 6..8] {
-        if let Some(field) = bytes.get_mut(range) {
-            field.reverse();
-        }
-    }
-    digits(seen) == Some(bytes)
+    let bytes = |text: &str| <[u8; 16]>::try_from(hex::decode(text.replace('-', "")).ok()?).ok();
+    bytes(wanted).is_some_and(|wanted| bytes(seen) == Some(guid_reversed(wanted)))
 }
 
 pub(super) fn excerpt(bytes: &[u8]) -> String {

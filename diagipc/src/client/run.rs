@@ -19,9 +19,8 @@ use super::process::{CANNOT, Running};
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{Target, lacking, text};
-use super::verdict::{Verdict, how};
+use super::verdict::{UNSENT, Verdict, how};
 use super::{Argument, Operations, across_cases};
-use crate::faults::Fault;
 use crate::pace::{Again, Limit, here};
 use crate::program::{Program, shown};
 use crate::{Glob, Grade, Interrupted, Report};
@@ -60,15 +59,6 @@ pub struct Options {
 impl Options {
     fn is_cancelled(&self) -> bool {
         self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
-    }
-}
-
-impl Scenario {
-    /// Whether a pattern matches it: by name, section or operation.
-    pub fn is_chosen(&self, glob: &Glob) -> bool {
-        [self.name.as_str(), self.section(), self.operation.name()]
-            .iter()
-            .any(|text| glob.matches(text))
     }
 }
 
@@ -186,6 +176,9 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
     let operation = scenario.operation;
     let line =
         operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
+    if let Some(program) = line.missing_program() {
+        return Err(format!("the program {program} was not found"));
+    }
     for needed in &scenario.needs {
         if !needed.iter().any(|argument| line.says(*argument)) {
             let names: Vec<_> = needed.iter().map(|argument| format!("{{{argument}}}")).collect();
@@ -238,9 +231,11 @@ fn converse(
     let began = Instant::now();
     let gives_up = line.gives_up() + MARGIN;
     let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
+    let peer = network.peer();
     let player = Player::new(&mut network, WITHIN);
     let mut player =
         ScenarioPlayer::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
+    player.peer = peer;
     let mut outcome = player.play();
     let mut limits = Vec::new();
     if outcome.is_ok() {
@@ -248,8 +243,10 @@ fn converse(
         outcome = player.attend(&limits);
     }
     let conversation = player.so_far().clone();
-    let (manner, findings) = (player.manner, std::mem::take(&mut player.findings));
+    let (manner, mut findings) = (player.manner, std::mem::take(&mut player.findings));
     drop(player);
+    // While its process is there, though it may have ended.
+    target.judge_decoys(&mut findings);
     // Everything still open is closed here: a client may wait for that.
     drop(network);
     limits.push(Limit::new(LOST));
@@ -287,13 +284,7 @@ fn converse(
 
 /// Whether it is only that nothing was sent.
 fn is_unsent(finding: &Finding) -> bool {
-    let unsent = [
-        Fault::NeverConnects,
-        Fault::ProcessNotFound,
-        Fault::NothingSent,
-        Fault::LargestMessageRefused,
-    ];
-    finding.fault.is_some_and(|fault| unsent.contains(&fault))
+    finding.fault.is_some_and(|fault| UNSENT.contains(&fault))
 }
 
 /// The arguments, with those of this target.
@@ -342,6 +333,12 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     }
     if let Some(text) = arguments.get(&Argument::Arguments) {
         all.push((Argument::ArgumentsKv, text.clone()));
+        let quoted = |(key, value): (&str, &str)| {
+            let value = value.replace('\\', r"\\").replace('"', r#"\""#);
+            format!("{key}=\"{value}\"")
+        };
+        let quoted = text.split_once('=').map_or_else(String::new, quoted);
+        all.push((Argument::ArgumentsQuoted, quoted));
     }
     all
 }

@@ -12,6 +12,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{Argument, Operation};
+use crate::Playable;
 use crate::faults::Fault;
 use crate::pace::silence_ms;
 
@@ -104,6 +105,30 @@ pub(super) enum Decoy {
     /// The same in a directory that is the client's `TMPDIR`, but not the process's.
     #[serde(rename = "other-tmpdir")]
     InAnotherTmpdir,
+}
+
+impl Playable for Scenario {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn words(&self) -> Vec<String> {
+        [self.section(), self.operation.name()].map(str::to_owned).to_vec()
+    }
+
+    fn spec(&self) -> Vec<String> {
+        self.spec.clone()
+    }
+
+    /// Those that the script names; otherwise any of the operation will do.
+    fn commands(&self) -> Vec<Command> {
+        let named = self.moves.iter().filter_map(|one| match one {
+            Move::Request(request) => request.command,
+            _ => None,
+        });
+        let named: Vec<Command> = named.collect();
+        if named.is_empty() { self.operation.commands().to_vec() } else { named }
+    }
 }
 
 impl Scenario {
@@ -260,6 +285,9 @@ pub(super) enum Output {
         /// The bytes of the reply that are not of the stream.
         #[serde(default)]
         not_before: Vec<Literal>,
+        /// Names and values of its counters.
+        #[serde(default)]
+        counters: Vec<String>,
         /// Whether a prefix will do, as the session does not end correctly.
         #[serde(default)]
         may_be_cut: bool,
@@ -319,6 +347,11 @@ fn hresult<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HResult>
 }
 
 impl Scenario {
+    /// Whether what connects to the client's port is no runtime that takes a request.
+    pub(super) fn is_of_no_runtime(&self) -> bool {
+        !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
+    }
+
     /// The duration of its waits.
     pub(super) fn waits(&self) -> Duration {
         let wait = |step: &Move| match step {
@@ -345,7 +378,7 @@ impl Scenario {
                 .moves
                 .iter()
                 .any(|one| matches!(one, Move::Client(step) if step.client == Act::GivesUp))
-            || !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
+            || self.is_of_no_runtime()
     }
 
     /// The longest silence.

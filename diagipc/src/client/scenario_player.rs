@@ -21,6 +21,7 @@ use super::scenario::{
 use super::target::{Target, is_there};
 use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
+use crate::networks::Peer;
 use crate::pace::Limit;
 
 /// How long a client may take to connect, or to complete a message.
@@ -81,6 +82,8 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) gives_up: Duration,
     /// Whether any client of the run has connected.
     pub(super) has_connected: &'s AtomicBool,
+    /// The process at the other end of the newest connection.
+    pub(super) peer: Peer,
     pub(super) findings: Findings,
     pub(super) manner: Manner,
     pub(super) moves: VecDeque<Move>,
@@ -112,6 +115,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             target,
             gives_up,
             has_connected,
+            peer: Peer::default(),
             findings: Findings::default(),
             manner: Manner::default(),
             moves: scenario.moves.iter().cloned().collect(),
@@ -233,7 +237,6 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         loop {
             let until = self.in_a(SLICE);
             if self.player.network().is_called(None, until)? {
-                self.has_connected.store(true, Ordering::Relaxed);
                 return Ok(true);
             }
             if self.client.has_ended() {

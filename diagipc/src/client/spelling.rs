@@ -1,98 +1,58 @@
-//! Wrong encodings of strings, which tell faults apart.
+//! Known texts in the bytes of a request: the fault with which they are written.
 
+use crate::conversation::{Spelling, WRONG};
 use crate::faults::Fault;
 
-/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. `before` is the
-/// preceding string.
-pub(super) fn misspelled(text: &str, before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
+/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where two look
+/// alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
+pub(super) fn misspelled(
+    text: &str,
+    bytes: &[u8],
+    explains_all: impl Fn(Spelling) -> bool,
+) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
-    let len = units.len() + 1;
-    if text.is_empty() {
-        let before: Vec<u16> = before?.encode_utf16().collect();
-        let before = spelled(before.len() + 1, &before);
-        let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
-        return (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes);
-    }
-    if holds(bytes, &spelled(len, &units)) {
+    if holds_right(text, bytes) {
         return None;
     }
-    let chars = text.chars().count() + 1;
-    let cut: Vec<u16> =
-        text.chars().map(|c| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default()).collect();
-    let utf32: Vec<u8> =
-        text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
-    // As much of it as there would be bytes if a unit had two.
-    let half = utf32.get(..chars * 2).unwrap_or_default();
-    let wide = [&utf32[..], half].map(|wide| {
-        holds(bytes, &[&le(chars)[..], wide].concat())
-            || holds(bytes, &[&le(len)[..], wide].concat())
-    });
-    let in_bytes = [text.len(), text.len() + 1, len * 2, units.len() * 2];
-    let with_nul = |count: usize| holds(bytes, &spelled(count, &units));
-    let widened = |widen: fn(u8) -> u16| text.bytes().map(widen).collect::<Vec<_>>();
-    let utf8 = |count: usize| holds(bytes, &[&le(count)[..], text.as_bytes()].concat());
-    let as_units = |units: &[u16]| {
-        let counts = [units.len() + 1, units.len(), len];
-        !text.is_ascii()
-            && counts.iter().any(|count| holds(bytes, &[&le(*count)[..], &raw(units)].concat()))
+    let right = right(text);
+    let is_written = |wrong: &Spelling| {
+        let written = wrong.written(&units, 0);
+        // The start of the right one is what is left of a request that is cut in its NUL.
+        let is_cut = right.starts_with(&written) && !explains_all(*wrong);
+        written != right && !is_cut && holds(bytes, &written)
     };
-    match () {
-        () if utf8(text.len() + 1) || utf8(text.len()) => Some(Fault::StringInUtf8),
-        () if as_units(&widened(sign_extended)) => Some(Fault::UnitsSignExtended),
-        () if as_units(&widened(u16::from)) => Some(Fault::BytesAsUnits),
-        () if holds(bytes, &[&be(len)[..], &raw(&units)].concat()) => Some(Fault::NumbersBigEndian),
-        () if wide.contains(&true) => Some(Fault::WcharOf4Bytes),
-        () if cut.len() != units.len()
-            && [cut.len(), chars, len].iter().any(|count| holds(bytes, &spelled(*count, &cut))) =>
-        {
-            Some(Fault::NonBmpTruncated)
-        }
-        () if chars != len && with_nul(chars) => Some(Fault::StringLengthInChars),
-        () if in_bytes
-            .into_iter()
-            .any(|count| count != len && count != units.len() && with_nul(count)) =>
-        {
-            Some(Fault::StringLengthInBytes)
-        }
-        () if holds(bytes, &[&le(units.len())[..], &raw(&units)].concat()) => {
-            Some(Fault::StringLengthWithoutNul)
-        }
-        () => None,
-    }
+    let found: Vec<Spelling> = WRONG.into_iter().filter(is_written).collect();
+    let is_beyond_ascii = |wrong: &&Spelling| wrong.needs_the_text() && !text.is_ascii();
+    let explained = || found.iter().find(|wrong| explains_all(**wrong));
+    found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
+}
+
+/// The fault with which an empty text is written at the end of `bytes`, after the text `before`.
+pub(super) fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
+    let before = right(before?);
+    let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
+    (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
 /// The same for an empty text before an event filter without events and an array: whether it is
 /// absent or empty, the zeroes after `before` or after its length are a byte and a number of
 /// lengths.
 pub(super) fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
-    let before: Vec<u16> = before?.encode_utf16().collect();
-    let before = spelled(before.len() + 1, &before);
+    let before = right(before?);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
     let zeroes =
         bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
     (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// A string with the length `count`.
-fn spelled(count: usize, units: &[u16]) -> Vec<u8> {
-    [&le(count)[..], &raw(units), &[0, 0]].concat()
+/// Whether `text` is in `bytes` by the grammar.
+pub(super) fn holds_right(text: &str, bytes: &[u8]) -> bool {
+    holds(bytes, &right(text))
 }
 
-fn raw(units: &[u16]) -> Vec<u8> {
-    units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
-}
-
-fn le(number: usize) -> [u8; 4] {
-    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
-}
-
-/// A sign-extended byte as a unit.
-fn sign_extended(byte: u8) -> u16 {
-    u16::from_le_bytes(i16::from(i8::from_le_bytes([byte])).to_le_bytes())
-}
-
-fn be(number: usize) -> [u8; 4] {
-    u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
+/// The string by the grammar.
+fn right(text: &str) -> Vec<u8> {
+    Spelling::Right.written(&text.encode_utf16().collect::<Vec<_>>(), 0)
 }
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
@@ -114,7 +74,8 @@ mod tests {
             ("é", "04000000 e900 0000", Some(Fault::StringLengthInBytes)),
             ("😀", "02000000 3dd8 00de 0000", Some(Fault::StringLengthInChars)),
             ("😀", "02000000 00f6 0000", Some(Fault::NonBmpTruncated)),
-            ("ab", "02000000 6100 6200", Some(Fault::StringLengthWithoutNul)),
+            ("ab", "02000000 6100 6200", Some(Fault::StringWithoutNul)),
+            ("ab", "02000000 6100 6200 0000", Some(Fault::StringLengthWithoutNul)),
             ("ab", "03000000 61000000 62000000 00000000", Some(Fault::WcharOf4Bytes)),
             ("ab", "03000000 61000000 6200", Some(Fault::WcharOf4Bytes)),
             ("ab", "00000000", None),
@@ -125,7 +86,7 @@ mod tests {
         ] {
             let payload = hex::decode(payload.replace(' ', "")).unwrap();
             assert_eq!(
-                misspelled(text, None, &[&prefix[..], &payload].concat()),
+                misspelled(text, &[&prefix[..], &payload].concat(), |_| false),
                 fault,
                 "{text} {payload:02x?}"
             );
@@ -149,7 +110,7 @@ mod tests {
             (&[0, 0], Some(Fault::EmptyStringAsTwoBytes)),
             (&[0, 0, 0, 0, 0, 0], Some(Fault::EmptyStringAsTwoBytes)),
         ] {
-            assert_eq!(misspelled("", Some("N"), &[&name[..], end].concat()), fault);
+            assert_eq!(empty_at_the_end(Some("N"), &[&name[..], end].concat()), fault);
         }
     }
 }

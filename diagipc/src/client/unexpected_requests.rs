@@ -4,6 +4,7 @@
 //! omit them.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
@@ -47,9 +48,11 @@ impl ScenarioPlayer<'_, '_> {
                 continue;
             }
             if !is_expected || !self.has_ended_without_a_byte(&accept.accept)? {
+                // It is the client: others only look for processes.
+                self.has_connected.store(true, Ordering::Relaxed);
                 return Ok(());
             }
-            had_nothing = true;
+            had_nothing |= !self.peer.is_stranger();
         }
     }
 
@@ -88,12 +91,15 @@ impl ScenarioPlayer<'_, '_> {
         Ok(true)
     }
 
-    /// The command of a request that a runtime answers at any time.
+    /// The command of a request that a runtime answers at any time. Whoever lists processes asks the
+    /// same as a client does: what somebody else asks is none of the client's requests.
     fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
         let command = RawHeader::read(bytes).command?;
-        let is_asked = self.scenario.operation.commands().contains(&command);
-        let is_expected =
-            command == Command::STOP_TRACING && matches!(self.moves.front(), Some(Move::Stop(_)));
+        let is_clients = !self.peer.is_stranger();
+        let is_asked = is_clients && self.scenario.operation.commands().contains(&command);
+        let is_expected = is_clients
+            && command == Command::STOP_TRACING
+            && matches!(self.moves.front(), Some(Move::Stop(_)));
         let is_known = [
             Command::RESUME_RUNTIME,
             Command::PROCESS_INFO,

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::vectors::player::Conversation;
 
@@ -14,10 +16,20 @@ use super::scenario::{Exit, Flag, Output, Scenario};
 use super::scenario_player::Manner;
 use super::target::Target;
 use crate::faults::Fault;
-use crate::{Case, CaseFault, Detail, Glob, Grade, Turn};
+use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};
 
 /// What is found if a client fails where it must not.
 pub(super) const REPORTS_FAILURE: &str = "it reports failure, expected success";
+/// What is found if it does not fail where it must.
+pub(super) const REPORTS_SUCCESS: &str = "it reports success, expected failure";
+
+/// The faults of a client that sends nothing.
+pub(super) const UNSENT: [Fault; 4] = [
+    Fault::NeverConnects,
+    Fault::ProcessNotFound,
+    Fault::NothingSent,
+    Fault::LargestMessageRefused,
+];
 
 /// The result of one scenario.
 #[derive(Default)]
@@ -114,6 +126,7 @@ impl Verdict {
             grade,
         );
         case.spec = spec;
+        case.level = scenario.level();
         case.faults =
             faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
         let detail = Detail::conversation(
@@ -153,6 +166,9 @@ impl Verdict {
                     format!("it still ran after {} ms, and was killed", ended.after.as_millis());
                 if is_known {
                     findings.note(text);
+                } else if scenario.is_of_no_runtime() {
+                    findings
+                        .may(fault, format!("{text}: it may wait at its port for another runtime"));
                 } else {
                     findings.must(fault, text);
                 }
@@ -175,11 +191,10 @@ impl Verdict {
                 true
             }
             (Some(_), Exit::Failure) if ended.is_success() => {
-                let text = "it reports success, expected failure";
                 if scenario.is(Flag::Open) {
-                    findings.may(scenario.reveals, text);
+                    findings.may(scenario.reveals, REPORTS_SUCCESS);
                 } else {
-                    findings.must(scenario.reveals, text);
+                    findings.must(scenario.reveals, REPORTS_SUCCESS);
                 }
                 true
             }
@@ -192,21 +207,35 @@ impl Verdict {
             says(scenario, ended, findings);
         }
         // A client that refuses writes nothing.
-        if let (Some(output), Some(_), true) = (&scenario.output, line.output, ended.is_success()) {
+        if let (Some(output), Some(kind), true) =
+            (&scenario.output, line.output, ended.is_success())
+        {
             let bytes = if line.says(Argument::Output) {
-                fs::read(&target.output)
+                written(&target.output)
             } else {
                 Ok(ended.stdout.clone())
             };
             match bytes {
-                Ok(bytes) => findings.extend(output.judge(&bytes)),
+                Ok(bytes) => findings.extend(output.judge(kind, &bytes)),
                 Err(_) if matches!(output, Output::Stream { may_be_cut: true, .. }) => {}
                 Err(error) => {
-                    findings.must(output.lost(), format!("it writes no output file: {error}"));
+                    findings.must(output.lost(kind), format!("it writes no output file: {error}"));
                 }
             }
         }
     }
+}
+
+/// What the client wrote to the file, to whose name it may add an extension.
+fn written(output: &Path) -> io::Result<Vec<u8>> {
+    let missing = match fs::read(output) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => error,
+        other => return other,
+    };
+    let all = output.parent().map(fs::read_dir).transpose()?.into_iter().flatten().flatten();
+    let mut paths = all.map(|entry| entry.path());
+    let is_it = |path: &PathBuf| path.file_stem() == output.file_name();
+    paths.find(is_it).map_or(Err(missing), fs::read)
 }
 
 /// What the client must print of an error. The document leaves open whether it does.

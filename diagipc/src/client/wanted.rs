@@ -40,20 +40,7 @@ pub(super) fn wanted<'a>(
         all.push((Argument::Value, "value", Wanted::Absent));
     }
     for (argument, value) in arguments {
-        let is_said = match argument {
-            Argument::TimeoutMs => line.says(Argument::TimeoutMs) || line.says(Argument::TimeoutS),
-            Argument::ClientData => {
-                line.says(Argument::ClientData) || line.says(Argument::ClientDataFile)
-            }
-            Argument::Keywords => line.says(Argument::Keywords) || line.says(Argument::KeywordsHex),
-            Argument::Level => line.says(Argument::Level) || line.says(Argument::LevelName),
-            Argument::Arguments => {
-                line.says(Argument::Arguments) || line.says(Argument::ArgumentsKv)
-            }
-            Argument::Rundown => line.says(Argument::Rundown) || line.says(Argument::RundownBool),
-            other => line.says(*other),
-        };
-        if !is_said {
+        if !line.says_in_any_way(*argument) {
             continue;
         }
         let text = |value: &'a String| Wanted::Text(value.clone());

@@ -1,11 +1,13 @@
 //! A vector as one question, and the grade of an answer.
 
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{
     EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse,
 };
 use serde_json::json;
 
-use crate::Glob;
+use crate::Playable;
+use crate::report::cited;
 
 /// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";
@@ -91,6 +93,32 @@ pub(super) fn is_of_limits(test: &Test) -> bool {
     test.error.as_ref().is_some_and(|error| error.layer == "limits")
 }
 
+impl Playable for CodecCase<'_> {
+    fn name(&self) -> String {
+        CodecCase::name(self)
+    }
+
+    /// Its type and command also with the operation: `request/encode`.
+    fn words(&self) -> Vec<String> {
+        let kind = json!(self.group.kind);
+        let subjects = [kind.as_str(), self.group.command.as_deref()].into_iter().flatten();
+        let operation = self.operation.name();
+        let mut words: Vec<String> =
+            subjects.flat_map(|word| [word.to_owned(), format!("{word}/{operation}")]).collect();
+        words.extend([self.section, &self.group.name, operation].map(str::to_owned));
+        words.push(self.test.tc_id.to_string());
+        words
+    }
+
+    fn spec(&self) -> Vec<String> {
+        cited(self.group, self.test)
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        self.group.command.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+}
+
 impl CodecCase<'_> {
     /// `FILE/GROUP/TCID/OPERATION`.
     pub fn name(&self) -> String {
@@ -106,29 +134,6 @@ impl CodecCase<'_> {
     /// Whether a layer other than the vector's is a failure.
     pub(super) fn is_layer_binding(&self) -> bool {
         self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
-    }
-
-    /// Whether `glob` matches its name, or a part of it, or its type or command, also with the
-    /// operation: `request/encode`.
-    pub fn is_chosen(&self, glob: &Glob) -> bool {
-        let tc_id = self.test.tc_id.to_string();
-        let kind = json!(self.group.kind);
-        let words = [
-            Some(self.section),
-            Some(self.group.name.as_str()),
-            Some(tc_id.as_str()),
-            Some(self.operation.name()),
-            kind.as_str(),
-            self.group.command.as_deref(),
-        ];
-        let with_operation =
-            |word: &str| glob.matches(&format!("{word}/{}", self.operation.name()));
-        glob.matches(&self.name())
-            || words.into_iter().flatten().any(|word| glob.matches(word))
-            || [kind.as_str(), self.group.command.as_deref()]
-                .into_iter()
-                .flatten()
-                .any(with_operation)
     }
 
     /// The question without its `id`.

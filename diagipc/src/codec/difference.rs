@@ -4,6 +4,9 @@ use std::fmt;
 
 use dotnet_diagnostics_ipc::vectors::{Type, Value};
 
+use super::mistake;
+use crate::faults::Fault;
+
 /// Keys whose text is hexadecimal or a GUID: the case of digits does not matter.
 const DIGITS: [&str; 11] = [
     "clientData",
@@ -30,7 +33,7 @@ const BEFORE: usize = 20;
 /// The first difference of a value.
 ///
 /// ```
-/// use diagipc::Glob;
+/// use diagipc::{Glob, Playable as _};
 /// use diagipc::codec::{self, Answer, CodecFault};
 ///
 /// let files = codec::embedded()?;
@@ -61,6 +64,14 @@ impl Difference {
     /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
     pub fn field(&self) -> &str {
         &self.field
+    }
+
+    /// The common mistake by which the value is read like this.
+    pub(super) fn mistake(&self) -> Option<Fault> {
+        match &self.kind {
+            Kind::Other { seen, expected } => mistake::in_value(seen, expected),
+            _ => None,
+        }
     }
 
     /// The path: `providers[1].keywords`. Empty for the whole value.

@@ -62,7 +62,7 @@ pub enum CodecFault {
 /// How bytes differ from the expected ones.
 ///
 /// ```
-/// use diagipc::Glob;
+/// use diagipc::{Glob, Playable as _};
 /// use diagipc::codec::{self, Answer, CodecFault};
 ///
 /// let files = codec::embedded()?;
@@ -79,6 +79,8 @@ pub struct WrongBytes {
     /// value is allowed.
     first: Option<(usize, Option<u8>, Option<u8>)>,
     meaning: Meaning,
+    /// The common mistake by which exactly these bytes are written.
+    mistake: Option<Fault>,
 }
 
 /// The meaning of such bytes.
@@ -93,12 +95,17 @@ pub(super) enum Meaning {
 impl WrongBytes {
     /// Of `wire`, where `expected` should be written; `None` if any encoding of the same value is
     /// allowed.
-    pub(super) fn new(wire: &[u8], expected: Option<&[u8]>, meaning: Meaning) -> Self {
+    pub(super) fn new(
+        wire: &[u8],
+        expected: Option<&[u8]>,
+        meaning: Meaning,
+        mistake: Option<Fault>,
+    ) -> Self {
         let first = expected.map(|expected| {
             let at = wire.iter().zip(expected).take_while(|(one, other)| one == other).count();
             (at, wire.get(at).copied(), expected.get(at).copied())
         });
-        Self { first, meaning }
+        Self { first, meaning, mistake }
     }
 }
 
@@ -127,11 +134,12 @@ impl fmt::Display for WrongBytes {
 
 impl CodecFault {
     /// Its row in the table.
-    pub const fn fault(&self) -> Fault {
+    pub fn fault(&self) -> Fault {
         match self {
+            Self::WrongBytes(WrongBytes { mistake: Some(fault), .. }) => *fault,
+            Self::WrongValue(difference) => difference.mistake().unwrap_or(Fault::WrongValue),
             Self::TakenThoughInvalid => Fault::TakenThoughInvalid,
             Self::RefusedThoughValid => Fault::RefusedThoughValid,
-            Self::WrongValue(_) => Fault::WrongValue,
             Self::ValueMissing => Fault::ValueMissing,
             Self::WrongCanonical { .. } => Fault::WrongCanonical,
             Self::WrongLayer { .. } => Fault::WrongLayer,
@@ -146,10 +154,11 @@ impl CodecFault {
         }
     }
 
-    /// The fault's name, and the field if it is that of one: `refused-though-valid`,
+    /// The fault's name, and the field if it is that of one and no common mistake explains it: `refused-though-valid`,
     /// `wrong-value:providers[].keywords`.
     pub fn name(&self) -> String {
         let detail = match self {
+            _ if ![Fault::WrongValue, Fault::WrongBytes].contains(&self.fault()) => "",
             Self::WrongValue(difference)
             | Self::WrongBytes(WrongBytes { meaning: Meaning::Other(difference), .. }) => {
                 difference.field()
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn wrong_bytes_report_first_difference() {
         let says = |wire: &[u8], expected: &[u8]| {
-            WrongBytes::new(wire, Some(expected), Meaning::Same).to_string()
+            WrongBytes::new(wire, Some(expected), Meaning::Same, None).to_string()
         };
         assert_eq!(
             says(&[1, 2], &[1, 0x1c]),

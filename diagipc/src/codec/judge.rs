@@ -7,7 +7,7 @@ use super::answer::LAYERS;
 use super::case::is_of_limits;
 use super::difference::{compare_reading, compare_writing};
 use super::fault::Meaning;
-use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes};
+use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes, mistake};
 use crate::Grade;
 
 /// The judgement of an answer.
@@ -164,9 +164,14 @@ impl CodecCase<'_> {
     /// Bytes other than the vector's. If writers must not use those, they may be right; and if many
     /// libraries write an absent text as an empty one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Judgement {
+        let expected = self.test.canonical.then_some(expected);
         let wrong = |meaning| {
-            let expected = self.test.canonical.then_some(expected);
-            Judgement::from(CodecFault::WrongBytes(WrongBytes::new(wire, expected, meaning)))
+            let mistake = self.group.subject().and_then(|subject| {
+                let canonical = subject.encode(&self.test.value).ok();
+                mistake::in_bytes(subject, wire, expected.or(canonical.as_deref())?)
+            });
+            let wrong = WrongBytes::new(wire, expected, meaning, mistake);
+            Judgement::from(CodecFault::WrongBytes(wrong))
         };
         let Some(subject) = self.group.subject() else { return wrong(Meaning::Same) };
         let mut value = self.test.value.clone();

@@ -22,6 +22,7 @@ mod case;
 mod difference;
 mod fault;
 mod judge;
+mod mistake;
 mod own;
 mod run;
 

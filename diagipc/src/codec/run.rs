@@ -6,7 +6,8 @@ use dotnet_diagnostics_ipc::vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
 use crate::{
-    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Report, Said,
+    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Playable as _,
+    Report, Said,
 };
 
 /// After this many questions in a row without an answer the last answered one is asked again.
@@ -141,7 +142,8 @@ fn result(case: &CodecCase<'_>, judgement: Judgement, seen: Value) -> Case {
         group: case.group.name.clone(),
         title: case.test.comment.clone(),
         grade,
-        spec: case.group.spec.clone(),
+        spec: case.spec(),
+        level: case.level(),
         detail: (grade != Grade::Pass).then_some(detail),
         deviation: None,
         outcome: None,

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
-use diagipc::Program;
-use diagipc::server::{Address, SpawnCommand};
+use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Until;
 

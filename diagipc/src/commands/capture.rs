@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use diagipc::record::{Event, EventKind, Side, Witness};
+use diagipc::record::{Direction, Event, EventKind, Witness};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
 
 use crate::commands::output_file;
@@ -35,7 +35,7 @@ const END_OF_OPTIONS: [u8; 4] = [0; 4];
 pub(crate) struct Capture {
     path: PathBuf,
     /// Who opens connections.
-    opens: Side,
+    opens: Direction,
     state: Mutex<State>,
 }
 
@@ -48,7 +48,7 @@ struct State {
 
 impl Capture {
     /// Begins a file with one interface, which is an endpoint; `opens` opens connections to it.
-    pub(crate) fn create(path: &Path, endpoint: &str, opens: Side) -> anyhow::Result<Self> {
+    pub(crate) fn create(path: &Path, endpoint: &str, opens: Direction) -> anyhow::Result<Self> {
         let mut file = output_file::create(path)?;
         front(endpoint)
             .and_then(|front| file.write_all(&front))
@@ -78,10 +78,10 @@ impl Witness for Capture {
 }
 
 /// The pseudo-header, and what was sent.
-fn contents(event: &Event, opens: Side) -> Vec<u8> {
-    let side = |side: Side| match side {
-        Side::Client => 0,
-        Side::Runtime => 1,
+fn contents(event: &Event, opens: Direction) -> Vec<u8> {
+    let side = |side: Direction| match side {
+        Direction::Client => 0,
+        Direction::Server => 1,
     };
     let nothing: (&[u8], &[FdKind]) = (&[], &[]);
     let (kind, from, detail, (bytes, fds)) = match &event.seen {

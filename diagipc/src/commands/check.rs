@@ -11,17 +11,16 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-#[cfg(unix)]
 use diagipc::client;
 use diagipc::codec::{self, NamedFile};
-use diagipc::report::Requirement;
-use diagipc::{Glob, Report, vectors};
+use diagipc::report::{Requirement, cited};
+use diagipc::{Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors as golden;
 
-use crate::commands::output::Output;
 #[cfg(unix)]
 use crate::commands::output::Progress;
+use crate::commands::output::{Chosen, Files, OfSuite, Output};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks everything in this program: its codec against every golden vector, the reference runtime
@@ -30,7 +29,7 @@ use crate::commands::{Outcome, interrupt};
 /// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read or written, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or an accepted fault is gone (--known), 2 usage error, or a file that cannot be read or written, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// Check only the files of this directory instead of those in the program
@@ -48,19 +47,18 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(directory) => read(directory)?,
         None => codec::embedded()?,
     };
-    // Without patterns it is everything.
-    let mut names = None;
-    if arguments.output.has_patterns() {
-        let mut all = tests(&files);
-        if arguments.vectors.is_none() {
-            all.extend(played()?);
-        }
-        let chosen = arguments.output.choose(all, Name::is_chosen)?;
-        names = Some(chosen.into_iter().collect::<BTreeSet<Name>>());
+    let mut all = tests(&files);
+    if arguments.vectors.is_none() {
+        all.extend(played()?);
     }
-    let chosen = |suite, name: &str| {
-        names.as_ref().is_none_or(|all| all.contains(&Name { suite, name: name.to_owned() }))
-    };
+    let own: &[Files] = &[golden::EMBEDDED, golden::EMBEDDED_SCRIPTS, client::SCENARIOS];
+    let files_of = if arguments.vectors.is_none() { own } else { &[] };
+    let Chosen { cases, suite } = arguments.output.choose(all, files_of)?;
+    if arguments.output.is_list() {
+        return Output::list(&cases, out);
+    }
+    let chosen: BTreeSet<String> = cases.into_iter().map(|case| case.name).collect();
+    let chosen = |suite: &'static str, name: &str| chosen.contains(&format!("{suite}/{name}"));
     report.absorb(vectors::run_chosen(&files, &|name| chosen("vectors", name)));
     // Starting a process costs more with more memory in use.
     drop(files);
@@ -68,33 +66,23 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.vectors.is_none() {
         suites(&mut report, &chosen, &arguments.output, &canceller)?;
     }
-    arguments.output.write(report, out)
-}
-
-/// The name of a case, after its suite.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
-    suite: &'static str,
-    name: String,
-}
-
-impl Name {
-    /// Whether a pattern matches it, with its suite: `vectors/grammar/*`.
-    fn is_chosen(&self, glob: &Glob) -> bool {
-        glob.matches(&format!("{}/{}", self.suite, self.name))
-    }
+    arguments.output.write(report, &suite, out)
 }
 
 /// The tests of the vectors.
-fn tests(files: &[NamedFile]) -> Vec<Name> {
-    let mut names = Vec::new();
+fn tests(files: &[NamedFile]) -> Vec<OfSuite> {
+    let mut all = Vec::new();
     for NamedFile { name, file } in files {
         for group in &file.groups {
-            let tests = group.tests.iter().map(|test| vectors::name_of(name, group, test));
-            names.extend(tests.map(|name| Name { suite: "vectors", name }));
+            all.extend(group.tests.iter().map(|test| OfSuite {
+                name: format!("vectors/{}", vectors::name_of(name, group, test)),
+                spec: cited(group, test),
+                commands: group.command.iter().filter_map(|name| name.parse().ok()).collect(),
+                hazard: test.hazard,
+            }));
         }
     }
-    names
+    all
 }
 
 /// How many requirements there are, and how many a vector or test covers.
@@ -112,28 +100,26 @@ fn coverage(all: &[Requirement]) -> String {
 
 /// The cases of the suites that need sockets.
 #[cfg(unix)]
-fn played() -> anyhow::Result<Vec<Name>> {
-    let server = crate::commands::server::checked()?;
-    let client = client::scenarios()?;
-    let of = |suite| move |name| Name { suite, name };
-    let client = client.into_iter().map(|scenario| scenario.name).map(of("client"));
-    Ok(server.into_iter().map(of("server")).chain(client).collect())
+fn played() -> anyhow::Result<Vec<OfSuite>> {
+    let mut all = crate::commands::server::checked()?;
+    all.extend(client::scenarios()?.iter().map(|scenario| OfSuite::new("client", scenario)));
+    Ok(all)
 }
 
 /// The cases of the suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-fn played() -> anyhow::Result<Vec<Name>> {
+fn played() -> anyhow::Result<Vec<OfSuite>> {
     Ok(Vec::new())
 }
 
 /// Whether a case of a suite is played.
-type Chosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
+type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(report: &mut Report, _: Chosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<()> {
+fn suites(report: &mut Report, _: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<()> {
     report
         .notes
         .push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
@@ -144,7 +130,7 @@ fn suites(report: &mut Report, _: Chosen<'_>, _: &Output, _: &Canceller) -> anyh
 #[cfg(unix)]
 fn suites(
     report: &mut Report,
-    chosen: Chosen<'_>,
+    chosen: IsChosen<'_>,
     output: &Output,
     canceller: &Canceller,
 ) -> anyhow::Result<()> {
@@ -171,7 +157,11 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
     let mut paths: Vec<_> =
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    // `index.json` and others of an exported directory are not tests of their own.
+    let own =
+        |path: &PathBuf| golden::documents::PACKAGE.iter().any(|(name, _)| path.ends_with(name));
+    paths
+        .retain(|path| path.extension().is_some_and(|extension| extension == "json") && !own(path));
     paths.sort();
     if paths.is_empty() {
         bail!("{}: no .json file", directory.display());

@@ -12,16 +12,17 @@ use std::time::Duration;
 use crate::commands::hurry::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::Program;
-use diagipc::client::{self, KnownFaults, Operations, Options, Scenario};
-use diagipc::known::Profile;
 #[cfg(unix)]
-use diagipc::{Glob, Report};
+use diagipc::Report;
+use diagipc::client::{self, Operations, Options, Scenario};
+use diagipc::known::Profile;
+use diagipc::{Glob, Playable as _};
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::output::{Output, Progress};
-use crate::commands::{Outcome, interrupt, output_file};
+use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
@@ -36,7 +37,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 /// command lines: diagipc/clients/README.md. A command after -- is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, or an accepted fault is gone (--known), 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// The client's operations and command lines
@@ -55,21 +56,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// The file of accepted faults: their failures are informational, new ones fail
-    #[arg(long, value_name = "FILE")]
-    known: Option<PathBuf>,
-
-    /// Write such a file with the faults that fail now
-    #[arg(long, value_name = "FILE")]
-    write_known: Option<PathBuf>,
-
     /// How many clients run at a time
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
     jobs: NonZeroUsize,
-
-    /// List the scenarios without starting a client
-    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html", "known", "write_known"])]
-    list: bool,
 
     /// A client that only traces, and its arguments
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "operations")]
@@ -84,16 +73,14 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut scenarios = arguments.output.choose(client::scenarios()?, Scenario::is_chosen)?;
+    let Chosen { cases: mut scenarios, suite } =
+        arguments.output.choose(client::scenarios()?, &[client::SCENARIOS])?;
     let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
         bail!("{} supports none of the chosen scenarios", arguments.profile);
     }
-    if arguments.list {
-        for scenario in &scenarios {
-            writeln!(out, "{}", scenario.name)?;
-        }
-        return Ok(Outcome::Well);
+    if arguments.output.is_list() {
+        return Output::list(&scenarios, out);
     }
     let mut operations = match &arguments.operations {
         Some(file) => {
@@ -103,17 +90,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         None => Operations::trace_alone(&arguments.command)?,
     };
+    let undefined = leave_out_undefined(&mut scenarios, &operations, arguments.output.require());
+    if scenarios.is_empty() {
+        bail!("{}: {}", operations.name, undefined.unwrap_or_default());
+    }
     if let Some(ms) = arguments.timeout {
         operations.set_patience(Duration::from_millis(ms));
     }
-    let known = match &arguments.known {
-        Some(file) => {
-            let name = file.display().to_string();
-            let text = fs::read_to_string(file).with_context(|| name.clone())?;
-            KnownFaults::parse(&name, &text).map_err(anyhow::Error::msg)?
-        }
-        None => KnownFaults::default(),
-    };
     #[cfg(unix)]
     crate::commands::owner::own()?;
     let this = env::current_exe().context("the path of this program")?;
@@ -126,14 +109,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     operations.find_programs(scenarios.iter().map(|scenario| scenario.operation))?;
     let progress = Progress::new(scenarios.len(), &arguments.output);
     let mut report =
-        client::run(&scenarios, &operations, &options, &|name, _| progress.named(name));
+        client::run(&scenarios, &operations, &options, &|name, grade| progress.named(name, grade));
     drop(progress);
     report.profile = Some(arguments.profile.to_string());
+    report.notes.extend(undefined);
     report.notes.extend(left_out);
-    if let Some(file) = &arguments.write_known {
-        output_file::write(file, KnownFaults::of(&report).to_toml().as_bytes())?;
-    }
-    arguments.output.write(known.apply(report), out)
+    arguments.output.write(report, &suite, out)
 }
 
 /// Skips what the runtime does not know, and reports the number of scenarios for each operation.
@@ -153,6 +134,35 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
         )
     };
     left_out.into_iter().map(note).collect()
+}
+
+/// Skips what the client has no operation for, unless it must have it. Says which operations it has, and
+/// how many scenarios are skipped.
+fn leave_out_undefined(
+    scenarios: &mut Vec<Scenario>,
+    operations: &Operations,
+    require: &[Glob],
+) -> Option<String> {
+    let before = scenarios.len();
+    scenarios.retain(|scenario| {
+        operations.get(scenario.operation).is_some()
+            || require.iter().any(|glob| scenario.is_chosen(glob))
+    });
+    let left_out = before - scenarios.len();
+    let all = client::Operation::ALL;
+    let defined: Vec<String> = all
+        .iter()
+        .filter(|operation| operations.get(**operation).is_some())
+        .map(ToString::to_string)
+        .collect();
+    (left_out > 0).then(|| {
+        format!(
+            "{} of {} operations are defined: {}; {left_out} scenarios of the others were not played",
+            defined.len(),
+            all.len(),
+            defined.join(", ")
+        )
+    })
 }
 
 /// This program as the process of a scripted runtime.
@@ -181,5 +191,5 @@ pub(crate) fn check(
         canceller: Some(canceller.clone()),
     };
     progress.expect(scenarios.len());
-    Ok(client::run(&scenarios, &operations, &options, &|name, _| progress.named(name)))
+    Ok(client::run(&scenarios, &operations, &options, &|name, grade| progress.named(name, grade)))
 }

@@ -11,8 +11,9 @@ use diagipc::{
     codec::{self, CodecCase},
 };
 use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::vectors::EMBEDDED;
 
-use crate::commands::output::{Output, Progress};
+use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks a codec in any language against all golden vectors.
@@ -21,7 +22,7 @@ use crate::commands::{Outcome, interrupt};
 /// object per line. diagipc/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged), 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -35,10 +36,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
-    /// List the cases without running them
-    #[arg(long, conflicts_with_all = ["json", "require", "junit", "html"])]
-    list: bool,
-
     /// Check this program's own codec
     #[arg(long = "self", conflicts_with = "adapter")]
     own: bool,
@@ -51,12 +48,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let files = codec::embedded()?;
     let all = codec::cases(&files);
-    let cases = arguments.output.choose(all, CodecCase::is_chosen)?;
-    if arguments.list {
-        for case in &cases {
-            writeln!(out, "{}", case.name())?;
-        }
-        return Ok(Outcome::Well);
+    let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED])?;
+    if arguments.output.is_list() {
+        return Output::list(&cases, out);
     }
     #[cfg(unix)]
     crate::commands::owner::own()?;
@@ -73,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         let judged = all.saturating_sub(report.counts.unimplemented);
         report.too_few_judged = TooFewJudged::of(judged, all, arguments.min_judged);
     }
-    arguments.output.write(report, out)
+    arguments.output.write(report, &suite, out)
 }
 
 fn ask(

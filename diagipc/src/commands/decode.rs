@@ -4,10 +4,11 @@ use std::io::Write;
 use std::iter;
 
 use anyhow::bail;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use diagipc::annotated;
-use diagipc::annotated::items::{Item, MOST_IN_FIELDS, Side, Splitter, kind};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::Type;
+use dotnet_diagnostics_ipc::vectors::annotated::{Item, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc::vectors::{Direction, Type};
 
 use crate::commands::{Outcome, input::Input, printable};
 
@@ -25,8 +26,8 @@ pub(crate) struct Arguments {
     input: Input,
 
     /// The sender; without it, the command set of each message decides (0xFF is the server's)
-    #[arg(long, value_enum)]
-    from: Option<Side>,
+    #[arg(long, value_parser = direction())]
+    from: Option<Direction>,
 
     /// The request that replies answer, such as `EventPipe/CollectTracing2`, `ProcessInfo` or
     /// `0x0402`; without it, the previous request in the input, if any
@@ -36,12 +37,19 @@ pub(crate) struct Arguments {
     /// The type of the whole input, if it is not messages: `advertise`, `environment`, `ports`,
     /// `user-events`, `extension`, `legacy`, or any other `type` of the vectors, such as
     /// `string`, `event_filter` or `process-stat`
-    #[arg(long, value_name = "TYPE", value_parser = kind, conflicts_with_all = ["from", "request"])]
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["from", "request"])]
     kind: Option<Type>,
 
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// `client` or `server`.
+fn direction() -> impl TypedValueParser<Value = Direction> {
+    let values = [("client", "The tool that asks"), ("server", "The runtime that answers")];
+    PossibleValuesParser::new(values.map(|(name, help)| PossibleValue::new(name).help(help)))
+        .map(|name| if name == "client" { Direction::Client } else { Direction::Server })
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -63,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         printable::json_array(items, out)?;
         writeln!(out)?;
     } else {
-        items.try_for_each(|item| annotated::item(out, &item, item.bytes_in(&bytes)))?;
+        items.try_for_each(|item| annotated::item(out, &item, &bytes))?;
         if is_empty {
             writeln!(out, "no bytes")?;
         }

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::annotated::items::{self, Kind};
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::annotated::ItemKind;
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -117,20 +117,18 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
 
 /// The type of an item; `None` for a continuation.
 fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
-    let Ok(kind) = serde_json::from_value::<Kind>(Value::from(item.kind.as_str())) else {
-        return items::kind(&item.kind)
+    let Ok(kind) = serde_json::from_value::<ItemKind>(Value::from(item.kind.as_str())) else {
+        return item
+            .kind
+            .parse()
             .map(Some)
             .map_err(|known| anyhow!("unknown kind {:?}: {known}", item.kind));
     };
-    Ok(Some(match kind {
-        Kind::Continuation => return Ok(None),
-        Kind::Unknown => Type::Unknown,
-        Kind::Request => Type::Request,
-        Kind::Reply => Type::Reply,
-        Kind::Error => Type::Error,
-        Kind::Advertise => Type::Advertise,
-        Kind::Piece => item.piece.ok_or_else(|| anyhow!("a piece needs a `type`"))?,
-    }))
+    match kind {
+        ItemKind::Continuation => Ok(None),
+        ItemKind::Piece => item.piece.map(Some).ok_or_else(|| anyhow!("a piece needs a `type`")),
+        kind => Ok(kind.message()),
+    }
 }
 
 /// A continuation: its bytes unchanged, or the entries of an environment.

@@ -49,7 +49,7 @@ impl Variable {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let client = arguments.target.client(interrupt::canceller()?);
+    let client = arguments.target.client(interrupt::canceller()?)?;
     outcome("env", show(arguments, &client, out))
 }
 

@@ -10,7 +10,7 @@ use diagipc::Citations;
 use diagipc::client::{self, Scenario};
 use diagipc::codec::{self, CodecCase};
 use diagipc::faults::{Fault, Suite};
-use diagipc::report::{Glossary, Requirement};
+use diagipc::report::{Glossary, Requirement, cited};
 use dotnet_diagnostics_ipc::vectors::script::Script;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
 use serde_json::Value;
@@ -118,7 +118,7 @@ impl Known {
         let Some(line) = self.citations.line(&id) else { return Ok(false) };
         writeln!(out, "{id}  {line}")?;
         if let Some(requirement) = self.requirements.iter().find(|one| one.id == id) {
-            writeln!(out, "  level     {}", requirement.level)?;
+            writeln!(out, "  level     {}", requirement.level.name())?;
             writeln!(
                 out,
                 "  section   {} (editions {})",
@@ -206,7 +206,7 @@ impl Known {
         for flag in &test.flags {
             writeln!(out, "  {flag}  {}", self.glossary.meaning(flag).unwrap_or_default())?;
         }
-        self.cited(group.spec.iter().map(String::as_str), out)?;
+        self.cited(cited(group, test).iter().map(String::as_str), out)?;
         Ok(true)
     }
 

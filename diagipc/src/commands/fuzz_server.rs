@@ -9,18 +9,24 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
 use diagipc::annotated;
-use diagipc::annotated::items::{Side, Splitter};
+use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz_server::{
     Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
     run as campaign,
 };
 use diagipc::known::Profile;
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::commands::address::AddressArguments;
+use crate::commands::output::{Accepted, Json, json};
 use crate::commands::printable::plain;
+use crate::commands::text::counted;
 use crate::commands::{Outcome, interrupt, output_file};
+
+/// How many lines of the message that shows a cause are printed.
+const MOST_LINES: usize = 8;
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
 /// survive.
@@ -32,7 +38,7 @@ use crate::commands::{Outcome, interrupt, output_file};
 /// seed gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no finding, 1 findings, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 no finding, or only accepted ones, 1 findings, or an accepted fault that does not exist (--known), 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[allow(
     clippy::struct_excessive_bools,
@@ -82,12 +88,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Print JSON: the counts and the findings
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    accepted: Accepted,
+
+    #[command(flatten)]
+    json: Json,
 
     /// List the cases without sending them
-    #[arg(long, conflicts_with_all = ["json", "out", "endpoint", "spawn"])]
+    #[arg(long, conflicts_with_all = ["json", "out", "known", "write_known", "endpoint", "spawn"])]
     list: bool,
 }
 
@@ -116,12 +124,15 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         profile: arguments.profile,
         canceller: Some(interrupt::canceller()?),
     };
-    let target =
-        if arguments.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let target = if arguments.json.is_printed() {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
     // Files that cannot be written are reported after the campaign.
     let mut written = Ok(());
-    let summary = campaign(&bases, &address, &options, &mut |news| match news {
+    let mut summary = campaign(&bases, &address, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
         CampaignProgress::Found(finding) | CampaignProgress::Further(finding) => {
             let is_new = matches!(news, CampaignProgress::Found(_));
@@ -133,20 +144,30 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     });
     bar.finish_and_clear();
     written?;
-    if arguments.json {
-        crate::commands::printable::json(&summary, out)?;
-        writeln!(out)?;
+    let names = CampaignSummary::case_names();
+    summary.accept(&arguments.accepted.apply(summary.report(), &names, false)?);
+    let summary = summary;
+    let written = arguments.json.write(&summary);
+    if arguments.json.is_printed() {
+        json(&summary, out)?;
     } else {
         text(&summary, out)?;
     }
+    out.flush()?;
+    written?;
     if let (Some(_), Some(signal)) = (&summary.interrupted, interrupt::signal()) {
         return Ok(Outcome::Interrupted(signal));
     }
-    Ok(match (&summary.lost, summary.findings.is_empty()) {
+    Ok(match (&summary.lost, is_passed(&summary)) {
         (Some(_), _) => Outcome::Lost,
         (None, true) => Outcome::Well,
         (None, false) => Outcome::Faulty,
     })
+}
+
+/// Whether nothing was found that is not accepted, and nothing is accepted that does not exist.
+fn is_passed(summary: &CampaignSummary) -> bool {
+    summary.failures().next().is_none() && summary.stale.is_empty()
 }
 
 fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -177,7 +198,7 @@ fn found(
     within: Duration,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    if !arguments.json && is_new {
+    if !arguments.json.is_printed() && is_new {
         writeln!(out, "{}", plain(&finding.to_string()))?;
         out.flush()?;
     }
@@ -205,8 +226,8 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
-    for item in Splitter::new(bytes, Some(Side::Client), None) {
-        annotated::item(out, &item, item.bytes_in(bytes))?;
+    for item in Splitter::new(bytes, Some(Direction::Client), None) {
+        annotated::item(out, &item, bytes)?;
     }
     Ok(())
 }
@@ -235,22 +256,6 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
     writeln!(out, "\n{table}")?;
-    for finding in &summary.findings {
-        let fact =
-            finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
-        let commands =
-            finding.further.iter().map(Finding::command).map(|command| command.to_string());
-        let commands: Vec<_> =
-            std::iter::once(finding.command().to_string()).chain(commands).collect();
-        let line = format!(
-            "{} {}{fact}: {} cases, by {}",
-            finding.number,
-            finding.cause(),
-            finding.times,
-            commands.join(", ")
-        );
-        writeln!(out, "\nCAUSE  {}", plain(&line))?;
-    }
     if let Some(reason) = &summary.lost {
         writeln!(out, "\nLOST  {}", plain(reason))?;
     }
@@ -272,5 +277,50 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
         summary.starts,
         summary.findings.len()
     )?;
+    let word = match (&summary.lost, &summary.interrupted, is_passed(summary)) {
+        (Some(_), ..) => "LOST",
+        (None, Some(_), _) => "INTERRUPTED",
+        (None, None, true) => "PASSED",
+        (None, None, false) => "FAILED",
+    };
+    let causes = counted(summary.failures().count(), "cause");
+    let accepted = match summary.accepted.len() {
+        0 => String::new(),
+        n => format!(", {n} accepted"),
+    };
+    writeln!(out, "{word}: {causes} in {} cases{accepted}", summary.cases)?;
+    for entry in &summary.stale {
+        writeln!(out, "STALE  {}", plain(entry))?;
+    }
+    summary.failures().try_for_each(|finding| cause(finding, out))
+}
+
+/// A cause: how often and by which commands, the shortest message that shows it, and the fix.
+fn cause(finding: &Finding, out: &mut dyn Write) -> anyhow::Result<()> {
+    let fact = finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
+    let commands = finding.further.iter().map(Finding::command).map(|command| command.to_string());
+    let commands: Vec<_> = std::iter::once(finding.command().to_string()).chain(commands).collect();
+    let line = format!(
+        "{} {}{fact}: {} cases, by {}",
+        finding.number,
+        finding.cause(),
+        finding.times,
+        commands.join(", ")
+    );
+    writeln!(out, "\nCAUSE  {}", plain(&line))?;
+    let mut bytes = Vec::new();
+    message(&finding.minimised.message, &mut bytes)?;
+    let bytes = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = bytes.trim_end().lines().collect();
+    for (nth, line) in lines.iter().take(MOST_LINES).enumerate() {
+        let whose = if nth == 0 { "sent by diagipc: " } else { "" };
+        writeln!(out, "  {whose}{}", plain(line))?;
+    }
+    if lines.len() > MOST_LINES {
+        writeln!(out, "    … {} more lines (--out)", lines.len() - MOST_LINES)?;
+    }
+    if let Some(fault) = Fault::named(Suite::Fuzz, &finding.cause()) {
+        writeln!(out, "  how to fix it: {}", fault.fix())?;
+    }
     Ok(())
 }

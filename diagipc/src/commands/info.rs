@@ -4,7 +4,7 @@ use std::io::Write;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{Client, Connect};
+use dotnet_diagnostics_ipc::io::{Client, Connect, Error};
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 use serde::Serialize;
 
@@ -101,6 +101,14 @@ impl Info {
         ))
     }
 
+    /// The same with the newest; `None` if the runtime does not answer it, as .NET Core 3.1.
+    pub(crate) fn if_known<C: Connect>(client: &Client<C>) -> anyhow::Result<Option<Self>> {
+        match Self::ask(client, Command::PROCESS_INFO3) {
+            Err(error) if error.downcast_ref().and_then(Error::hresult).is_some() => Ok(None),
+            info => info.map(Some),
+        }
+    }
+
     /// The fields that every `ProcessInfo` has.
     fn oldest(process_id: u64, runtime_cookie: Guid, texts: [IpcString<'_>; 3]) -> Self {
         let [command_line, os, arch] = texts.map(|text| text.to_string());
@@ -135,8 +143,16 @@ impl Info {
     }
 }
 
+/// What names a process in a file name: its entry assembly, if it is known, and its id.
+pub(crate) fn subject(info: Option<&Info>) -> String {
+    let Some(info) = info else { return "process".to_owned() };
+    let assembly = info.managed_entrypoint_assembly_name.as_ref().filter(|name| !name.is_empty());
+    let id = info.process_id;
+    assembly.map_or_else(|| id.to_string(), |name| format!("{name}_{id}"))
+}
+
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let client = arguments.target.client(interrupt::canceller()?);
+    let client = arguments.target.client(interrupt::canceller()?)?;
     let asked = Info::ask(&client, Command::PROCESS_INFO3);
     let shown = asked.and_then(|info| {
         if arguments.json {

@@ -1,19 +1,21 @@
 //! Input: a file, standard input, or the command line.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 
 use anyhow::{Context as _, bail};
+use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
 
 #[derive(clap::Args)]
 pub(crate) struct Input {
     /// A file, or `-` for standard input
-    #[arg(required_unless_present = "hex")]
+    #[arg(required_unless_present = "text")]
     file: Option<String>,
 
-    /// The bytes themselves, in hexadecimal; white space is ignored
-    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
-    hex: Option<String>,
+    /// The bytes themselves, in hexadecimal, as a hex dump, an array, strings with escapes, or base64;
+    /// standard error says which it is, if not hexadecimal
+    #[arg(long, visible_alias = "hex", value_name = "TEXT", conflicts_with = "file")]
+    text: Option<String>,
 
     /// The most bytes to read
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
@@ -22,9 +24,13 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn read(&self) -> anyhow::Result<Vec<u8>> {
-        if let Some(text) = &self.hex {
-            let digits: String = text.split_whitespace().collect();
-            return hex::decode(&digits).context("--hex");
+        if let Some(text) = &self.text {
+            let form = PastedForm::of(text);
+            let bytes = form.read(text).with_context(|| format!("--text, read as {form}"))?;
+            if form != PastedForm::Hexadecimal {
+                writeln!(io::stderr(), "diagipc: --text is {form} of {} bytes", bytes.len())?;
+            }
+            return Ok(bytes);
         }
         read(self.file.as_deref().unwrap_or("-"), self.limit)
     }

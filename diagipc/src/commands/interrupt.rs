@@ -13,8 +13,8 @@ pub(crate) fn signal() -> Option<i32> {
 }
 
 /// The exit status of a program that this signal ends.
-pub(crate) fn status(signal: i32) -> u8 {
-    u8::try_from(signal).unwrap_or_default() + 128
+pub(crate) const fn status(signal: i32) -> i32 {
+    128 + signal
 }
 
 /// Cancelled by the first signal. A second one ends this program immediately, with everything it
@@ -33,7 +33,6 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use diagipc::end_all_started;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
@@ -53,8 +52,8 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
             last = Some(Instant::now());
             let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
             let Some(step) = steps.next() else {
-                end_all_started();
-                exit(status(signal).into());
+                diagipc::end_all_started();
+                exit(status(signal));
             };
             step.iter().for_each(Canceller::cancel);
         }

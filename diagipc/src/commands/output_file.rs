@@ -2,13 +2,10 @@
 //! followed.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use dotnet_diagnostics_ipc::io::Canceller;
-
-use crate::commands::interrupt;
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +44,16 @@ fn is_descriptor(path: &Path) -> bool {
         || ["/dev/fd", "/proc/self/fd"].iter().any(|fds| path.parent() == Some(Path::new(fds)))
 }
 
+/// The name of a file that nobody has chosen: of its subject, and when it was begun, in UTC.
+pub(crate) fn dated(subject: &str, extension: &str) -> PathBuf {
+    // A process may choose any name.
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let subject: String =
+        subject.chars().map(|c| if is_plain(c) { c } else { '_' }).take(100).collect();
+    let now = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
+    PathBuf::from(format!("{subject}_{}.{extension}", now.format("%Y%m%dT%H%M%SZ")))
+}
+
 /// A new file that only its owner can read. A symbolic link is not followed.
 ///
 /// # Errors
@@ -61,7 +68,12 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 
 /// A new file as [`create_new`] makes it, or what is there: an existing file is emptied, and keeps its
 /// mode. A signal ends the wait for the reader of a FIFO.
+#[cfg(feature = "kit")]
 pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
+    use anyhow::Context as _;
+
+    use crate::commands::interrupt;
+
     let create = || match named(path)? {
         Named::Nothing => create_new(path),
         Named::File => empty(path),
@@ -71,12 +83,17 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
 }
 
 /// Writes a whole file: [`create`].
+#[cfg(feature = "kit")]
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    use std::io::Write as _;
+
+    use anyhow::Context as _;
+
     create(path)?.write_all(bytes).with_context(|| path.display().to_string())
 }
 
 /// Nor is a symbolic link followed that has just taken the place of the file.
-#[cfg(unix)]
+#[cfg(all(feature = "kit", unix))]
 fn empty(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
 
@@ -84,7 +101,7 @@ fn empty(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-#[cfg(not(unix))]
+#[cfg(all(feature = "kit", not(unix)))]
 fn empty(path: &Path) -> io::Result<File> {
     File::options().write(true).truncate(true).open(path)
 }

@@ -46,6 +46,11 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
+/// A note on standard error, which may be closed.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", printable_lines(text));
+}
+
 /// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no
 /// format characters such as U+202E, no private or unassigned ones.
 fn is_printable(character: char) -> bool {

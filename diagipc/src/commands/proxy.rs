@@ -10,7 +10,8 @@ use std::path::PathBuf;
 ///
 /// With a COMMAND it runs that client, with a new directory as TMPDIR, which contains the socket of
 /// a process that plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced
-/// by theirs.
+/// by theirs. A tool that compares the process id that it is given with the one in the replies or
+/// events, as dotnet-gcdump does, needs `{target}`, the process id of `--to`, and the socket.
 ///
 /// With `--out` it writes NAME.json, an exchange script that plays the client, and NAME.txt, the
 /// conversation in words.
@@ -100,8 +101,8 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use diagipc::record::{ConnectionSummary, Proxy, RecordedClient, Side};
-    use diagipc::server::Address;
+    use diagipc::Address;
+    use diagipc::record::{ConnectionSummary, Direction, Proxy, RecordedClient};
     use diagipc::socket_name;
     use dotnet_diagnostics_ipc::endpoint as names;
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
@@ -141,7 +142,8 @@ mod unix {
         if let Some(file) = &arguments.pcapng {
             proxy.extend(["--pcapng".into(), file.into()]);
         }
-        let run = RecordedClient { proxy, client: arguments.client.clone() }.run(&canceller)?;
+        let (client, target) = (arguments.client.clone(), to.to_owned());
+        let run = RecordedClient { proxy, client, target }.run(&canceller)?;
         if let Some(status) = run.client {
             writeln!(out, "the client ended: {status}")?;
         }
@@ -183,7 +185,7 @@ mod unix {
         if let Some(directory) = &arguments.out {
             fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         }
-        let opens = if arguments.port.is_some() { Side::Runtime } else { Side::Client };
+        let opens = if arguments.port.is_some() { Direction::Server } else { Direction::Client };
         let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
         let capture = arguments
             .pcapng
@@ -192,6 +194,9 @@ mod unix {
             .transpose()?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
         interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
+        if arguments.listen.is_some() {
+            says_who_looks_elsewhere(&at);
+        }
         let (listener, guard) = bind_private(&at)?;
         let mut proxy = Proxy::new(listener, to).until(closing.clone());
         if arguments.port.is_some() {
@@ -240,6 +245,29 @@ mod unix {
         directory.join(socket_name(process_id).to_string())
     }
 
+    /// A client may look in the `TMPDIR` of the process whose id the socket's name has (F-144).
+    fn says_who_looks_elsewhere(at: &Path) {
+        let Some(process_id) = at.file_name().and_then(|name| name.to_str()).and_then(|name| {
+            name.strip_prefix("dotnet-diagnostic-")?.split('-').next()?.parse::<u32>().ok()
+        }) else {
+            return;
+        };
+        let Ok(environment) = fs::read(format!("/proc/{process_id}/environ")) else { return };
+        let tmpdir =
+            environment.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(b"TMPDIR="));
+        let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());
+        let theirs = PathBuf::from(names::directory(tmpdir.as_deref()));
+        let is_ours = |ours: &Path| fs::canonicalize(ours).ok() == fs::canonicalize(&theirs).ok();
+        if !at.parent().is_some_and(is_ours) {
+            let theirs = theirs.display();
+            // Standard error may be closed.
+            let _ = writeln!(
+                io::stderr(),
+                "note: process {process_id} has its sockets in {theirs}: a client that looks there, as the official one does, does not connect to this proxy"
+            );
+        }
+    }
+
     /// The line of a connection.
     fn say(summary: &ConnectionSummary) {
         let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
@@ -256,8 +284,8 @@ mod unix {
                     Ending::Reset => "reset",
                 },
                 match by {
-                    Side::Client => "client",
-                    Side::Runtime => "runtime",
+                    Direction::Client => "client",
+                    Direction::Server => "runtime",
                 }
             ),
             (None, None) => "ended with the proxy".to_owned(),

@@ -101,6 +101,33 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
+/// The processes of this name that answer: it is that of their entry assembly, or of their program.
+pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
+    let seen = discovery::processes()?;
+    let found: Vec<_> = seen.found.iter().filter(|found| !found.is_stale()).collect();
+    let mut answers = ask(&found, &Canceller::new()?)?;
+    let has_name = |(place, found): (usize, &&DiscoveredEndpoint)| {
+        let id = found.process_id?;
+        let assembly = match answers.remove(&place) {
+            Some(Answer::Info(info)) => info.managed_entrypoint_assembly_name,
+            _ => None,
+        };
+        (assembly.as_deref() == Some(name) || program_of(id).as_deref() == Some(name)).then_some(id)
+    };
+    let mut ids: Vec<u32> = found.iter().enumerate().filter_map(has_name).collect();
+    ids.sort_unstable();
+    // It may have several sockets.
+    ids.dedup();
+    Ok(ids)
+}
+
+/// The name of a process's program, as it was started.
+pub(crate) fn program_of(process_id: u32) -> Option<String> {
+    let arguments = arguments_of(process_id)?;
+    let program = String::from_utf8(arguments.split(|byte| *byte == 0).next()?.to_vec()).ok()?;
+    Some(std::path::Path::new(&program).file_name()?.to_str()?.to_owned())
+}
+
 /// The answers of those that listen, by their places. Many are asked at a time: a stopped or blocked
 /// one does not answer, and anyone can create sockets at which nobody answers.
 fn ask(
@@ -170,9 +197,13 @@ fn row(found: &DiscoveredEndpoint, answer: Option<Answer>) -> Row {
     }
 }
 
-/// As the kernel reports it, where it does: the arguments, each with a NUL at its end.
+/// As the kernel reports them, where it does: each with a NUL at its end.
+fn arguments_of(process_id: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{process_id}/cmdline")).ok()
+}
+
 fn command_line_of(process_id: u32) -> Option<String> {
-    let arguments = std::fs::read(format!("/proc/{process_id}/cmdline")).ok()?;
+    let arguments = arguments_of(process_id)?;
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
     let line = String::from_utf8_lossy(arguments).replace('\0', " ");
     (!line.is_empty()).then_some(line)

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use diagipc::annotated;
-use diagipc::annotated::items::Splitter;
-use diagipc::record::{Event, EventKind, RecordedConnection, Recording, Side, script_file};
+use diagipc::record::{Direction, Event, EventKind, RecordedConnection, Recording, script_file};
+use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::commands::output_file::create_new;
@@ -104,19 +104,19 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
             client.bytes, runtime.bytes
         )?;
         writeln!(out)?;
-        items(connection.request(), Side::Client, connection, out)?;
+        items(connection.request(), Direction::Client, connection, out)?;
         let surplus = connection.client.len().saturating_sub(connection.request_len);
         if surplus > 0 {
             writeln!(out, "{surplus} bytes of the client after its request")?;
             writeln!(out)?;
         }
-        items(&connection.runtime, Side::Runtime, connection, out)?;
+        items(&connection.runtime, Direction::Server, connection, out)?;
     }
     Ok(())
 }
 
 /// How many bytes, if it is a piece of that side without a descriptor.
-fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
+fn plain_piece(event: &Event, on: usize, of: Direction) -> Option<usize> {
     match &event.seen {
         EventKind::Piece { from, bytes, fds }
             if event.connection == on && *from == of && fds.is_empty() =>
@@ -129,20 +129,20 @@ fn plain_piece(event: &Event, on: usize, of: Side) -> Option<usize> {
 
 fn items(
     bytes: &[u8],
-    from: Side,
+    from: Direction,
     connection: &RecordedConnection,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let request = if from == Side::Runtime { connection.command } else { None };
+    let request = if from == Direction::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
-        annotated::item(out, &item, item.bytes_in(bytes))?;
+        annotated::item(out, &item, bytes)?;
     }
     Ok(())
 }
 
-const fn side(side: Side) -> &'static str {
+const fn side(side: Direction) -> &'static str {
     match side {
-        Side::Client => "client",
-        Side::Runtime => "runtime",
+        Direction::Client => "client",
+        Direction::Server => "runtime",
     }
 }

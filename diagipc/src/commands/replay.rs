@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use diagipc::server::Address;
+use diagipc::Address;
 
 /// Plays a recorded conversation, or any exchange script.
 ///
@@ -67,8 +67,8 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
+    use diagipc::Address;
     use diagipc::networks::{Listener, LiveNetwork};
-    use diagipc::server::Address;
     use dotnet_diagnostics_ipc::vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
     };

@@ -3,22 +3,36 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use diagipc::report::html;
+use anyhow::bail;
+use diagipc::report::{Comparison, badge, html};
 use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
 use serde_json::Value;
 
-use crate::commands::{Outcome, input, output, output_file, printable};
+use crate::commands::{Outcome, input, output_file, printable, text};
 
-/// Compares the reports of several runs.
+/// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the reports were read, whatever their results, 1 a file is not a report, 2 usage error, or a file that cannot be read or written."
+    after_help = "Exit status: 0 the reports were read, whatever their results, 1 a file is not a report, or with --against one has a new failure, 2 usage error, or a file that cannot be read or written."
 )]
 pub(crate) struct Arguments {
     /// Write one page: implementations by cases, with all details
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// Write the verdict of a single report as a badge: JSON for the endpoint badges of shields.io
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    badge: Option<PathBuf>,
+
+    /// Compare with an older report of the same suite: a failure that is new in any of the others
+    /// fails
+    #[arg(long, value_name = "OLD")]
+    against: Option<String>,
+
+    /// Also print each case of a single report that did not pass, with all details
+    #[arg(long, short, conflicts_with = "against")]
+    verbose: bool,
 
     /// The most bytes of a report to read
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
@@ -31,7 +45,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut reports = Vec::new();
-    for file in &arguments.reports {
+    for file in arguments.against.iter().chain(&arguments.reports) {
         let bytes = input::read(file, arguments.limit)?;
         let report = std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(read);
         match report {
@@ -46,15 +60,41 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             }
         }
     }
+    let citations = Citations::embedded();
     if let Some(file) = &arguments.html {
-        let page = html(&reports, &Citations::embedded()).map_err(anyhow::Error::msg)?;
+        let page = html(&reports, &citations).map_err(anyhow::Error::msg)?;
         output_file::write(file, page.as_bytes())?;
+    }
+    if let Some(file) = &arguments.badge {
+        let [report] = &reports[..] else {
+            bail!("--badge: {} reports, expected one", reports.len());
+        };
+        output_file::write(file, badge(report).as_bytes())?;
+    }
+    if let (Some(_), Some((old, news))) = (&arguments.against, reports.split_first()) {
+        let mut outcome = Outcome::Well;
+        for new in news {
+            if old.suite != new.suite {
+                bail!("the reports are of {} and {}", old.suite, new.suite);
+            }
+            let comparison = Comparison::new(old, new);
+            write!(out, "{}", printable::printable_lines(&comparison.to_string()))?;
+            writeln!(out)?;
+            if !comparison.is_passed() {
+                outcome = Outcome::Faulty;
+            }
+        }
+        return Ok(outcome);
+    }
+    if let [report] = &reports[..] {
+        text::write(report, &citations, arguments.verbose, out)?;
+        return Ok(Outcome::Well);
     }
     let title = |report: &Report| {
         format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target))
     };
     let rows: Vec<_> = reports.iter().map(|report| (title(report), report.counts)).collect();
-    writeln!(out, "{}", output::table("report", &rows))?;
+    writeln!(out, "{}", text::table("report", &rows))?;
     Ok(Outcome::Well)
 }
 

@@ -15,7 +15,8 @@ use crate::commands::Outcome;
 /// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
 ///
 /// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and
-/// runs no code: it streams no events, and writes only the head of a dump.
+/// runs no code: it streams few events, and writes only the head of a dump. A test suite can start it
+/// in place of a .NET process.
 #[derive(clap::Args)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -42,11 +43,28 @@ pub(crate) struct Arguments {
     #[arg(long)]
     suspended: bool,
 
+    /// Its command line, instead of the recorded one; while it is suspended only the program, as of
+    /// the imitated runtime
+    #[arg(long, value_name = "TEXT")]
+    command_line: Option<String>,
+
+    /// The name of its entry assembly, instead of the recorded one
+    #[arg(long, value_name = "NAME")]
+    entry_assembly: Option<String>,
+
     /// Add this to the environment; any text, even without `=`. Of this process's environment it
     /// keeps the variables read by the imitated runtime (DOTNET_DiagnosticPorts and others),
     /// and those that begin with DIAG_
     #[arg(long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
+
+    /// Have all of this process's environment, instead of the recorded one
+    #[arg(long)]
+    env_inherit: bool,
+
+    /// Stream a rundown so short that a client may leave it unread while it stops
+    #[arg(long)]
+    short_rundown: bool,
 
     /// Write dumps requested by a name without a directory here: files that begin like a core,
     /// never overwriting one
@@ -86,14 +104,24 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         socket: arguments.socket.clone().unwrap_or_else(default_socket),
         ports: arguments.ports.clone(),
         suspended: arguments.suspended,
+        command_line: arguments.command_line.clone(),
+        entry_assembly: arguments.entry_assembly.clone(),
         environment: arguments.environment.clone(),
         environment_bytes: Vec::new(),
+        is_environment_whole: arguments.env_inherit,
         dumps: Some(arguments.dumps.clone()),
+        has_short_rundown: arguments.short_rundown,
         misbehaviours,
         dies: arguments.dies,
     };
-    for (name, value) in own_environment() {
-        config.set(&name, value.as_encoded_bytes());
+    // What is added replaces what is inherited.
+    let is_added = |name: &str| {
+        arguments.environment.iter().any(|entry| entry.split('=').next() == Some(name))
+    };
+    for (name, value) in own_environment(arguments.env_inherit) {
+        if !(arguments.env_inherit && is_added(&name)) {
+            config.set(&name, value.as_encoded_bytes());
+        }
     }
     // Before the process is visible: a signal that ends it then ends it cleanly.
     let ended = end(arguments.until_eof)?;
@@ -117,8 +145,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// Which of this process's environment the runtime has: its configuration, and what testers set.
-fn own_environment() -> impl Iterator<Item = (String, OsString)> {
+/// Which of this process's environment the runtime has: all, or its configuration and what testers set.
+fn own_environment(all: bool) -> impl Iterator<Item = (String, OsString)> {
     let is_meant = |name: &str| {
         let configured = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"));
         let variables = [
@@ -131,7 +159,7 @@ fn own_environment() -> impl Iterator<Item = (String, OsString)> {
     };
     let named =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-    named.filter(move |(name, _)| is_meant(name))
+    named.filter(move |(name, _)| all || is_meant(name))
 }
 
 /// The faults.

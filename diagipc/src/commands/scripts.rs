@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use diagipc::annotated;
-use diagipc::annotated::items::{Item, Side, Splitter};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors as golden;
+use dotnet_diagnostics_ipc::vectors::annotated::{Item, Splitter};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc::vectors::{self as golden, Direction};
 
 use crate::commands::printable::shortened;
-use crate::commands::vectors::name;
+use crate::commands::vectors::{hazard, name};
 use crate::commands::{Outcome, check};
 
 #[derive(clap::Args)]
@@ -74,9 +74,7 @@ pub(crate) fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(since) = &script.since {
         writeln!(out, "  since   {since}")?;
     }
-    if let Some(hazard) = &script.hazard {
-        writeln!(out, "  hazard  {}", name(hazard)?)?;
-    }
+    hazard(script.hazard, &script.name, out)?;
     match &script.plays {
         Plays::Client(part) => {
             writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
@@ -137,7 +135,7 @@ pub(crate) fn explain(
         _ => return Ok(()),
     };
     let Some(bytes) = bytes.filter(|bytes| bytes.len() >= 20) else { return Ok(()) };
-    let side = if from_client { Side::Client } else { Side::Runtime };
+    let side = if from_client { Direction::Client } else { Direction::Server };
     if from_client {
         *asked = Header::decode(&bytes).ok().map(|header| header.command);
     }
@@ -145,7 +143,7 @@ pub(crate) fn explain(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        annotated::item(out, &item, item.bytes_in(&bytes))?;
+        annotated::item(out, &item, &bytes)?;
     }
     Ok(())
 }

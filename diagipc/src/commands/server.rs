@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 #[cfg(unix)]
-use diagipc::Program;
-#[cfg(unix)]
 use diagipc::Report;
 use diagipc::TooFewJudged;
 use diagipc::codec;
 use diagipc::known::{Profile, UnknownProfile};
-use diagipc::server::{self, Claims, Options, ServerCase};
+use diagipc::server::{self, Claims, Options};
 #[cfg(unix)]
-use diagipc::server::{Address, SpawnCommand};
+use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::{Hazard, named_script_files};
+use dotnet_diagnostics_ipc::vectors::{EMBEDDED, EMBEDDED_SCRIPTS, named_script_files};
 
 use crate::commands::address::AddressArguments;
 #[cfg(unix)]
 use crate::commands::address::STARTS;
 #[cfg(unix)]
 use crate::commands::hurry::hurry;
-use crate::commands::output::{Output, Progress};
+#[cfg(unix)]
+use crate::commands::output::OfSuite;
+use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
 
@@ -43,7 +43,7 @@ const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
 /// reports differences. By default only cases without side effects are played.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, or too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 #[allow(
     clippy::struct_excessive_bools,
@@ -54,10 +54,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     address: AddressArguments,
 
-    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or
-    /// strict. auto recognises the target by its behaviour, and the report explains how: a
-    /// server that is not recognisably .NET is strict, which follows only the document. A
-    /// version that was not recorded uses the nearest recorded one: 3.1, 8, 9 or 10
+    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION,
+    /// mono or strict. auto recognises the target by its behaviour, and the report explains how: a
+    /// server that is not recognisably .NET is strict, which follows only the document. A build
+    /// that was not recorded is held to the nearest recorded server and platform
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
@@ -76,8 +76,8 @@ pub(crate) struct Arguments {
     fail_fast: bool,
 
     /// Start no case after this time; the run then does not pass
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    max_time: Option<u64>,
+    #[arg(long, value_name = "SECONDS", default_value_t = Options::MOST_TIME.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    max_time: u64,
 
     /// Also use a socket of another user, in directories of other users
     #[arg(long)]
@@ -96,14 +96,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// The target's name in the report
-    #[arg(long, value_name = "TEXT")]
-    name: Option<String>,
-
     /// If a script passes user_events_data: pass a packet socket instead of this system's file.
     /// The target must accept it as that
     #[arg(long)]
     stand_in_for_user_events: bool,
+
+    /// With --spawn: play harmful requests on the running target too, and start another one once it
+    /// has died. Faster for a target that survives them; what one leaves behind meets the next case
+    #[arg(long)]
+    keep_target: bool,
 
     /// With --spawn: how many targets run at a time; by default one for each processor, at most 4
     #[arg(long, value_name = "N")]
@@ -111,10 +112,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     output: Output,
-
-    /// List the cases and their effects on a target, without playing them
-    #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "endpoint", "spawn"])]
-    list: bool,
 }
 
 /// A profile, or none: what the target reports.
@@ -128,9 +125,9 @@ fn profile(text: &str) -> Result<Auto, UnknownProfile> {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let all = server::cases(&scripts, &vectors);
-    let cases = arguments.output.choose(all, ServerCase::is_chosen)?;
-    if arguments.list {
-        return list(&cases, out);
+    let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED_SCRIPTS, EMBEDDED])?;
+    if arguments.output.is_list() {
+        return Output::list(&cases, out);
     }
     let address = arguments.address.address()?;
     let claims = match &arguments.claims {
@@ -145,11 +142,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         profile: arguments.profile.0,
         allow_side_effects: arguments.allow_side_effects,
         allow_harmful: arguments.allow_harmful,
+        keep_target: arguments.keep_target,
+        finds_weaknesses: true,
         within: arguments.timeout.map(Duration::from_millis),
         min_judged: arguments.min_judged,
         trust: trust(arguments.any_owner),
         fail_fast: arguments.fail_fast,
-        max_time: arguments.max_time.map(Duration::from_secs),
+        max_time: Some(Duration::from_secs(arguments.max_time)),
         claims,
         stand_in_for_user_events: arguments.stand_in_for_user_events,
         require: arguments.output.require().to_vec(),
@@ -160,35 +159,23 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         canceller: Some(interrupt::canceller()?),
     };
     let progress = Progress::new(cases.len(), &arguments.output);
-    let mut report = server::run(&cases, &address, &options, &mut |case| progress.judged(case));
+    let mut report = server::run(&cases, &address, &options, &mut |case| progress.done(case));
     drop(progress);
-    if let Some(name) = arguments.name.as_ref().or(options.claims.name.as_ref()) {
+    if let Some(name) = &options.claims.name {
         report.target.clone_from(name);
     }
     if report.cases.is_empty() && report.lost.is_none() && report.interrupted.is_none() {
         // An empty run must not look successful.
         bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
     }
-    arguments.output.write(report, out)
+    arguments.output.write(report, &suite, out)
 }
 
-fn list(cases: &[ServerCase<'_>], out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    for case in cases {
-        let hazard = match case.hazard() {
-            None => "",
-            Some(Hazard::SideEffect) => "  side-effect",
-            Some(Hazard::Harmful) => "  harmful",
-        };
-        writeln!(out, "{}{hazard}", case.name())?;
-    }
-    Ok(Outcome::Well)
-}
-
-/// The names of the cases that [`check`] plays.
+/// The cases that [`check`] plays.
 #[cfg(unix)]
-pub(crate) fn checked() -> anyhow::Result<Vec<String>> {
+pub(crate) fn checked() -> anyhow::Result<Vec<OfSuite>> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
-    Ok(server::cases(&scripts, &vectors).iter().map(server::ServerCase::name).collect())
+    Ok(server::cases(&scripts, &vectors).iter().map(|case| OfSuite::new("server", case)).collect())
 }
 
 /// The suite against the reference runtime, which is this program.
@@ -218,6 +205,8 @@ pub(crate) fn check(
         // The target is ours, so nothing is harmful to it.
         allow_side_effects: true,
         allow_harmful: true,
+        keep_target: true,
+        finds_weaknesses: false,
         stand_in_for_user_events: true,
         jobs: CHECK_JOBS,
         canceller: Some(canceller.clone()),

@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::str::FromStr;
 use std::time::Duration;
 
-use diagipc::server::Address;
+use diagipc::Address;
 use dotnet_diagnostics_ipc::hresult::HResult;
+#[cfg(target_os = "linux")]
+use dotnet_diagnostics_ipc::io::trust::Distrust;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind, Phase};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase,
+};
 
 use crate::commands::printable::printable_lines;
 use crate::commands::{Outcome, interrupt};
@@ -18,8 +21,16 @@ use crate::commands::{Outcome, interrupt};
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct TargetArguments {
     /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
-    target: Target,
+    #[arg(value_parser = listening)]
+    target: Address,
 
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Whose sockets are used, and for how long.
+#[derive(Clone, clap::Args)]
+pub(crate) struct Reach {
     /// Also use a socket of another user, in directories of other users
     #[arg(long)]
     any_owner: bool,
@@ -30,22 +41,10 @@ pub(crate) struct TargetArguments {
     timeout: Option<u64>,
 }
 
-/// A process, or its endpoint.
-#[derive(Clone, Debug)]
-struct Target {
-    endpoint: Endpoint,
-    /// Its name in file names.
-    name: String,
-}
-
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let address: Address = text.parse()?;
-        let name = text.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        Ok(Self { endpoint: address.endpoint()?, name })
-    }
+/// The address of a runtime that listens.
+fn listening(text: &str) -> Result<Address, String> {
+    let address: Address = text.parse()?;
+    address.endpoint().map(|_| address)
 }
 
 /// Whose sockets are trusted, by `--any-owner`.
@@ -55,26 +54,57 @@ pub(crate) const fn trust(any_owner: bool) -> TrustPolicy {
 }
 
 impl TargetArguments {
-    /// The target's name in file names.
-    pub(crate) fn file_stem(&self) -> &str {
-        &self.target.name
+    /// A client of the target, ended early by `canceller`.
+    pub(crate) fn client(&self, canceller: Canceller) -> anyhow::Result<Client> {
+        Ok(self.reach.client(self.reach.endpoint(&self.target)?, canceller))
     }
+}
 
+impl Reach {
     /// The limit that the command line gives.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(Duration::from_secs)
     }
 
-    /// A client of the target, ended early by `canceller`.
-    pub(crate) fn client(&self, canceller: Canceller) -> Client {
+    /// The endpoint of a target that listens, if it is not that of another user.
+    pub(crate) fn endpoint(&self, target: &Address) -> anyhow::Result<Endpoint> {
+        #[cfg(target_os = "linux")]
+        if !self.any_owner {
+            is_ours(target)?;
+        }
+        Ok(target.endpoint().map_err(anyhow::Error::msg)?.trusting(trust(self.any_owner)))
+    }
+
+    /// A client of the runtime at `connect`, ended early by `canceller`.
+    pub(crate) fn client<C: Connect>(&self, connect: C, canceller: Canceller) -> Client<C> {
         let deadlines = match self.timeout() {
             None => Deadlines::DEFAULT,
             whole => Deadlines { whole, ..Deadlines::NONE },
         };
-        Client::new(self.target.endpoint.clone().trusting(trust(self.any_owner)))
-            .with_deadlines(deadlines)
-            .with_canceller(canceller)
+        Client::new(connect).with_deadlines(deadlines).with_canceller(canceller)
     }
+}
+
+/// Said before anything else: what a user without rights sees of another user's process is misleading.
+#[cfg(target_os = "linux")]
+fn is_ours(target: &Address) -> anyhow::Result<()> {
+    let Address::Process(id) = target else { return Ok(()) };
+    let (owner, ours) = (user_of(*id), rustix::process::geteuid().as_raw());
+    let Some(owner) = owner.filter(|owner| *owner != ours) else { return Ok(()) };
+    let error = Error::new(Phase::Trust, Distrust::PeerOwner { owner, ours });
+    Err(anyhow::Error::new(error).context(format!(
+        "process {id} belongs to another user, {owner}: run as that user, or as root with --any-owner"
+    )))
+}
+
+/// As which user a process runs, if there is one.
+#[cfg(target_os = "linux")]
+fn user_of(process_id: u32) -> Option<u32> {
+    // Not the owner of its files there: that is root if the process is privileged.
+    let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    // Real, effective, saved, of the file system.
+    users.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The exit status: 1 if the target refused, 3 if it could not be reached or sent no valid answer.

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
+use diagipc::nettrace::{Stream, StreamState};
 use dotnet_diagnostics_ipc::io::Canceller;
 use tempfile::NamedTempFile;
 
@@ -73,8 +74,7 @@ impl Planned {
 pub(crate) struct Output {
     place: Address,
     bytes: u64,
-    /// The last two.
-    tail: [u8; 2],
+    stream: Stream,
 }
 
 #[derive(Debug)]
@@ -88,8 +88,8 @@ enum Address {
 }
 
 impl Output {
-    const fn at(place: Address) -> Self {
-        Self { place, bytes: 0, tail: [0; 2] }
+    fn at(place: Address) -> Self {
+        Self { place, bytes: 0, stream: Stream::default() }
     }
 
     /// How many bytes were written.
@@ -97,10 +97,9 @@ impl Output {
         self.bytes
     }
 
-    /// Whether it has the end of a stream: that of its last block, and the tag after all blocks
-    /// (F-102, F-123). A runtime writes both when its process exits.
-    pub(crate) const fn has_end(&self) -> bool {
-        matches!(self.tail, [6, 1])
+    /// What the written stream says of itself.
+    pub(crate) fn state(&self) -> StreamState {
+        self.stream.state()
     }
 
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> anyhow::Result<()> {
@@ -114,9 +113,7 @@ impl Output {
                 Ok(n @ 1..) => {
                     self.bytes += n as u64;
                     let (written, left) = bytes.split_at_checked(n).unwrap_or((bytes, &[]));
-                    for byte in written.iter().skip(n.saturating_sub(2)) {
-                        self.tail = [self.tail[1], *byte];
-                    }
+                    self.stream.feed(written);
                     bytes = left;
                 }
                 // By its text: a reader that closes early is not a success here.
@@ -147,23 +144,26 @@ impl Output {
         }
     }
 
-    /// It is not whole. Says where its bytes are; without any, what this run created is removed.
-    pub(crate) fn abandon(self) -> String {
+    /// It is not whole. Says what is where, and in which file; without any byte, what this run
+    /// created is removed.
+    pub(crate) fn abandon(self) -> (String, Option<String>) {
         let Self { place, bytes, .. } = self;
         if bytes == 0 {
             if let Address::New { path, file } = place {
                 remove_created(&path, &file);
             }
-            return "nothing was written".to_owned();
+            return ("nothing was written".to_owned(), None);
         }
-        match place {
-            Address::New { path, .. } => format!("{} has the first {bytes} bytes", path.display()),
+        let (file, unchanged) = match place {
+            Address::New { path, .. } => (path.display().to_string(), String::new()),
             Address::Replacing { path, part } => {
-                let part = keep(part);
-                format!("{part} has the first {bytes} bytes, {} is unchanged", path.display())
+                (keep(part), format!(", {} is unchanged", path.display()))
             }
-            Address::Stream { name, .. } => format!("{bytes} bytes were written to {name}"),
-        }
+            Address::Stream { name, .. } => {
+                return (format!("{bytes} bytes were written to {name}"), Some(name));
+            }
+        };
+        (format!("{file} has the first {bytes} bytes{unchanged}"), Some(file))
     }
 }
 

@@ -34,32 +34,18 @@ impl FromStr for Providers {
         if parts.is_empty() {
             bail!("a provider needs a name");
         }
+        if parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit())) {
+            bail!(
+                "{text} is a number: expected a provider. In dotnet-trace -p is the process, which here is TARGET or --process-id"
+            );
+        }
         Ok(Self(parts.into_iter().map(str::parse).collect::<anyhow::Result<_>>()?))
     }
 }
 
 impl Providers {
-    /// Each provider once, as in dotnet-trace: a runtime ignores the second of the same name.
-    pub(crate) fn merged(all: &[Self]) -> anyhow::Result<Vec<Provider>> {
-        let mut merged: Vec<Provider> = Vec::new();
-        for provider in all.iter().flat_map(|providers| &providers.0) {
-            let known = merged.iter_mut().find(|at| at.name.eq_ignore_ascii_case(&provider.name));
-            let Some(known) = known else {
-                merged.push(provider.clone());
-                continue;
-            };
-            if known.arguments.is_some() && provider.arguments.is_some() {
-                bail!("{} has arguments twice: expected them once", known.name);
-            }
-            known.keywords |= provider.keywords;
-            // LogAlways, the lowest number, is no limit.
-            known.level = match (known.level, provider.level) {
-                (EventLevel(0), _) | (_, EventLevel(0)) => EventLevel(0),
-                (one, other) => EventLevel(one.0.max(other.0)),
-            };
-            known.arguments = known.arguments.take().or_else(|| provider.arguments.clone());
-        }
-        Ok(merged)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Provider> {
+        self.0.iter()
     }
 }
 
@@ -84,16 +70,36 @@ pub(crate) struct Provider {
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
 impl Provider {
-    /// Useful in most cases.
-    pub(crate) fn usual() -> Vec<Self> {
-        [("Microsoft-Windows-DotNETRuntime", 0x1_c019), ("Microsoft-DotNETCore-SampleProfiler", 0)]
-            .map(|(name, keywords)| Self {
-                name: name.to_owned(),
-                keywords,
-                level: EventLevel::INFORMATIONAL,
-                arguments: None,
-            })
-            .to_vec()
+    pub(crate) fn new(
+        name: &str,
+        keywords: u64,
+        level: EventLevel,
+        arguments: Option<String>,
+    ) -> Self {
+        Self { name: name.to_owned(), keywords, level, arguments }
+    }
+
+    /// Each once, as in dotnet-trace: a runtime ignores the second of the same name.
+    pub(crate) fn merged(all: impl Iterator<Item = Self>) -> anyhow::Result<Vec<Self>> {
+        let mut merged: Vec<Self> = Vec::new();
+        for provider in all {
+            let known = merged.iter_mut().find(|at| at.name.eq_ignore_ascii_case(&provider.name));
+            let Some(known) = known else {
+                merged.push(provider);
+                continue;
+            };
+            if known.arguments.is_some() && provider.arguments.is_some() {
+                bail!("{} has arguments twice: expected them once", known.name);
+            }
+            known.keywords |= provider.keywords;
+            // LogAlways, the lowest number, is no limit.
+            known.level = match (known.level, provider.level) {
+                (EventLevel(0), _) | (_, EventLevel(0)) => EventLevel(0),
+                (one, other) => EventLevel(one.0.max(other.0)),
+            };
+            known.arguments = known.arguments.take().or(provider.arguments);
+        }
+        Ok(merged)
     }
 
     pub(crate) fn config(&self) -> StreamingProviderConfig<'_> {
@@ -128,22 +134,23 @@ impl FromStr for Provider {
             None => u64::MAX,
         };
         let level = match next() {
-            Some(text) => level(text).with_context(|| {
-                format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", "))
-            })?,
+            Some(text) => level(text)?,
             None => EventLevel::INFORMATIONAL,
         };
         Ok(Self { name, keywords, level, arguments: next().map(str::to_owned) })
     }
 }
 
-fn level(text: &str) -> Option<EventLevel> {
+/// A level by its name or number.
+pub(crate) fn level(text: &str) -> anyhow::Result<EventLevel> {
     let named = LEVELS
         .iter()
         .zip(0..)
         .find(|(name, _)| name.eq_ignore_ascii_case(text))
         .map(|(_, level)| level);
-    named.or_else(|| text.parse().ok().filter(|level| *level <= 5)).map(EventLevel)
+    named.or_else(|| text.parse().ok().filter(|level| *level <= 5)).map(EventLevel).with_context(
+        || format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", ")),
+    )
 }
 
 #[cfg(test)]
@@ -169,6 +176,7 @@ mod tests {
             (":1", "a provider needs a name"),
             ("P:1:4:A=\"1", "\"P:1:4:A=\\\"1\" has an odd number of quotes"),
             ("P:x1", "\"x1\" is not a hexadecimal"),
+            ("4242", "4242 is a number: expected a provider. In dotnet-trace -p is the process"),
             ("P:1:6", "\"6\" is not a level: expected 0 to 5"),
         ] {
             let error = format!("{:#}", text.parse::<Providers>().unwrap_err());
@@ -180,9 +188,8 @@ mod tests {
     fn providers_are_split_and_merged_like_in_dotnet_trace() {
         let enabled = |arguments: &[&str]| {
             let all: Vec<Providers> = arguments.iter().map(|text| text.parse().unwrap()).collect();
-            Ok::<_, anyhow::Error>(
-                Providers::merged(&all)?.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            )
+            let merged = Provider::merged(all.iter().flat_map(Providers::iter).cloned())?;
+            Ok::<_, anyhow::Error>(merged.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         assert_eq!(
             enabled(&["A:1:4:X=1, B:2,,", "C:3:0"]).unwrap(),

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use diagipc::annotated;
-pub(crate) use diagipc::annotated::name;
 use diagipc::client::SCENARIOS;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
-use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Test, Verdict, documents};
+use diagipc::known::harm_of;
+use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Hazard, Test, Verdict, documents};
+use serde::Serialize;
 
 use crate::commands::output_file::named;
 use crate::commands::printable::shortened;
@@ -29,7 +30,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Writes the files to a directory, including exchange scripts, schemas and documentation
+    /// Writes the files to a directory, including exchange scripts, schemas and documentation: a
+    /// package for Go, npm and Python
     Export {
         /// The directory; created if missing
         directory: PathBuf,
@@ -45,15 +47,11 @@ enum Command {
     },
 }
 
-/// Documentation of the vectors.
+/// What is about testing others.
 static COMPANIONS: &[(&str, &str)] = &[
-    ("README.md", documents::VECTORS),
-    ("schema/vectors.schema.json", documents::VECTORS_SCHEMA),
-    ("schema/exchanges.schema.json", documents::EXCHANGES_SCHEMA),
     ("adapters/README.md", include_str!("../../adapters/README.md")),
     ("adapters/python/adapter.py", include_str!("../../adapters/python/adapter.py")),
     ("adapters/c/adapter.c", include_str!("../../adapters/c/adapter.c")),
-    ("exchanges/README.md", documents::EXCHANGES),
     ("schema/report.schema.json", include_str!("../../schema/report.schema.json")),
     ("schema/scenarios.schema.json", include_str!("../../schema/scenarios.schema.json")),
     ("schema/REPORTS.md", include_str!("../../schema/REPORTS.md")),
@@ -99,7 +97,7 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         let command = group.command.clone().unwrap_or_default();
         table.add_row([
             &group.name,
-            &name(&group.kind)?,
+            &group.kind.to_string(),
             &command,
             &name(&group.source.kind)?,
             &group.tests.len().to_string(),
@@ -113,7 +111,7 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
 /// All information on one test.
 pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
-    write!(out, "  group   {} ({}", group.name, name(&group.kind)?)?;
+    write!(out, "  group   {} ({}", group.name, group.kind)?;
     group.command.as_ref().map_or(Ok(()), |command| write!(out, ", {command}"))?;
     writeln!(out, ")")?;
     let source = &group.source;
@@ -146,21 +144,33 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
         writeln!(out, "  may be refused by {}", refusals.join(", "))?;
     }
-    if let Some(hazard) = &test.hazard {
-        writeln!(out, "  hazard  {}", name(hazard)?)?;
-    }
+    hazard(test.hazard, &test.tc_id.to_string(), out)?;
     if test.result != Verdict::Invalid || !test.value.is_null() {
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        annotated::fields(out, subject, wire, 0)?;
+        annotated::fields(out, subject, wire)?;
     }
     Ok(())
 }
 
+/// The name of a value that is a string in JSON.
+pub(crate) fn name(word: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
+}
+
+/// The hazard of a case, and which builds it ended.
+pub(crate) fn hazard(hazard: Option<Hazard>, case: &str, out: &mut dyn Write) -> io::Result<()> {
+    match hazard {
+        None => Ok(()),
+        Some(Hazard::Harmful) => writeln!(out, "  hazard  {}", harm_of(case)),
+        Some(hazard) => writeln!(out, "  hazard  {}", name(&hazard)?),
+    }
+}
+
 fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let beside =
-        golden::EMBEDDED.iter().chain(COMPANIONS).map(|(name, text)| (PathBuf::from(name), text));
+    let beside = golden::EMBEDDED.iter().chain(documents::PACKAGE).chain(COMPANIONS);
+    let beside = beside.map(|(name, text)| (PathBuf::from(name), text));
     let exchanges = golden::EMBEDDED_SCRIPTS
         .iter()
         .map(|(name, text)| (Path::new("exchanges").join(name), text));

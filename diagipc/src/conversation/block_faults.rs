@@ -2,9 +2,12 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
+use dotnet_diagnostics_ipc::vectors::player::Quiet;
+use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
 use super::fault_seen::FaultSeen;
-use super::spelling::{NoSuch, Spelled, Spelling, wrong_spelling};
+use super::spelled::{NoSuch, Spelled, wrong_spelling};
+use super::spelling::Spelling;
 use crate::faults::Fault;
 
 /// Whether `block` is one of that length.
@@ -51,16 +54,57 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
     Ok(count)
 }
 
-/// The fault in `rest`, which follows a reply that announces so many bytes. `is_all`: nothing more
-/// followed.
-pub(super) fn fault_in_block(announced: usize, rest: &[u8], is_all: bool) -> Option<FaultSeen> {
+/// The texts of a right block, or of the entries before one that is truncated; and whether it ends
+/// there.
+fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
+    let mut reader = Reader::new(block);
+    let mut texts = Vec::new();
+    let Ok(count) = u32::decode(&mut reader) else { return (texts, true) };
+    for _ in 0..count {
+        match IpcString::decode(&mut reader) {
+            Ok(text) => texts.push(text.to_string()),
+            Err(_) => return (texts, true),
+        }
+    }
+    (texts, false)
+}
+
+/// The value of a variable in a block, if it has it: the last one.
+pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
+    let (texts, _) = texts_of(block);
+    let mut values = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
+    values.next_back().map(str::to_owned)
+}
+
+/// So many entries are more than chance.
+const ENTRIES: usize = 4;
+
+/// Most entries of a right block are not variables.
+fn names_alone(block: &[u8]) -> Option<FaultSeen> {
+    let (texts, _) = texts_of(block);
+    let (all, with) = (texts.len(), texts.iter().filter(|text| text.contains('=')).count());
+    (all >= ENTRIES && with.saturating_mul(2) < all).then(|| {
+        let text = format!("{with} of the {all} entries of the environment have a `=`");
+        FaultSeen::new(Fault::EnvironmentWithoutEquals, text)
+    })
+}
+
+/// The fault in `rest`, which follows a reply that announces so many bytes. `quiet`: why nothing
+/// more followed.
+pub(super) fn fault_in_block(
+    announced: usize,
+    rest: &[u8],
+    quiet: Option<Quiet>,
+) -> Option<FaultSeen> {
     let block = rest.get(..announced);
     if block.is_some_and(|block| length_of(block) == Some(announced)) {
         let more = rest.len().saturating_sub(announced);
         let text = format!("{more} bytes follow the environment of {announced} bytes");
-        return (more > 0).then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text));
+        return (more > 0)
+            .then(|| FaultSeen::new(Fault::BytesAfterTheMessage, text))
+            .or_else(|| names_alone(rest));
     }
-    if block.is_none() && !is_all {
+    if block.is_none() && quiet.is_none() {
         return None;
     }
     let swapped = u32::try_from(announced).ok().and_then(|n| usize::try_from(n.swap_bytes()).ok());
@@ -72,9 +116,12 @@ pub(super) fn fault_in_block(announced: usize, rest: &[u8], is_all: bool) -> Opt
     if length_of(rest) == Some(rest.len()) {
         return Some(bytes_wrong(announced, rest.len()));
     }
+    if let Some(seen) = count_width(block.unwrap_or(rest)) {
+        return Some(seen);
+    }
     if block.is_none() && declared_length(rest) == Some(announced) {
         let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
-        return Some(FaultSeen::new(Fault::ReplyCut, text));
+        return Some(FaultSeen::cut(quiet, text));
     }
     for block in [block, Some(rest)].into_iter().flatten() {
         let mut right = Spelled::new(block, Spelling::Right);
@@ -90,11 +137,30 @@ pub(super) fn fault_in_block(announced: usize, rest: &[u8], is_all: bool) -> Opt
             return misspelled;
         }
     }
+    if block.is_none() && quiet == Some(Quiet::Silence) && texts_of(rest).1 {
+        let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
+        return Some(FaultSeen::cut(quiet, text));
+    }
     if block.is_none() {
         return Some(bytes_wrong(announced, rest.len()));
     }
     let text = format!("the {announced} bytes of the environment are not an array of strings");
     Some(FaultSeen::new(Fault::EnvironmentMalformed, text))
+}
+
+/// The count of a block that is right but for the width of its count.
+fn count_width(block: &[u8]) -> Option<FaultSeen> {
+    [(2, Fault::FieldTooNarrow), (8, Fault::FieldTooWide)].into_iter().find_map(|(width, fault)| {
+        let (count, rest) = block.split_at_checked(width)?;
+        let mut whole = [0; 4].to_vec();
+        whole.iter_mut().zip(count).for_each(|(to, from)| *to = *from);
+        let is_small = count.iter().skip(4).all(|byte| *byte == 0);
+        whole.extend(rest);
+        (is_small && length_of(&whole) == Some(whole.len())).then(|| {
+            let text = format!("the count of the environment has {width} bytes, expected 4");
+            FaultSeen::new(fault, text)
+        })
+    })
 }
 
 fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {

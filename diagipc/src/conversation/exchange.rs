@@ -156,7 +156,7 @@ impl Exchange {
 
     /// Reads the reply, once all bytes are there.
     fn read(&mut self) {
-        self.reply = Reply::read(&self.sent, &self.came, self.quiet.is_some());
+        self.reply = Reply::read(&self.sent, &self.came, self.quiet);
     }
 
     /// The requested command, if its header was sent, whatever its magic.

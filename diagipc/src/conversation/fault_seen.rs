@@ -1,5 +1,7 @@
 //! A fault of a server as it was seen.
 
+use dotnet_diagnostics_ipc::vectors::player::Quiet;
+
 use crate::CaseFault;
 use crate::faults::Fault;
 
@@ -18,6 +20,14 @@ impl FaultSeen {
         Self { fault, text: text.into(), is_certain: false }
     }
 
+    /// That a reply is incomplete: the connection ended, or nothing more came in time.
+    pub(super) fn cut(quiet: Option<Quiet>, text: String) -> Self {
+        match quiet {
+            Some(Quiet::Silence) => Self::new(Fault::NoAnswer, format!("{text} in time")),
+            _ => Self::new(Fault::ReplyCut, text),
+        }
+    }
+
     /// Whether a correct server on a busy machine may look like this.
     pub(crate) const fn may_be_lateness(&self) -> bool {
         matches!(
@@ -31,6 +41,9 @@ impl FaultSeen {
                 | Fault::ConnectionLeftOpen
                 | Fault::ConnectionReset
                 | Fault::StreamDoesNotEnd
+                | Fault::StreamEmpty
+                | Fault::RequestInPiecesMisread
+                | Fault::PortNotConnected
                 | Fault::ValueDiffers
         )
     }

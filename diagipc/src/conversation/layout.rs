@@ -1,4 +1,4 @@
-//! The fields of a reply by the grammar, whatever the encoding of its strings.
+//! The fields of a message by the grammar, whatever the encoding of its strings.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
@@ -6,7 +6,8 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::vectors::grammar::Field;
 
 use super::fault_seen::FaultSeen;
-use super::spelling::{GRAMMAR, NoSuch, Spelled, Spelling, wrong_spelling};
+use super::spelled::{GRAMMAR, NoSuch, Spelled, first_text, wrong_spelling};
+use super::spelling::Spelling;
 
 /// The type of a payload.
 #[derive(Clone, Copy)]
@@ -28,7 +29,7 @@ impl Layout {
         match self {
             Self::Ok(reply_type) => spelled.fields(fields_of(reply_type).ok_or(NoSuch)?),
             Self::Error { message } => {
-                spelled.part("hresult", None)?;
+                let _ = spelled.part("hresult", None)?;
                 if message && !spelled.rest().is_empty() { spelled.text() } else { Ok(()) }
             }
         }
@@ -60,4 +61,13 @@ impl Layout {
 fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
     Some(&GRAMMAR.reply_to(command)?.fields)
+}
+
+/// Whether the payload of a request is right but for this encoding of its strings.
+pub(crate) fn is_request_in(spelling: Spelling, command: Command, payload: &[u8]) -> bool {
+    let name = command.to_string();
+    let request = GRAMMAR.commands.iter().find(|request| request.name == name);
+    request.is_some_and(|request| {
+        first_text(payload, spelling, |spelled| spelled.fields(&request.fields)).is_some()
+    })
 }

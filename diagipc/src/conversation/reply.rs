@@ -6,6 +6,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::Quiet;
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
@@ -60,12 +61,12 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Reads all that came in reply to `request`. `is_all`: nothing more followed.
-    pub(crate) fn read(request: &[u8], came: &[u8], is_all: bool) -> Self {
+    /// Reads all that came in reply to `request`. `quiet`: why nothing more followed.
+    pub(crate) fn read(request: &[u8], came: &[u8], quiet: Option<Quiet>) -> Self {
         let command = command_of(request);
         let mut reply = Self::decoded(command, came);
-        if !request.is_empty() && !came.is_empty() {
-            let last = reply.find_faults(request, came, is_all).err();
+        if !came.is_empty() {
+            let last = reply.find_faults(request, came, quiet).err();
             reply.form.extend(last);
         }
         reply
@@ -171,13 +172,18 @@ impl Reply {
     }
 
     /// Finds the faults; the error is the last one, after which nothing can be read.
-    fn find_faults(&mut self, request: &[u8], came: &[u8], is_all: bool) -> Result<(), FaultSeen> {
+    fn find_faults(
+        &mut self,
+        request: &[u8],
+        came: &[u8],
+        quiet: Option<Quiet>,
+    ) -> Result<(), FaultSeen> {
         if let Some(fault) = no_header(came) {
             return Err(fault);
         }
         let Some((header, body)) = came.split_at_checked(HEADER_LEN) else {
-            return Err(FaultSeen::new(
-                Fault::ReplyCut,
+            return Err(FaultSeen::cut(
+                quiet,
                 format!("only {} of a header received", ByteCount(came.len())),
             ));
         };
@@ -190,6 +196,10 @@ impl Reply {
         if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
             let text = format!("size is {size}, but {swapped} with its bytes reversed");
             return Err(FaultSeen::new(Fault::NumbersBigEndian, text));
+        }
+        if let [.., 0, 0, 0xff, 0 | 0xff] = header {
+            let text = "size has 4 bytes, expected 2 (byte 14)";
+            return Err(FaultSeen::new(Fault::FieldTooWide, text));
         }
         if reserved != 0 {
             self.form.push(FaultSeen::new(
@@ -205,9 +215,12 @@ impl Reply {
             return Err(FaultSeen::new(Fault::ReplyCommandWrong, text));
         }
         let command = command_of(request);
-        let Some(layout) = Layout::of(code, command) else { return Ok(()) };
         let size = size.into();
-        let message = Message { request, command, came, is_all, size, body, layout };
+        if let Some(fault) = error_as_ok(code, size, body) {
+            return Err(fault);
+        }
+        let Some(layout) = Layout::of(code, command) else { return Ok(()) };
+        let message = Message { request, command, came, quiet, size, body, layout };
         let end = message.end(self)?;
         self.value = message.impossible_value(self);
         self.behind = message.behind(self, came.get(end..).unwrap_or_default());
@@ -248,6 +261,18 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     })
 }
 
+/// An OK whose payload is the code of an error.
+fn error_as_ok(code: Command, size: usize, body: &[u8]) -> Option<FaultSeen> {
+    const ERROR: usize = HEADER_LEN + 4;
+    let payload: [u8; 4] = body.get(..4)?.try_into().ok()?;
+    let hresult = HResult(u32::from_le_bytes(payload));
+    let is_it = code == Command::OK && size == ERROR && !hresult.is_success();
+    (is_it && hresult.name().is_some()).then(|| {
+        let text = format!("the reply has the command of an OK, and the payload {hresult}");
+        FaultSeen::new(Fault::ErrorAsOk, text)
+    })
+}
+
 fn quoted(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.escape_ascii())
 }
@@ -258,8 +283,8 @@ struct Message<'b> {
     /// The command of the request.
     command: Option<Command>,
     came: &'b [u8],
-    /// Nothing more followed.
-    is_all: bool,
+    /// Why nothing more followed.
+    quiet: Option<Quiet>,
     /// From the size field.
     size: usize,
     /// Everything after the header.
@@ -292,7 +317,11 @@ impl Message<'_> {
                 return Ok(self.size);
             }
         }
-        if let Some(fault) = claimed.and_then(|claimed| self.too_narrow(claimed)) {
+        let other_fields = claimed.and_then(|claimed| {
+            let seen = self.too_narrow(claimed).or_else(|| self.without_version(claimed));
+            seen.or_else(|| self.guid_as_text(claimed))
+        });
+        if let Some(fault) = other_fields {
             return Err(fault);
         }
         if let Some(fault) = self.misspelled(claimed) {
@@ -306,10 +335,10 @@ impl Message<'_> {
                     format!("size is {}, but the header alone has {HEADER_LEN} bytes", self.size);
                 Err(FaultSeen::new(Fault::SizeWrong, text))
             }
-            (None, None) if self.is_all => {
+            (None, None) if self.quiet.is_some() => {
                 let (size, came) = (self.size, self.came.len());
-                Err(FaultSeen::new(
-                    Fault::ReplyCut,
+                Err(FaultSeen::cut(
+                    self.quiet,
                     format!("size is {size}, but {came} bytes were received"),
                 ))
             }
@@ -333,10 +362,42 @@ impl Message<'_> {
         // Where more bytes follow, the size may be wrong instead.
         let rest = self.came.get(self.size..).unwrap_or_default();
         let is_all = rest.is_empty() || begins_stream(rest);
-        (is_all && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
+        // No id of a process is 0.
+        let is_it = field == "sessionId" || narrow != [0; 4];
+        (is_all && is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
             let at = at.saturating_add(HEADER_LEN);
             let text = format!("{field} has 4 bytes, expected 8 (byte {at})");
             FaultSeen::new(Fault::FieldTooNarrow, text)
+        })
+    }
+
+    /// A string in place of the cookie.
+    fn guid_as_text(&self, claimed: &[u8]) -> Option<FaultSeen> {
+        let at = match self.layout {
+            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => 8,
+            Layout::Ok(ReplyType::ProcessInfo3) => 12,
+            _ => return None,
+        };
+        let (head, tail) = claimed.split_at_checked(at)?;
+        let mut reader = Reader::new(tail);
+        let text = IpcString::decode(&mut reader).ok()?.to_string();
+        let rest = reader.rest();
+        let whole = [head, &[0; 16], rest].concat();
+        (self.layout.length_in(&whole) == Some(whole.len())).then(|| {
+            let at = at.saturating_add(HEADER_LEN);
+            let text =
+                format!("runtimeCookie is the string {text:?}, expected 16 bytes (byte {at})");
+            FaultSeen::new(Fault::GuidAsText, text)
+        })
+    }
+
+    /// `ProcessInfo3` without its first field.
+    fn without_version(&self, claimed: &[u8]) -> Option<FaultSeen> {
+        let is_it = matches!(self.layout, Layout::Ok(ReplyType::ProcessInfo3));
+        let whole = [&[1, 0, 0, 0], claimed].concat();
+        (is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
+            let text = format!("processId is at byte {HEADER_LEN}, where version belongs");
+            FaultSeen::new(Fault::VersionMissing, text)
         })
     }
 
@@ -371,6 +432,7 @@ impl Message<'_> {
         let fault = match self.layout {
             Layout::Ok(ReplyType::Result) if self.size == 28 => Fault::OkOf28Bytes,
             Layout::Error { .. } if self.size == 28 => Fault::ErrorOf28Bytes,
+            Layout::Ok(ReplyType::ProcessEnvironment) if more == 2 => Fault::FieldsPadded,
             _ => Fault::SurplusBytesInReply,
         };
         FaultSeen::new(
@@ -424,10 +486,10 @@ impl Message<'_> {
         }
         match self.layout {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
-                block_faults::fault_in_block(reply.announced?, rest, self.is_all)
+                block_faults::fault_in_block(reply.announced?, rest, self.quiet)
             }
             Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
-                stream_faults::fault_in_stream(self.request, rest)
+                stream_faults::fault_in_stream(self.request, rest, false)
             }
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();
@@ -440,7 +502,11 @@ impl Message<'_> {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::exchange::End;
+
     use super::*;
+
+    const ENDED: Option<Quiet> = Some(Quiet::Ended(End::Closed));
 
     fn faults<'r>(of: impl Iterator<Item = &'r FaultSeen>) -> Vec<Fault> {
         of.map(|seen| seen.fault).collect()
@@ -450,7 +516,7 @@ mod tests {
     fn wrong_value_is_a_fault_of_a_well_formed_reply() {
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
         // .NET 6 sends this (F-127).
-        let reply = Reply::read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", true);
+        let reply = Reply::read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", ENDED);
         assert_eq!(reply.error(), Some(HResult::OK));
         assert_eq!(faults(reply.faults()), [Fault::ErrorCodeIsSuccess]);
         assert_eq!(faults(reply.malformed()), []);
@@ -461,10 +527,10 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
         // 12 bytes are announced: one entry of 2 units, of which the last is missing.
         let came = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
-        let more_may_come = Reply::read(request, came, false);
+        let more_may_come = Reply::read(request, came, None);
         assert_eq!((more_may_come.len, more_may_come.announced), (Some(26), Some(12)));
         assert_eq!(faults(more_may_come.faults()), []);
-        assert_eq!(faults(Reply::read(request, came, true).malformed()), [Fault::ReplyCut]);
+        assert_eq!(faults(Reply::read(request, came, ENDED).malformed()), [Fault::ReplyCut]);
     }
 
     #[test]
@@ -472,7 +538,7 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
         // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
-        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), true);
+        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));
         assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
     }
@@ -482,16 +548,49 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         // A process id of 4242, a cookie, and absent strings.
         let head = b"DOTNET_IPC_V1\0\x34\0\xff\0\0\0\x92\x10\0\0";
-        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), true);
+        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), ENDED);
         assert_eq!(faults(reply.faults()), [Fault::FieldTooNarrow]);
         let session = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
         let came = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x01\0\0\0Nettrace\x14\0\0\0!Fast";
-        let reply = Reply::read(session, came, false);
+        let reply = Reply::read(session, came, None);
         let [seen] = &reply.faults().collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
         assert_eq!(
             (seen.fault, seen.text.as_str()),
             (Fault::FieldTooNarrow, "sessionId has 4 bytes, expected 8 (byte 20)")
         );
+    }
+
+    #[test]
+    fn size_of_4_bytes_is_too_wide() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x01\0\0";
+        for came in [
+            b"DOTNET_IPC_V1\0\x1e\0\0\0\xff\0\0\0\x01\0\0\0\0\0\0\0".as_slice(),
+            b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80",
+        ] {
+            assert_eq!(faults(Reply::read(request, came, ENDED).faults()), [Fault::FieldTooWide]);
+        }
+    }
+
+    #[test]
+    fn reply_that_stops_is_cut_only_if_the_connection_ends() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
+        for came in [b"DOTNET_IPC".as_slice(), b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10"] {
+            let found = |quiet| faults(Reply::read(request, came, quiet).faults());
+            assert_eq!(found(ENDED), [Fault::ReplyCut]);
+            assert_eq!(found(Some(Quiet::Silence)), [Fault::NoAnswer]);
+        }
+    }
+
+    #[test]
+    fn refusal_with_the_command_of_an_ok_is_no_session() {
+        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
+        let of = |payload: [u8; 4]| {
+            let came = [b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0".as_slice(), &payload].concat();
+            faults(Reply::read(request, &came, ENDED).faults())
+        };
+        assert_eq!(of([0x84, 0x13, 0x13, 0x80]), [Fault::ErrorAsOk]);
+        // The code of no error.
+        assert_eq!(of([0x84, 0x13, 0x13, 0x90]), [Fault::FieldTooNarrow]);
     }
 
     #[test]
@@ -508,7 +607,7 @@ mod tests {
             let size = u8::try_from(44 + strings.len()).unwrap();
             let head = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
             let came = [&head[..], &[1, 0, 0, 0, 0, 0, 0, 0], &[7; 16], &strings].concat();
-            faults(Reply::read(request, &came, true).faults())
+            faults(Reply::read(request, &came, ENDED).faults())
         };
         assert_eq!(of(["app", "Linux", "x64"]), []);
         assert_eq!(of(["app", "Haiku", "wasm"]), [], "other texts are kept");
@@ -527,7 +626,7 @@ mod tests {
             let header = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
             let id = 4242_u64.to_be_bytes();
             let came = [&header, version, &id, &[7; 16], &vec![0; 4 * strings]].concat();
-            let reply = Reply::read(&request, &came, true);
+            let reply = Reply::read(&request, &came, ENDED);
             assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{command}");
         }
     }

@@ -7,10 +7,8 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use super::fault_seen::FaultSeen;
 use super::request_bytes::message_of;
 use crate::faults::Fault;
+use crate::nettrace::FRONTS;
 
-/// A nettrace stream: up to version 5 the name of its serializer follows, from version 6 on a zero,
-/// and then the versions.
-const NETTRACE: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 /// A netperf stream.
 const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
@@ -20,7 +18,7 @@ pub(super) fn begins_stream(bytes: &[u8]) -> bool {
 }
 
 fn is_nettrace(bytes: &[u8]) -> bool {
-    NETTRACE.iter().any(|stream| is_like(bytes, stream))
+    FRONTS.iter().any(|stream| is_like(bytes, stream))
 }
 
 /// As far as both go.
@@ -28,9 +26,13 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// The fault in `stream`, which follows the reply to `request`.
-pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8]) -> Option<FaultSeen> {
+/// The fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
+pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Option<FaultSeen> {
     let asked = format_of(request)?;
+    if stream.is_empty() && is_all {
+        let text = "the session was stopped, and its stream ended without a byte";
+        return Some(FaultSeen::new(Fault::StreamEmpty, text));
+    }
     let came = if is_nettrace(stream) {
         Format::NET_TRACE
     } else if is_like(stream, NETPERF) {
@@ -87,7 +89,7 @@ mod tests {
         const NEW: &[u8] = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
         const PERF: &[u8] = b"\x14\0\0\0!FastSerialization.1\x05";
         let fault = |format, stream: &[u8]| {
-            fault_in_stream(&request(format), stream).map(|seen| seen.fault)
+            fault_in_stream(&request(format), stream, false).map(|seen| seen.fault)
         };
         for (format, right) in [(1, OLD), (1, NEW), (0, PERF), (1, b""), (0, b""), (1, b"Nett")] {
             assert_eq!(fault(format, right), None, "{format} {}", right.escape_ascii());
@@ -98,7 +100,8 @@ mod tests {
         for none in [b"hello".as_slice(), b"Nettrace\x15", b"nettrace"] {
             assert_eq!(fault(1, none), Some(Fault::StreamIsNoNettrace));
         }
-        let text = fault_in_stream(&request(1), b"hello").unwrap().text;
+        let text = fault_in_stream(&request(1), b"hello", true).unwrap().text;
+        assert_eq!(fault_in_stream(&request(1), b"", true).unwrap().fault, Fault::StreamEmpty);
         assert_eq!(text, "the stream begins with \"hello\", expected nettrace or netperf");
     }
 }

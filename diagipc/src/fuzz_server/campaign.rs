@@ -15,7 +15,7 @@ use super::stage::Stage;
 use super::summary::CampaignSummary;
 use super::verdict::CaseVerdict;
 use crate::Interrupted;
-use crate::server::Address;
+use crate::address::Address;
 use crate::server::target::Target;
 
 /// Progress reports of a campaign.
@@ -40,7 +40,7 @@ pub enum CampaignProgress<'n> {
 /// use diagipc::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
-/// use diagipc::server::Address;
+/// use diagipc::Address;
 /// use dotnet_diagnostics_ipc::vectors;
 ///
 /// // A runtime that answers a ProcessInfo with a payload by its memory.
@@ -83,6 +83,8 @@ pub fn run(
         starts: 0,
         commands: Vec::new(),
         findings: Vec::new(),
+        accepted: Vec::new(),
+        stale: Vec::new(),
         lost: None,
         interrupted: None,
     };

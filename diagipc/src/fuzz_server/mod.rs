@@ -2,7 +2,7 @@
 //! leaks memory or loses descriptors.
 //!
 //! A case depends only on a seed and its number: [`Bases::case`]. [`run`] sends one after another
-//! to the target at a [`Address`](super::server::Address), sends a complete `ProcessInfo` after each,
+//! to the target at a [`Address`](crate::Address), sends a complete `ProcessInfo` after each,
 //! and keeps new results as a [`Finding`]: always as an exchange script, and, if it may restart the
 //! target, with the shortest message that still does it. It checks each reply, and the memory of
 //! the process, if known. Each cause is one finding, whatever the commands and mutations that lead

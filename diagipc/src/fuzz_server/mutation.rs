@@ -19,8 +19,8 @@ const MOST_EXTRA: usize = 600;
 /// Units of a string that is too long for a tracepoint's name, and for a path (F-72).
 const LONG: [usize; 3] = [437, 600, 5000];
 /// Codes that no command has, in known sets and others; OK and Error.
-const NO_COMMANDS: [u16; 12] = [
-    0x0000, 0x0100, 0x0104, 0x0200, 0x0208, 0x0300, 0x0303, 0x0409, 0x0500, 0x7f01, 0xff00, 0xffff,
+pub(super) const NO_COMMANDS: [u16; 12] = [
+    0x0000, 0x0100, 0xfe00, 0x0200, 0xfe09, 0x0300, 0xfeff, 0x04ff, 0x0500, 0x7f01, 0xff00, 0xffff,
 ];
 
 macro_rules! mutations {

@@ -1,13 +1,14 @@
 //! The results of a campaign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_diagnostics_ipc::command::Command;
 use serde::Serialize;
 
 use super::finding::Finding;
+use super::mutation::NO_COMMANDS;
 use super::verdict::CaseVerdict;
-use crate::Interrupted;
+use crate::{Case, CaseFault, Grade, Interrupted, Report};
 
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -42,6 +43,10 @@ pub struct CampaignSummary {
     pub commands: Vec<Row>,
     /// The findings.
     pub findings: Vec<Finding>,
+    /// The numbers of the findings that are accepted ([`accept`](Self::accept)).
+    pub accepted: Vec<u32>,
+    /// Accepted faults and commands that do not exist.
+    pub stale: Vec<String>,
     /// Why it ended before the last case.
     pub lost: Option<String>,
     /// The canceller of its options ended it early. Then `lost` is `None`.
@@ -59,6 +64,51 @@ impl CampaignSummary {
             let count = row.verdicts.entry(verdict).or_default();
             *count += 1;
         }
+    }
+
+    /// The findings as failed cases: one for each cause and command, with the command as its name.
+    ///
+    /// ```
+    /// use diagipc::fuzz_server::CampaignSummary;
+    ///
+    /// assert!(CampaignSummary::case_names().contains("Process/ProcessInfo"));
+    /// ```
+    pub fn report(&self) -> Report {
+        let mut report = Report::new("fuzz-server", &self.target);
+        for member in self.findings.iter().flat_map(Finding::members) {
+            let command = member.command().to_string();
+            let text = member.to_string();
+            let mut case = Case::new(&command, &command, &command, &text, Grade::Fail);
+            case.faults.push(CaseFault::new(&member.cause(), &text));
+            report.add(case);
+        }
+        report
+    }
+
+    /// The names that its cases may have.
+    pub fn case_names() -> BTreeSet<String> {
+        let unknown = NO_COMMANDS.into_iter().map(Command::from_code);
+        Command::known().chain(unknown).map(|command| command.to_string()).collect()
+    }
+
+    /// Takes over what is accepted in the same [`report`](Self::report).
+    pub fn accept(&mut self, report: &Report) {
+        let is_accepted = |member: &Finding| {
+            let (command, cause) = (member.command().to_string(), member.cause());
+            let shows_it = |case: &&Case| {
+                case.name == command && case.faults.iter().any(|fault| fault.name == cause)
+            };
+            report.cases.iter().filter(shows_it).all(|case| case.grade != Grade::Fail)
+        };
+        let all_accepted = |finding: &&Finding| finding.members().all(is_accepted);
+        self.accepted =
+            self.findings.iter().filter(all_accepted).map(|finding| finding.number).collect();
+        self.stale.clone_from(&report.stale);
+    }
+
+    /// The findings that are not accepted.
+    pub fn failures(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| !self.accepted.contains(&finding.number))
     }
 
     /// How many cases had this verdict.

@@ -1,57 +1,50 @@
-//! The allowed variants of a script for a target: its own steps, and the deviations that the target
-//! has by a row of the table.
+//! The allowed variants of a script for a target: its own steps, and the deviations of the nearest
+//! recordings.
 
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{Header, RawHeader};
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Deviation, Plays, Script, Step};
 
-use super::row::Shape;
-use super::table::TABLE;
-use super::{Does, Profile, Request, Row, rows_for};
+use super::nearest::Nearest;
+use super::{Does, Layer, Profile, Request, explaining};
 use crate::conversation::wants_descriptor;
 
 /// The variants of `script` for this target, the likeliest first: a deviation, or `None` for its
 /// own steps.
 ///
-/// A deviation seen on this build precedes the script's steps; deviations of programs follow them.
+/// What the nearest recordings did precedes the script's steps; deviations of programs follow them.
 pub(crate) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
     let Plays::Client(part) = &script.plays else { return [None].into() };
-    let row = |deviation| Some((row_of(profile, script, deviation)?, deviation));
-    let known: Vec<_> = part.deviations.iter().filter_map(row).collect();
-    let (done, possible): (Vec<_>, Vec<_>) =
-        known.into_iter().partition(|(row, _)| row.is_done_by(profile));
-    let deviations =
-        |known: Vec<(&'static Row, _)>| known.into_iter().map(|(_, deviation)| Some(deviation));
-    deviations(done).chain([None]).chain(deviations(possible)).collect()
-}
-
-/// The row by which a target has a deviation: one with its fact for the script's first request, or
-/// for what no request shows.
-pub(super) fn row_of(
-    profile: Profile,
-    script: &Script,
-    deviation: &Deviation,
-) -> Option<&'static Row> {
-    let is_told = |row: &&Row| {
-        row.fact == deviation.fact
-            && matches!(row.when.shape, Shape::NotARequest)
-            && row.is_of(profile)
+    let (nearest, request) = (Nearest::to(profile), requests(script).next());
+    let rows = || request.iter().flat_map(|request| explaining(profile, request));
+    let older = nearest.on_the_server_of_its_platform();
+    let is_undefined = rows().any(|row| row.does == Does::Anything);
+    let is_of_program = |deviation: &Deviation| {
+        rows().any(|row| row.layer == Layer::Host && row.fact == deviation.fact)
     };
-    if let Some(row) = TABLE.iter().find(is_told) {
-        return Some(row);
-    }
-    // What is undefined has the fact of what was seen.
-    let is_it = |row: &&Row| row.fact == deviation.fact || row.does == Does::Anything;
-    rows_for(profile, &requests(script).next()?).find(is_it)
+    let is_shown = |deviation: &Deviation| {
+        let on: Vec<_> =
+            deviation.on.iter().filter_map(|name| Profile::of_recording(name)).collect();
+        nearest.does(&on) || older.does(&on)
+    };
+    let (shown, others): (Vec<_>, Vec<_>) =
+        part.deviations.iter().partition(|deviation| is_undefined || is_shown(deviation));
+    let possible = others.into_iter().filter(|deviation| is_of_program(deviation));
+    shown.into_iter().map(Some).chain([None]).chain(possible.map(Some)).collect()
 }
 
-/// The first request of each connection that a script opens.
+/// The first request on each of a script's connections.
 pub(super) fn requests(script: &Script) -> impl Iterator<Item = Request> {
-    let opened = script.steps.iter().filter_map(|step| {
-        if let Step::Open(step) = step { Some(step.open.as_str()) } else { None }
-    });
-    opened.filter_map(|on| request(on, script))
+    let mut connections: Vec<&str> = Vec::new();
+    for step in &script.steps {
+        if let Step::Send(step) = step {
+            if !connections.contains(&step.on.as_str()) {
+                connections.push(&step.on);
+            }
+        }
+    }
+    connections.into_iter().filter_map(|on| request(on, script))
 }
 
 /// The request that a script sends first on a connection.

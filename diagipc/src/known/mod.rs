@@ -1,9 +1,10 @@
 //! Look up the known behaviour of each runtime, as data.
 //!
-//! The table has a row for each deviation from the document: its fact, its builds, its condition,
-//! and the runtime's behaviour. A [`Profile`] determines the rows for a target. The server suite
-//! and the campaigns look up the row that explains a target's behaviour; the reference runtime
-//! looks up what the imitated runtime would do.
+//! The table has a row for each deviation from the document: its fact, its condition, and the
+//! runtime's behaviour. `evidence/` has what each recorded build did, and so the builds of a row. A
+//! [`Profile`] determines the rows for a target, from the recordings that are nearest to it. The
+//! server suite and the campaigns look up the row that explains a target's behaviour; the reference
+//! runtime looks up what the imitated runtime would do.
 
 //! # Example
 //!
@@ -22,10 +23,14 @@ mod builds;
 mod deviation;
 #[cfg(all(test, unix))]
 mod evidence_tests;
+#[cfg(all(test, unix))]
+mod foretold_tests;
+mod nearest;
 mod outcome;
 mod profile;
 mod recording;
 mod row;
+mod shown;
 mod table;
 #[cfg(all(test, unix))]
 mod tests;
@@ -39,23 +44,41 @@ pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
 pub(crate) use recording::Recording;
 pub(crate) use row::{Does, Layer, Request, Row, Seen, Variable};
+pub use shown::harm_of;
 
+use self::nearest::Nearest;
 use self::table::TABLE;
 
 /// The rows for a target and a request, in the order of the table: a platform's row replaces the
 /// server's.
-fn rows_for(profile: Profile, request: &Request) -> impl Iterator<Item = &'static Row> {
+fn rows_for(profile: Profile, request: &Request) -> Vec<&'static Row> {
+    let nearest = Nearest::to(profile);
+    chosen(profile, request, |row| row.is_of(&nearest))
+}
+
+/// The rows that explain a target's reaction to a request. A build that was never recorded may still
+/// do what the recordings of its platform did: a server that says 11.0.0 and answers as 10.0.12.
+fn explaining(profile: Profile, request: &Request) -> Vec<&'static Row> {
+    let nearest = Nearest::to(profile);
+    let older = nearest.on_the_server_of_its_platform();
+    chosen(profile, request, |row| row.is_of(&nearest) || row.is_of(&older))
+}
+
+/// Those of some rows that a request to a target fits.
+fn chosen(profile: Profile, request: &Request, is_of: impl Fn(&Row) -> bool) -> Vec<&'static Row> {
     // The payload of an unknown command is not read.
-    let is_read = move |row: &Row| row.does != Does::Anything || profile.knows(request.command);
-    let fits = move |row: &&Row| row.is_of(profile) && row.when.fits(request) && is_read(row);
-    let is_shadowed =
-        TABLE.iter().filter(fits).any(|row| row.is_of_a_platform() && !row.when.harmful);
-    TABLE.iter().filter(fits).filter(move |row| !is_shadowed || row.is_of_a_platform())
+    let is_read = |row: &Row| row.does != Does::Anything || profile.knows(request.command);
+    let fitting = TABLE.iter().filter(|row| row.when.fits(request) && is_read(row) && is_of(row));
+    let mut rows: Vec<_> = fitting.collect();
+    if rows.iter().any(|row| row.is_of_a_platform() && !row.when.harmful) {
+        rows.retain(|row| row.is_of_a_platform());
+    }
+    rows
 }
 
 /// The row that explains a target's reaction to a request.
 pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
-    rows_for(profile, request).find(|row| row.explains(request, seen))
+    explaining(profile, request).into_iter().find(|row| row.explains(request, seen))
 }
 
 /// The row that explains a target's reaction to one of a script's requests.
@@ -70,18 +93,12 @@ pub(crate) fn explain_script(
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
 pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
-    let rows: Vec<_> = rows_for(model, &request).filter(|row| row.is_done_by(model)).collect();
-    rows.into_iter()
+    rows_for(model, &request).into_iter().filter(move |row| row.is_done_by(model))
 }
 
-/// Whether a runtime has a behaviour that no request shows, by its fact: for the reference runtime.
+/// Whether a runtime goes its own way in the scripts of a fact: for the reference runtime.
 pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
-    let model = profile.model();
-    TABLE.iter().any(|row| {
-        row.fact == fact
-            && matches!(row.when.shape, row::Shape::NotARequest)
-            && row.is_done_by(model)
-    })
+    Nearest::to(profile.model()).does(shown::deviating(fact))
 }
 
 impl Profile {
@@ -93,12 +110,12 @@ impl Profile {
     /// use dotnet_diagnostics_ipc::command::Command;
     ///
     /// let refuses = |profile: Profile| profile.refuses(Command::ENABLE_PERF_MAP);
-    /// assert!(refuses(Profile::NATIVE_AOT_9) && !refuses(Profile::MONO));
+    /// assert!(refuses(Profile::NATIVE_AOT_9) && !refuses(Profile::CORECLR_9));
     /// ```
     pub fn refuses(self, command: Command) -> bool {
-        let is_refusal = |row: &Row| {
+        let is_refusal = |row: &&Row| {
             row.is_of_a_platform() && row.does == row::Does::Refuses(HResult::NOT_SUPPORTED)
         };
-        rows_for(self, &Request::right(command)).any(is_refusal)
+        rows_for(self, &Request::right(command)).iter().any(is_refusal)
     }
 }

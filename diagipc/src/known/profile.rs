@@ -6,7 +6,7 @@ use std::str::FromStr;
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::KnownCommands;
 
-use super::builds::{Build, SEEN_CORE_CLR, SEEN_NATIVE_AOT};
+use super::builds::Build;
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,10 +25,11 @@ pub enum Family {
 /// The expected behaviour of a target, or the model of the reference runtime: a family and, if
 /// known, a version or a build.
 ///
-/// All knowledge comes from observed builds. The profile of a version allows what any build of it
-/// does; the profile of a build what that build does: `coreclr-10.0.12`. A family or version that
-/// was never observed must follow the document ([`is_seen`]); its commands are its own: only 11
-/// knows `CollectTracing6`.
+/// All knowledge comes from recorded builds. The profile of a version allows what any recorded build
+/// of it does; the profile of a build what that build does: `coreclr-10.0.12`. A build that was never
+/// recorded is the product of two that were: the nearest *server*, which all families of a version
+/// share, and the nearest *platform* ([`held_to`]). Its commands are its own: only 11 knows
+/// `CollectTracing6`.
 ///
 /// ```
 /// use diagipc::known::{Family, Profile};
@@ -39,16 +40,31 @@ pub enum Family {
 /// // The number alone means CoreCLR.
 /// assert_eq!("8.0.31".parse(), Ok("coreclr-8.0.31".parse::<Profile>()?));
 /// assert_eq!(Profile::of_recording("aot9.0.20"), Some("nativeaot-9.0.20".parse()?));
-/// assert!(profile.is_seen() && !"coreclr-7".parse::<Profile>()?.is_seen());
+/// assert!(profile.is_known() && "coreclr-7".parse::<Profile>()?.is_known());
+/// assert!(!Profile::STRICT.is_known());
 /// # Ok::<(), diagipc::known::UnknownProfile>(())
 /// ```
 ///
-/// [`is_seen`]: Self::is_seen
+/// [`held_to`]: Self::held_to
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
     family: Family,
     version: Option<DotnetVersion>,
     patch: Option<u16>,
+    is_on_windows: bool,
+}
+
+/// A platform of the server: what it runs in, and on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Platform {
+    /// `CoreCLR` on Linux and macOS.
+    CoreClr,
+    /// `CoreCLR` on Windows.
+    Windows,
+    /// Programs compiled ahead of time.
+    NativeAot,
+    /// Mono.
+    Mono,
 }
 
 impl Profile {
@@ -60,18 +76,18 @@ impl Profile {
     pub const CORECLR_9: Self = Self::core_clr(9, 0);
     /// .NET 10.
     pub const CORECLR_10: Self = Self::core_clr(10, 0);
-    /// .NET 11, never observed.
+    /// .NET 11.
     pub const CORECLR_11: Self = Self::core_clr(11, 0);
     /// `NativeAOT` 8.
     pub const NATIVE_AOT_8: Self = Self::native_aot(8);
     /// `NativeAOT` 9.
     pub const NATIVE_AOT_9: Self = Self::native_aot(9);
     /// `NativeAOT` of any version.
-    pub const NATIVE_AOT: Self = Self { family: Family::NativeAot, version: None, patch: None };
-    /// Mono of any version, never observed.
-    pub const MONO: Self = Self { family: Family::Mono, version: None, patch: None };
+    pub const NATIVE_AOT: Self = Self::any(Family::NativeAot);
+    /// Mono of any version.
+    pub const MONO: Self = Self::any(Family::Mono);
     /// No deviation is known.
-    pub const STRICT: Self = Self { family: Family::Strict, version: None, patch: None };
+    pub const STRICT: Self = Self::any(Family::Strict);
     /// The most common ones.
     pub const ALL: [Self; 10] = [
         Self::CORECLR_3_1,
@@ -86,18 +102,18 @@ impl Profile {
         Self::STRICT,
     ];
 
+    const fn any(family: Family) -> Self {
+        Self { family, version: None, patch: None, is_on_windows: cfg!(windows) }
+    }
+
     /// .NET with `CoreCLR`, of this version.
     pub const fn core_clr(major: u8, minor: u8) -> Self {
-        Self { family: Family::CoreClr, version: Some(DotnetVersion { major, minor }), patch: None }
+        Self { version: Some(DotnetVersion { major, minor }), ..Self::any(Family::CoreClr) }
     }
 
     /// `NativeAOT` of this version: the server of that version, on another platform.
     pub const fn native_aot(major: u8) -> Self {
-        Self {
-            family: Family::NativeAot,
-            version: Some(DotnetVersion { major, minor: 0 }),
-            patch: None,
-        }
+        Self::core_clr(major, 0).of_family(Family::NativeAot)
     }
 
     /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The
@@ -108,16 +124,20 @@ impl Profile {
     }
 
     /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
-    /// `win-net6.0.13`.
+    /// `win-net6.0.13`, `mono11.0.0`. One for musl, arm64 or macOS (`musl-net10.0.0`)
+    /// has the profile of that build.
     pub fn of_recording(name: &str) -> Option<Self> {
-        match name.strip_prefix("aot") {
-            Some(version) => {
-                Self::of_version(version).map(|profile| profile.of_family(Family::NativeAot))
-            }
-            None => {
-                Self::of_version(name.strip_prefix("win-").unwrap_or(name).strip_prefix("net")?)
-            }
-        }
+        let system =
+            ["musl-", "arm64-", "macos-"].into_iter().find(|system| name.starts_with(system));
+        let name = system.and_then(|system| name.strip_prefix(system)).unwrap_or(name);
+        let (is_on_windows, name) =
+            name.strip_prefix("win-").map_or((false, name), |name| (true, name));
+        let (family, prefix) = [Family::CoreClr, Family::NativeAot, Family::Mono]
+            .into_iter()
+            .map(|family| (family, family.prefix()))
+            .find(|(_, prefix)| name.starts_with(prefix))?;
+        let profile = Self::of_version(name.strip_prefix(prefix)?)?;
+        Some(Self { is_on_windows, ..profile.of_family(family) })
     }
 
     /// The same version of another family.
@@ -133,6 +153,17 @@ impl Profile {
     /// Its version; `None` if the profile is not of one version.
     pub const fn version(self) -> Option<DotnetVersion> {
         self.version
+    }
+
+    /// What its server runs on; `None` for a server of the document.
+    pub(crate) const fn platform(self) -> Option<Platform> {
+        match (self.family, self.is_on_windows) {
+            (Family::CoreClr, false) => Some(Platform::CoreClr),
+            (Family::CoreClr, true) => Some(Platform::Windows),
+            (Family::NativeAot, _) => Some(Platform::NativeAot),
+            (Family::Mono, _) => Some(Platform::Mono),
+            (Family::Strict, _) => None,
+        }
     }
 
     /// Its build; `None` if the profile is of a whole version.
@@ -170,83 +201,22 @@ impl Profile {
         self.commands().contains(command)
     }
 
-    /// The builds of this family and version that were seen, oldest first.
-    fn seen(self) -> impl Iterator<Item = &'static Build> {
-        let of_family = match self.family {
-            Family::CoreClr => SEEN_CORE_CLR,
-            Family::NativeAot => SEEN_NATIVE_AOT,
-            Family::Mono | Family::Strict => &[],
-        };
-        let is_own = move |build: &&Build| {
-            self.version.is_none_or(|own| (own.major, own.minor) == (build.major, build.minor))
-        };
-        of_family.iter().filter(is_own)
+    /// The first and the last build that it may be.
+    pub(super) fn range(self) -> (Build, Build) {
+        let Some(version) = self.version else { return Build::ALL };
+        let of = |patch| Build::new(version.major, version.minor, patch);
+        self.patch.map_or((of(0), of(u16::MAX)), |patch| (of(patch), of(patch)))
     }
+}
 
-    /// Whether builds of its family and version were observed. Otherwise it must follow the
-    /// document.
-    pub fn is_seen(self) -> bool {
-        self.seen().next().is_some()
-    }
-
-    /// Its expected behaviour, in words: `compared with the known behaviour of 10.0.9 to 10.0.14`.
-    pub fn held_to(self) -> String {
-        let (Some(first), Some(last)) = (self.seen().next(), self.seen().last()) else {
-            let never = if self.family == Family::Strict { "" } else { "never observed: " };
-            return format!("{never}compared only with the document");
-        };
-        match self.build() {
-            Some(build) if self.seen().any(|seen| *seen == build) => {
-                "compared with its known behaviour".into()
-            }
-            _ if first == last => {
-                format!("compared with the known behaviour of {}", first.number())
-            }
-            _ => format!(
-                "compared with the known behaviour of {} to {}",
-                first.number(),
-                last.number()
-            ),
+impl Family {
+    /// The beginning of the names of its recordings.
+    pub(super) const fn prefix(self) -> &'static str {
+        match self {
+            Self::NativeAot => "aot",
+            Self::Mono => "mono",
+            Self::CoreClr | Self::Strict => "net",
         }
-    }
-
-    /// The build imitated by the reference runtime: its own, or the first recorded one of its
-    /// version.
-    pub(crate) fn model(self) -> Self {
-        let recorded = match (self.family, self.version.map(|own| (own.major, own.minor))) {
-            _ if self.patch.is_some() => self.patch,
-            (Family::CoreClr, Some((3, 1))) => Some(23),
-            (Family::CoreClr, Some((8, 0))) => Some(30),
-            (Family::CoreClr, Some((9, 0))) => Some(5),
-            (Family::CoreClr, Some((10, 0))) => Some(9),
-            _ => self.seen().next().map(|build| build.patch),
-        };
-        let newest =
-            if self.is_seen() && self.version.is_none() { self.seen().last() } else { None };
-        let of = |build: &Build| {
-            Self::core_clr(build.major, build.minor).with_patch(build.patch).of_family(self.family)
-        };
-        newest.map_or(Self { patch: recorded, ..self }, of)
-    }
-
-    /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`.
-    /// `None` if it was never observed.
-    ///
-    /// ```
-    /// use diagipc::known::Profile;
-    ///
-    /// assert_eq!(Profile::CORECLR_8.recording().as_deref(), Some("net8.0.30"));
-    /// assert_eq!(Profile::NATIVE_AOT_9.recording().as_deref(), Some("aot9.0.20"));
-    /// assert_eq!(Profile::CORECLR_11.recording(), None);
-    /// ```
-    pub fn recording(self) -> Option<String> {
-        let build = self.model().build()?.number();
-        let prefix = if self.family == Family::NativeAot { "aot" } else { "net" };
-        Some(format!("{prefix}{build}"))
-    }
-
-    const fn with_patch(self, patch: u16) -> Self {
-        Self { patch: Some(patch), ..self }
     }
 }
 
@@ -279,10 +249,12 @@ impl FromStr for Profile {
             "nativeaot" => Ok(Self::NATIVE_AOT),
             "mono" => Ok(Self::MONO),
             _ => {
-                let (family, number) = match text.strip_prefix("nativeaot-") {
-                    Some(number) => (Family::NativeAot, number),
-                    None => (Family::CoreClr, text.strip_prefix("coreclr-").unwrap_or(text)),
-                };
+                let named = [("nativeaot-", Family::NativeAot), ("mono-", Family::Mono)];
+                let of = |(name, family)| Some((family, text.strip_prefix(name)?));
+                let (family, number) = named
+                    .into_iter()
+                    .find_map(of)
+                    .unwrap_or((Family::CoreClr, text.strip_prefix("coreclr-").unwrap_or(text)));
                 let profile = Self::of_version(number).map(|profile| profile.of_family(family));
                 profile.ok_or_else(|| UnknownProfile(text.into()))
             }
@@ -315,7 +287,7 @@ impl fmt::Display for Profile {
 /// use diagipc::known::Profile;
 ///
 /// let error = "coreclr-x".parse::<Profile>().unwrap_err();
-/// assert_eq!(error.to_string(), "unknown profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict");
+/// assert_eq!(error.to_string(), "unknown profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION, mono or strict");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(String);
@@ -324,7 +296,7 @@ impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono or strict",
+            "unknown profile {}: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION, mono or strict",
             self.0
         )
     }

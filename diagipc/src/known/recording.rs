@@ -26,11 +26,6 @@ struct File {
 }
 
 impl Recording {
-    /// Whether it ran on Windows, or under wine.
-    pub(crate) fn is_of_windows(&self) -> bool {
-        self.build.starts_with("win-")
-    }
-
     /// Reads the text of a file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let File { build, outcomes, .. } =

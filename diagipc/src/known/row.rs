@@ -11,8 +11,10 @@ use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind};
 
-use super::builds::{Build, Builds};
-use super::{Family, Profile};
+use super::Profile;
+use super::nearest::Nearest;
+use super::profile::Platform;
+use super::shown::showing;
 use crate::conversation::Answer;
 
 /// A known behaviour of runtimes that differs from the document.
@@ -22,8 +24,6 @@ pub(crate) struct Row {
     pub(crate) fact: &'static str,
     /// The part of a runtime with this behaviour.
     pub(crate) layer: Layer,
-    /// Its builds.
-    pub(crate) builds: Builds,
     /// Its requests.
     pub(crate) when: When,
     /// The behaviour.
@@ -32,18 +32,8 @@ pub(crate) struct Row {
     pub(crate) text: &'static str,
     /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(crate) fault: bool,
-    /// Where it is from.
-    #[cfg_attr(not(all(test, unix)), allow(dead_code, reason = "tests hold the table to it"))]
-    pub(crate) source: RowSource,
-}
-
-/// Where a row is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowSource {
-    /// The recordings of `evidence/`.
-    Recorded,
-    /// No case shows it; this file of the project does.
-    Elsewhere(&'static str),
+    /// The file of the project that shows it where no case does, and the builds that it ran.
+    pub(super) elsewhere: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// The part of a runtime that a behaviour belongs to.
@@ -53,18 +43,9 @@ pub(crate) enum Layer {
     Server,
     /// The platform's replacement for `CoreCLR`'s on Unix.
     Platform(Platform),
-    /// The program, its publishing, and its neighbouring files: any program of the row's builds may
-    /// behave like this, and these did.
-    Host(Builds),
-}
-
-/// A platform of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Platform {
-    /// Programs compiled ahead of time.
-    NativeAot,
-    /// `CoreCLR` on Windows.
-    Windows,
+    /// The program, its publishing, and its neighbouring files: any program of the row's versions
+    /// may behave like this.
+    Host,
 }
 
 /// The condition on requests.
@@ -104,8 +85,6 @@ pub(crate) enum Shape {
     NoProfilerPath,
     /// It is valid, and requests a dump that is not full.
     PartialDump,
-    /// It is valid, and requests a dump that cannot be written there.
-    UnwritableDump,
     /// It is valid, and names a dump with a non-ASCII character.
     ForeignDumpName,
     /// It is valid, and requests a crash report with the dump.
@@ -131,9 +110,6 @@ pub(crate) enum Shape {
     Beyond(&'static [LimitKind]),
     /// No descriptor follows it.
     NoDescriptor,
-    /// No request shows it: the text of a configuration, an unread stream. Its vectors and scripts
-    /// contain the row's fact.
-    NotARequest,
 }
 
 /// A runtime's reaction.
@@ -149,12 +125,8 @@ pub(crate) enum Does {
     Accepts,
     /// It sends bytes without a header.
     NoHeader,
-    /// It sends nothing, and waits.
-    Waits,
     /// It answers OK, and does nothing.
     OkWithoutEffect,
-    /// It ends, and leaves its socket file.
-    LeavesSocket,
     /// Its behaviour is undefined: whatever it does.
     Anything,
 }
@@ -176,7 +148,6 @@ pub(crate) struct Request {
     pub(crate) variable: Variable,
     pub(crate) has_no_profiler_path: bool,
     pub(crate) is_partial_dump: bool,
-    pub(crate) is_unwritable_dump: bool,
     pub(crate) has_foreign_dump_name: bool,
     pub(crate) wants_crash_report: bool,
     pub(crate) has_missing_hook: bool,
@@ -237,7 +208,6 @@ impl Request {
             variable: Variable::Plain,
             has_no_profiler_path: false,
             is_partial_dump: false,
-            is_unwritable_dump: false,
             has_foreign_dump_name: false,
             wants_crash_report: false,
             has_missing_hook: false,
@@ -326,30 +296,44 @@ pub(crate) struct Seen {
 }
 
 impl Row {
-    /// The same row, shown by this file instead of a case.
-    pub(super) const fn shown_by(self, file: &'static str) -> Self {
-        Self { source: RowSource::Elsewhere(file), ..self }
+    /// The same row, shown by this file on these builds instead of by cases.
+    pub(super) const fn shown_elsewhere(
+        self,
+        file: &'static str,
+        builds: &'static [&'static str],
+    ) -> Self {
+        Self { elsewhere: Some((file, builds)), ..self }
     }
 
-    /// Whether a target is known for it. Nothing is known of what was never observed.
-    pub(super) fn is_of(&self, profile: Profile) -> bool {
-        let is_there = match self.layer {
-            Layer::Server => true,
-            Layer::Host(_) => profile.family() == Family::CoreClr,
-            Layer::Platform(Platform::NativeAot) => profile.family() == Family::NativeAot,
-            Layer::Platform(Platform::Windows) => {
-                cfg!(windows) && profile.family() == Family::CoreClr
+    /// Its name in `shown.json`.
+    pub(super) fn key(&self) -> String {
+        format!("{}: {}", self.fact, self.text)
+    }
+
+    /// The builds that show it.
+    fn shown_on(&self) -> Vec<Profile> {
+        match self.elsewhere {
+            Some((_, names)) => {
+                names.iter().filter_map(|name| Profile::of_recording(name)).collect()
             }
-        };
-        is_there && profile.is_seen() && covers(self.builds, profile)
+            None => showing(&self.key()).to_vec(),
+        }
+    }
+
+    /// Whether a target is known for it: the recorded builds nearest to it behave like this.
+    pub(super) fn is_of(&self, nearest: &Nearest) -> bool {
+        let shown = self.shown_on();
+        let is_shown = |builds: &[Profile]| builds.iter().any(|build| shown.contains(build));
+        match self.layer {
+            Layer::Server => is_shown(&nearest.servers),
+            Layer::Platform(platform) => is_shown(nearest.of_platform(platform)),
+            Layer::Host => nearest.is_within(&shown),
+        }
     }
 
     /// Whether the recorded program of a build behaves like this.
-    pub(super) fn is_done_by(&self, profile: Profile) -> bool {
-        match self.layer {
-            Layer::Host(programs) => self.is_of(profile) && covers(programs, profile),
-            Layer::Server | Layer::Platform(_) => self.is_of(profile),
-        }
+    pub(super) fn is_done_by(&self, build: Profile) -> bool {
+        self.layer != Layer::Host || self.shown_on().contains(&build)
     }
 
     /// Whether it belongs to a platform, and replaces the server's behaviour there.
@@ -390,9 +374,7 @@ impl Row {
                         && !(is_over_limit && left_open)
                 }
                 Does::NoHeader => answer == Answer::NoHeader,
-                Does::Waits => answer == Answer::Nothing,
                 Does::OkWithoutEffect => answer == Answer::Ok,
-                Does::LeavesSocket => false,
                 // One that refuses it has checked it.
                 Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
             }
@@ -433,7 +415,6 @@ impl Shape {
             Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
             Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
             Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
-            Self::UnwritableDump => request.reason.is_none() && request.is_unwritable_dump,
             Self::CrashReport => request.reason.is_none() && request.wants_crash_report,
             Self::MissingHook => {
                 request.reason.is_none() && request.has_missing_hook && !request.is_suspended
@@ -467,15 +448,6 @@ impl Shape {
                 })
             }
             Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
-            Self::NotARequest => false,
         }
     }
-}
-
-/// Whether some of the builds is the profile's, or one of its version.
-fn covers(builds: Builds, profile: Profile) -> bool {
-    let Some(version) = profile.version() else { return true };
-    let of = |patch| Build::new(version.major, version.minor, patch);
-    let (first, last) = profile.build().map_or((of(0), of(u16::MAX)), |build| (build, build));
-    builds.iter().any(|range| *range.start() <= last && first <= *range.end())
 }

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::player::{
-    Drained, Link, Network, PlayerError, Received, Sent,
+    Difference, Drained, Link, Network, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 
@@ -284,9 +284,7 @@ impl Network for LiveNetwork {
                 stream
             }
             (None, DefaultPort::Reversed(listener)) => {
-                let stream = listener
-                    .accept(&limit)?
-                    .ok_or_else(|| PlayerError::differs("the runtime does not connect"))?;
+                let stream = listener.accept(&limit)?.ok_or(Difference::NotConnected)?;
                 let link = self.keep(stream);
                 self.take_advertise(link, until)?;
                 return Ok(link);

@@ -36,7 +36,7 @@ use std::io;
 
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
 pub use live::LiveNetwork;
-pub(crate) use peer::{Peer, resident};
+pub(crate) use peer::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]

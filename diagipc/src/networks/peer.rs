@@ -1,9 +1,10 @@
 //! The system's information on the process at the other end of connections.
 
-use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
+
+use crate::proc;
 
 /// The process at the other end of a network's open connections. A copy is updated with the
 /// network.
@@ -30,7 +31,12 @@ impl Peer {
 
     /// The memory of the process in KiB, if the system reports it.
     pub(super) fn memory(&self) -> Option<u64> {
-        resident(self.process_id()?)
+        proc::resident(self.process_id()?)
+    }
+
+    /// Whether the process is known to run for somebody else ([`proc::is_stranger`]).
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.process_id().is_some_and(proc::is_stranger)
     }
 
     pub(super) fn is_process(&self, process_id: Option<u32>) {
@@ -39,23 +45,5 @@ impl Peer {
 
     pub(super) fn says(&self, advertise: Advertise) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
-    }
-}
-
-/// The memory of a process in KiB, if the system reports it.
-pub(crate) fn resident(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn process_memory_is_read_from_system() {
-        assert!(resident(std::process::id()).is_some_and(|memory| memory > 500));
-        assert_eq!(resident(u32::MAX), None);
     }
 }

@@ -426,7 +426,7 @@ fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
             let measure = match limit.of {
                 Measure::Value => "VALUE",
                 Measure::Count => "COUNT",
-                Measure::UnitsBeforeNul => "UNITS",
+                Measure::VisibleBeforeNul => "VISIBLE",
                 Measure::Utf8BeforeNul => "UTF8",
                 Measure::CountOfAll | Measure::Distinct => {
                     return Err(error(format!("{}: a limit of a struct", field.name)));

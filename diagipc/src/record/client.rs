@@ -1,7 +1,7 @@
 //! Runs a client with a proxy in place of its runtime.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use rustix::process::Signal;
 
 use crate::captured::{Captured, Keep};
-use crate::started::{OwnDirectory, Started};
+use crate::started::{OwnDirectory, RunningCommand, Started};
 
 /// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -27,8 +27,8 @@ const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 /// A client, and the proxy that replaces its runtime: two command lines.
 ///
 /// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
-/// `{pid}` is the process of the proxy, and `{socket}` its socket. A separate process plays the
-/// runtime, since clients check who listens.
+/// `{pid}` is the process of the proxy, `{socket}` its socket, and `{target}` the runtime. A
+/// separate process plays the runtime, since clients check who listens.
 ///
 /// ```no_run
 /// use diagipc::record::RecordedClient;
@@ -38,6 +38,7 @@ const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 /// let recorded = RecordedClient {
 ///     proxy: words("diagipc proxy --until-eof --to 12345 --listen {tmpdir} --out said"),
 ///     client: words("my-client info --pid {pid}"),
+///     target: "12345".to_owned(),
 /// };
 /// let run = recorded.run(&Canceller::new()?)?;
 /// println!("{:?}", run.client);
@@ -49,6 +50,8 @@ pub struct RecordedClient {
     pub proxy: Vec<OsString>,
     /// The client and its arguments.
     pub client: Vec<OsString>,
+    /// The runtime: its process id, or its socket.
+    pub target: String,
 }
 
 /// How they ended.
@@ -93,14 +96,17 @@ impl RecordedClient {
             let pid = proxy.id().to_string();
             let mut client = command(
                 &self.client,
-                &[("{pid}", &pid), ("{socket}", &socket), ("{tmpdir}", &tmpdir)],
+                &[
+                    ("{pid}", &pid),
+                    ("{socket}", &socket),
+                    ("{tmpdir}", &tmpdir),
+                    ("{target}", &self.target),
+                ],
             );
-            let is_at_a_terminal = io::stdin().is_terminal();
-            let start = if is_at_a_terminal { Started::start_in_our_group } else { Started::start };
-            let mut client = start(&mut client).map_err(named(&self.client))?;
+            let mut client = RunningCommand::start(&mut client)?;
             run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
             if run.is_interrupted
-                && !(is_at_a_terminal && ends_within(&mut client, ENDS_AT_A_TERMINAL))
+                && !(client.is_at_a_terminal() && ends_within(&mut client, ENDS_AT_A_TERMINAL))
             {
                 client.ask_to_end();
                 ends_within(&mut client, ENDS);
@@ -151,7 +157,7 @@ fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<Stri
 }
 
 /// Waits for its end, but not longer than `most`. Whether it has ended.
-fn ends_within(process: &mut Started, most: Duration) -> bool {
+fn ends_within(process: &mut RunningCommand, most: Duration) -> bool {
     let began = Instant::now();
     process.ends_before(|| began.elapsed() >= most)
 }

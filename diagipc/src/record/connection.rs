@@ -5,12 +5,14 @@ use std::ops::Range;
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::vectors::Direction;
+use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
 use super::log::{EventKind, Recording};
-use crate::annotated::items::Side;
 use crate::conversation::Reply;
 
 /// The first bytes of a stream in the format nettrace.
@@ -44,12 +46,12 @@ pub(super) struct Segment {
 /// One connection of a [`Recording`], parsed by the protocol.
 ///
 /// ```
-/// use diagipc::record::{RecordedConnection, Log, Side};
+/// use diagipc::record::{RecordedConnection, Log, Direction};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
-/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-/// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// log.piece(connection, Direction::Server, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
 /// let [connection] = &RecordedConnection::all(&log.recording())[..] else { panic!() };
 /// assert_eq!(connection.command.unwrap().to_string(), "Process/ResumeRuntime");
 /// assert!(!connection.is_unknown_command());
@@ -79,8 +81,8 @@ impl RecordedConnection {
                 (&event.seen, all.get_mut(event.connection))
             {
                 match from {
-                    Side::Client => connection.client.extend_from_slice(bytes),
-                    Side::Runtime => connection.runtime.extend_from_slice(bytes),
+                    Direction::Client => connection.client.extend_from_slice(bytes),
+                    Direction::Server => connection.runtime.extend_from_slice(bytes),
                 }
             }
         }
@@ -138,7 +140,7 @@ impl RecordedConnection {
         {
             self.push(Kind::Advertise, ADVERTISE_LEN);
         }
-        self.reply = Reply::read(self.request(), self.rest(), true);
+        self.reply = Reply::read(self.request(), self.rest(), Some(Quiet::Ended(End::Closed)));
         if let Some(len) = self.reply.len.filter(|_| self.reply.refusal.is_none()) {
             self.push(Kind::Reply, len);
             if self.reply.is_ok() {
@@ -165,7 +167,8 @@ impl RecordedConnection {
                 if self.command.map(|command| command.set)
                     == Some(Command::GENERATE_CORE_DUMP.set) =>
             {
-                let second = Reply::read(self.request(), self.rest(), true);
+                let second =
+                    Reply::read(self.request(), self.rest(), Some(Quiet::Ended(End::Closed)));
                 self.push(Kind::Reply, second.len.unwrap_or(0));
             }
             _ => {}

@@ -13,12 +13,12 @@ use super::connection::{RecordedConnection, continuation};
 /// bytes says otherwise.
 ///
 /// ```
-/// use diagipc::record::{RecordedConnection, Log, Side, hazard_of};
+/// use diagipc::record::{RecordedConnection, Log, Direction, hazard_of};
 /// use dotnet_diagnostics_ipc::vectors::{self, Hazard};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
-/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
 /// let connections = RecordedConnection::all(&log.recording());
 /// assert_eq!(hazard_of(&connections[0], &vectors::files()?), Some(Hazard::SideEffect));
 /// # Ok::<(), vectors::LoadError>(())

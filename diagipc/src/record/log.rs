@@ -5,9 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
-
-use crate::annotated::items::Side;
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub enum EventKind {
     /// Bytes, as returned by one read.
     Piece {
         /// The sender.
-        from: Side,
+        from: Direction,
         /// The bytes.
         bytes: Vec<u8>,
         /// The files of the descriptors on the first byte.
@@ -26,7 +25,7 @@ pub enum EventKind {
     /// A side ended the connection, or its sending direction.
     Ended {
         /// The side.
-        by: Side,
+        by: Direction,
         /// How.
         how: Ending,
     },
@@ -82,7 +81,7 @@ impl Recording {
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use diagipc::record::{Event, EventKind, Log, Side, Witness};
+/// use diagipc::record::{Event, EventKind, Log, Direction, Witness};
 ///
 /// #[derive(Debug, Default)]
 /// struct Count(Mutex<usize>);
@@ -97,7 +96,7 @@ impl Recording {
 ///
 /// let count = Arc::new(Count::default());
 /// let log = Log::new(false).witnessed_by(count.clone());
-/// log.piece(log.opened(), Side::Client, &[0; 200_000], Vec::new());
+/// log.piece(log.opened(), Direction::Client, &[0; 200_000], Vec::new());
 /// assert_eq!(*count.0.lock().unwrap(), 200_000);
 /// ```
 pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
@@ -108,11 +107,11 @@ pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
 /// Records connections from several threads.
 ///
 /// ```
-/// use diagipc::record::{Log, Side};
+/// use diagipc::record::{Log, Direction};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
-/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0", Vec::new());
+/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0", Vec::new());
 /// assert_eq!(log.recording().totals[connection.unwrap()][0].bytes, 14);
 /// ```
 #[derive(Debug)]
@@ -179,7 +178,13 @@ impl Log {
     }
 
     /// A side sent bytes.
-    pub fn piece(&self, connection: Option<usize>, from: Side, bytes: &[u8], fds: Vec<FdKind>) {
+    pub fn piece(
+        &self,
+        connection: Option<usize>,
+        from: Direction,
+        bytes: &[u8],
+        fds: Vec<FdKind>,
+    ) {
         let Some(connection) = connection else { return };
         let at = self.began.elapsed();
         if self.witness.is_some() && !bytes.is_empty() {
@@ -192,8 +197,8 @@ impl Log {
         let mut recording = self.locked();
         let Some(totals) =
             recording.totals.get_mut(connection).map(|[client, runtime]| match from {
-                Side::Client => client,
-                Side::Runtime => runtime,
+                Direction::Client => client,
+                Direction::Server => runtime,
             })
         else {
             return;
@@ -213,7 +218,7 @@ impl Log {
     }
 
     /// A side ended the connection.
-    pub fn ended(&self, connection: Option<usize>, by: Side, how: Ending) {
+    pub fn ended(&self, connection: Option<usize>, by: Direction, how: Ending) {
         if let Some(connection) = connection {
             let event =
                 Event { at: self.began.elapsed(), connection, seen: EventKind::Ended { by, how } };

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
-/// The session ids seen so far, with their capture names.
+/// The session ids seen so far, with the capture names of the last session that had each.
 pub(super) type Sessions = BTreeMap<Vec<u8>, String>;
 
 /// Exact bytes.
@@ -78,15 +78,17 @@ pub(super) fn reply(
             "processId" => any(8, None),
             "runtimeCookie" => any(16, None),
             "nIncomingBytes" => any(4, Some(format!("block_{name}"))),
-            "sessionId" => {
-                if let Some(name) = sessions.get(there) {
+            // A new session may have the id of one that has ended (F-143).
+            "sessionId" => match sessions.get(there) {
+                Some(name) if command == Some(Command::STOP_TRACING) => {
                     Part::Literal(Literal::Same(name.clone()))
-                } else {
+                }
+                _ => {
                     let captured = format!("session_{name}");
                     sessions.insert(there.to_owned(), captured.clone());
                     any(8, Some(captured))
                 }
-            }
+            },
             _ => continue,
         };
         if let Some(before) = bytes.get(at..note.offset).filter(|before| !before.is_empty()) {

@@ -9,12 +9,12 @@
 //! Make a script of a conversation:
 //!
 //! ```
-//! use diagipc::record::{Log, Side, script_file};
+//! use diagipc::record::{Log, Direction, script_file};
 //!
 //! let log = Log::new(false);
 //! let connection = log.opened();
-//! log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-//! log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+//! log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+//! log.piece(connection, Direction::Server, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
 //! let file = script_file(&log.recording(), "Resume").expect("a conversation");
 //! assert_eq!(file.scripts[0].name, "resume-client");
 //! ```
@@ -35,10 +35,10 @@ mod relay;
 mod script;
 mod script_of_client;
 
-pub use crate::annotated::items::Side;
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};
 pub use connection::RecordedConnection;
+pub use dotnet_diagnostics_ipc::vectors::Direction;
 pub use hazard::hazard_of;
 pub use log::{Event, EventKind, Log, Recording, Totals, Witness};
 #[cfg(unix)]

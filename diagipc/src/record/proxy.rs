@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use super::log::{Log, Recording, Witness};
 use super::pieces;
 use super::relay::{Relayed, relay};
-use crate::annotated::items::Side;
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ pub struct ConnectionSummary {
     /// How many bytes the runtime sent.
     pub runtime: u64,
     /// Who ended it first, and how.
-    pub ended: Option<(Side, Ending)>,
+    pub ended: Option<(Direction, Ending)>,
     /// Why it failed, or ended early.
     pub trouble: Option<String>,
 }
@@ -193,7 +193,7 @@ impl Proxy {
                 // An opened connection is closed silently.
                 log.ended(
                     connection,
-                    if self.runtime_connects { Side::Client } else { Side::Runtime },
+                    if self.runtime_connects { Direction::Client } else { Direction::Server },
                     Ending::Close,
                 );
                 summary.trouble = Some(why);

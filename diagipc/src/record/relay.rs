@@ -9,19 +9,19 @@ use std::os::unix::net::UnixStream;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::log::Log;
 use super::pieces::{self, Piece};
-use crate::annotated::items::Side;
 
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// One direction.
 struct Way {
-    from: Side,
+    from: Direction,
     /// The bytes not yet forwarded: at most one read.
     pieces: VecDeque<Piece>,
     /// How many bytes of the first piece are forwarded.
@@ -40,7 +40,7 @@ struct Way {
 }
 
 /// Which side ended a connection first, and how.
-pub(super) type Ended = Option<(Side, Ending)>;
+pub(super) type Ended = Option<(Direction, Ending)>;
 
 /// The totals of a connection.
 pub(super) struct Relayed {
@@ -70,7 +70,7 @@ pub(super) fn relay(
         // If the peer has closed already, only its bytes matter.
         let _ = without_signal(stream);
     }
-    let (mut there, mut back) = (Way::new(Side::Client), Way::new(Side::Runtime));
+    let (mut there, mut back) = (Way::new(Direction::Client), Way::new(Direction::Server));
     let mut first = None;
     let by_reset = loop {
         if canceller.is_cancelled() {
@@ -126,7 +126,7 @@ fn wait(
 }
 
 impl Way {
-    fn new(from: Side) -> Self {
+    fn new(from: Direction) -> Self {
         Self {
             from,
             pieces: VecDeque::new(),
@@ -240,7 +240,7 @@ impl Way {
     /// (F-70), and ours must be too.
     fn is_surplus(&self, new: &[u8]) -> bool {
         let header: Vec<u8> = self.first.iter().chain(new).take(HEADER_LEN).copied().collect();
-        let size = RawHeader::read(&header).size.filter(|_| self.from == Side::Client);
+        let size = RawHeader::read(&header).size.filter(|_| self.from == Direction::Client);
         size.is_some_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
     }
 

@@ -19,12 +19,12 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// anything else.
 ///
 /// ```
-/// use diagipc::record::{Log, Side, script_file};
+/// use diagipc::record::{Log, Direction, script_file};
 ///
 /// let log = Log::new(false);
 /// let connection = log.opened();
-/// log.piece(connection, Side::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-/// log.piece(connection, Side::Runtime, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
+/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+/// log.piece(connection, Direction::Server, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", Vec::new());
 /// let file = script_file(&log.recording(), "Resume").unwrap();
 /// assert_eq!((file.scripts.len(), file.scripts[0].name.as_str()), (1, "resume-client"));
 /// ```

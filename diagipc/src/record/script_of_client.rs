@@ -1,6 +1,7 @@
 //! The script that plays the client: sends the recorded bytes, and compares what is the same in
 //! every run.
 
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::script::{
     Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send,
     Step,
@@ -10,7 +11,6 @@ use super::connection::{Kind, RecordedConnection};
 use super::log::{Event, EventKind, Recording};
 use super::masks::{self, Sessions};
 use super::pending::{PORT, Pending, name_of};
-use crate::annotated::items::Side;
 
 /// The longest run of arbitrary bytes in a pattern.
 const LONGEST: usize = 65_535;
@@ -99,7 +99,7 @@ impl Writer<'_> {
             EventKind::Opened => {
                 self.push(Step::Open(Open { open: name, port: None, within_ms: None }));
             }
-            EventKind::Piece { from: Side::Client, bytes, fds } => {
+            EventKind::Piece { from: Direction::Client, bytes, fds } => {
                 self.expect_unknown(nth);
                 if let Some(kind) = fds.first() {
                     let send = Vec::from([Literal::Bytes(bytes.clone())]);
@@ -124,13 +124,13 @@ impl Writer<'_> {
                     progress.sent += bytes.len();
                 });
             }
-            EventKind::Piece { from: Side::Runtime, bytes, .. } => {
+            EventKind::Piece { from: Direction::Server, bytes, .. } => {
                 self.change(nth, |progress| {
                     progress.came += bytes.len();
                 });
                 self.expect_whole_parts(nth);
             }
-            EventKind::Ended { by: Side::Runtime, how }
+            EventKind::Ended { by: Direction::Server, how }
                 if !progress.runtime_ended && !progress.client_closed =>
             {
                 self.change(nth, |progress| progress.runtime_ended = true);
@@ -147,7 +147,7 @@ impl Writer<'_> {
                     within_ms: None,
                 }));
             }
-            EventKind::Ended { by: Side::Client, how }
+            EventKind::Ended { by: Direction::Client, how }
                 if !progress.client_closed && !progress.runtime_ended =>
             {
                 let end = if *how == Ending::HalfClose { Ending::HalfClose } else { Ending::Close };

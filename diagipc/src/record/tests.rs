@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
 use serde_json::json;
 
-use super::{Log, RecordedConnection, Recording, Side, script_of_client};
+use super::{Direction, Log, RecordedConnection, Recording, script_of_client};
 
 const FAIL: [u8; 4] = 0x8000_4005_u32.to_le_bytes();
 
@@ -30,9 +30,9 @@ fn string(text: &str) -> Vec<u8> {
 fn recording_of_one(request: &[u8], answer: &[u8]) -> Recording {
     let log = Log::new(false);
     let connection = log.opened();
-    log.piece(connection, Side::Client, request, Vec::new());
-    log.piece(connection, Side::Runtime, answer, Vec::new());
-    log.ended(connection, Side::Runtime, Ending::Close);
+    log.piece(connection, Direction::Client, request, Vec::new());
+    log.piece(connection, Direction::Server, answer, Vec::new());
+    log.ended(connection, Direction::Server, Ending::Close);
     log.take()
 }
 
@@ -59,13 +59,13 @@ fn user_events_and_unknown_command_are_classified_by_what_follows() {
     let connection = log.opened();
     log.piece(
         connection,
-        Side::Client,
+        Direction::Client,
         &message(2, 6, &session_to_user_events.concat()),
         Vec::new(),
     );
-    log.piece(connection, Side::Client, &[0], vec![FdKind::UserEventsData]);
-    log.piece(connection, Side::Runtime, &ok(&7u64.to_le_bytes()), Vec::new());
-    log.ended(connection, Side::Client, Ending::Close);
+    log.piece(connection, Direction::Client, &[0], vec![FdKind::UserEventsData]);
+    log.piece(connection, Direction::Server, &ok(&7u64.to_le_bytes()), Vec::new());
+    log.ended(connection, Direction::Client, Ending::Close);
     let recording = log.recording();
     let steps = client_steps(&recording);
     assert!(
@@ -97,4 +97,23 @@ fn long_environment_is_compared_by_length() {
         ));
         assert_eq!(serde_json::to_value(&steps[3]).unwrap()["expect"], expected, "{announced}");
     }
+}
+
+/// F-143: the id of a session that has ended is that of the next one too.
+#[test]
+fn equal_ids_of_two_sessions_are_two_captures() {
+    let (collect, stop) = (message(2, 3, &[0; 8]), message(2, 1, &7u64.to_le_bytes()));
+    let log = Log::new(false);
+    for request in [&collect, &stop, &collect, &stop] {
+        let connection = log.opened();
+        log.piece(connection, Direction::Client, request, Vec::new());
+        log.piece(connection, Direction::Server, &ok(&7u64.to_le_bytes()), Vec::new());
+        log.ended(connection, Direction::Server, Ending::Close);
+    }
+    let steps = json!(client_steps(&log.take())).to_string();
+    let count = |text: &str| steps.matches(text).count();
+    assert_eq!(count(r#""as":"session_a""#), 1, "{steps}");
+    assert_eq!(count(r#""as":"session_c""#), 1, "{steps}");
+    // Each stop has the id of its own session, in the request and in the reply.
+    assert_eq!((count(r#""same":"session_a""#), count(r#""same":"session_c""#)), (2, 2), "{steps}");
 }

@@ -68,11 +68,10 @@ impl Cause {
     /// its cases.
     pub fn fault(&self, suite: &str) -> Option<Fault> {
         let suites = [Some(suite), self.example.split('/').next()];
-        let named = |name: &str| Suite::ALL.into_iter().find(|suite| suite.name() == name);
         suites
             .into_iter()
             .flatten()
-            .filter_map(named)
+            .filter_map(Suite::named)
             .find_map(|suite| Fault::named(suite, &self.name))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use minijinja::{AutoEscape, Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
-use super::{Case, CaseFault, Citations, Counts, Detail, Glossary, Grade, Made, Report, Turn};
+use super::{Case, CaseFault, Citations, Detail, Glossary, Grade, Made, Report, Turn};
 use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
@@ -13,14 +13,15 @@ const TEMPLATE: &str = include_str!("matrix.html");
 /// A self-contained page: no network and no fonts; readable without scripts, a few lines of
 /// JavaScript filter the rows.
 ///
-/// Columns are the reports, rows the cases of all of them, by suite and section. The contents of
-/// reports are escaped.
+/// Each suite has a table: its columns are the reports, its rows the cases of all of them, by section.
+/// The contents of reports are escaped.
 ///
 /// # Errors
 /// Errors of the template library.
 pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("code", code);
     environment.set_syntax(
         SyntaxConfig::builder()
             .trim_blocks(true)
@@ -28,12 +29,9 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
             .build()
             .map_err(|error| error.to_string())?,
     );
-    let sections = in_reading_order(sections(reports));
-    let numbers = numbers(&sections);
-    let columns: Vec<Column<'_>> =
-        reports.iter().map(|report| Column::new(report, &numbers)).collect();
+    let suites = suites(reports);
     let failures: usize = reports.iter().map(|report| report.counts.fail).sum();
-    let passes = if failures == 0 { passes(&sections) } else { Vec::new() };
+    let passes = if failures == 0 { passes(&suites) } else { Vec::new() };
     let glossary = Glossary::embedded();
     let words = glossary.words();
     let cited: BTreeSet<&str> =
@@ -42,24 +40,67 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
         cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
-    let cases: usize = sections.iter().map(|section| section.rows.len()).sum();
-    let page =
-        Page { columns, sections, failures, passes, words, facts, known, kinds: KINDS, cases };
+    let title = title(reports);
+    let page = Page {
+        title,
+        reports: reports.len(),
+        suites,
+        failures,
+        passes,
+        words,
+        facts,
+        known,
+        kinds: KINDS,
+    };
     environment.render_str(TEMPLATE, Serde(page)).map_err(|error| error.to_string())
+}
+
+/// `FAILED: 14 of 292 judged, 1 cause: my-server`, or how many reports there are.
+fn title(reports: &[Report]) -> String {
+    match reports {
+        [report] => format!("{}: {}", report.verdict(), report.target),
+        _ => format!("{} reports of conformance runs", reports.len()),
+    }
+}
+
+/// Escaped text, with what is between backticks as code.
+fn code(text: &str) -> minijinja::Value {
+    let escaped = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        text.replace('"', "&quot;").replace('\'', "&#x27;")
+    };
+    let parts: Vec<&str> = text.split('`').collect();
+    let last = parts.len().saturating_sub(1);
+    let part = |(nth, part): (usize, &&str)| match (nth % 2 == 1, nth == last) {
+        (true, false) => format!("<code>{}</code>", escaped(part)),
+        // A last backtick without its pair stays one.
+        (true, true) => format!("`{}", escaped(part)),
+        (false, _) => escaped(part),
+    };
+    let html: String = parts.iter().enumerate().map(part).collect();
+    minijinja::Value::from_safe_string(html)
 }
 
 /// The data of the template.
 #[derive(Serialize)]
 struct Page<'r> {
-    columns: Vec<Column<'r>>,
-    sections: Vec<Section<'r>>,
+    title: String,
+    reports: usize,
+    suites: Vec<Suite<'r>>,
     failures: usize,
     passes: Vec<Passes<'r>>,
     words: &'r [(String, String)],
     facts: Vec<(&'r str, &'r str)>,
     known: Vec<&'r str>,
     kinds: [Kind; 8],
-    cases: usize,
+}
+
+/// A table: the reports of a suite, and their cases.
+#[derive(Serialize)]
+struct Suite<'r> {
+    name: &'r str,
+    columns: Vec<Column<'r>>,
+    sections: Vec<Section<'r>>,
 }
 
 /// The values of a cell: grades, and their variants. A sign and a word besides the colour, for
@@ -111,17 +152,14 @@ impl Kind {
 struct Column<'r> {
     suite: &'r str,
     target: &'r str,
+    verdict: String,
+    is_passed: bool,
     runtime: Option<&'r str>,
     profile: Option<&'r str>,
     all: usize,
-    counts: &'r Counts,
-    deviations: usize,
-    habits: usize,
-    /// The informational cases that are neither deviations nor habits.
-    others: usize,
-    lost: Option<String>,
-    interrupted: Option<String>,
-    too_few_judged: Option<String>,
+    /// How many cases have each kind, the failures first.
+    kinds: Vec<(Kind, usize)>,
+    problems: Vec<(&'static str, String)>,
     notes: &'r [String],
     made: Option<&'r Made>,
     causes: Vec<Cause<'r>>,
@@ -133,7 +171,11 @@ struct Column<'r> {
 #[derive(Serialize)]
 struct Cause<'r> {
     name: &'r str,
-    text: &'r str,
+    sentence: &'r str,
+    /// The observation, if it adds to the sentence.
+    text: Option<&'r str>,
+    example: &'r str,
+    dump: String,
     fix: Option<&'static str>,
     failures: Vec<Failure<'r>>,
 }
@@ -146,21 +188,13 @@ struct Failure<'r> {
     text: Option<&'r str>,
 }
 
-/// The number of a case's row, by suite and name.
-type Numbers<'r> = HashMap<(&'r str, &'r str), usize>;
-
-fn numbers<'r>(sections: &[Section<'r>]) -> Numbers<'r> {
-    let rows = sections
-        .iter()
-        .flat_map(|section| section.rows.iter().map(|row| ((section.suite, row.name), row.number)));
-    rows.collect()
-}
+/// The number of a case's row, by its name.
+type Numbers<'r> = HashMap<&'r str, usize>;
 
 impl<'r> Column<'r> {
     fn new(report: &'r Report, numbers: &Numbers<'_>) -> Self {
         let failure = |case: &'r Case, text: Option<&'r str>| {
-            let row =
-                numbers.get(&(report.suite.as_str(), case.name.as_str())).copied().unwrap_or(0);
+            let row = numbers.get(case.name.as_str()).copied().unwrap_or(0);
             Failure { row, name: &case.name, text }
         };
         let causes = report.causes.iter().map(|cause| {
@@ -168,54 +202,45 @@ impl<'r> Column<'r> {
                 let fault = case.faults.iter().find(|fault| fault.name == cause.name)?;
                 Some(failure(case, Some(fault.text.as_str()).filter(|text| *text != cause.text)))
             };
-            let fix = cause.fault(&report.suite).map(Fault::fix);
+            let fault = cause.fault(&report.suite);
+            let sentence = fault.map_or(cause.text.as_str(), |fault| fault.sentence());
             Cause {
                 name: &cause.name,
-                text: &cause.text,
-                fix,
+                sentence,
+                text: Some(cause.text.as_str()).filter(|text| *text != sentence),
+                example: &cause.example,
+                dump: cause.dump.join("\n"),
+                fix: fault.map(Fault::fix),
                 failures: report.failures().filter_map(of).collect(),
             }
         });
         let unnamed = report.failures().filter(|case| case.faults.is_empty());
-        let found = |case: &'r Case| {
-            case.detail.as_ref().and_then(|detail| detail.found.first()).map(String::as_str)
+        let of = |kind: Kind| {
+            let is_it = |case: &&Case| Kind::of(Some(case), Some(report)).name == kind.name;
+            (kind, report.cases.iter().filter(is_it).count())
         };
-        let of = |name| {
-            report
-                .cases
-                .iter()
-                .filter(|case| Kind::of(Some(case), Some(report)).name == name)
-                .count()
-        };
+        let mut kinds: Vec<(Kind, usize)> = KINDS.into_iter().map(of).collect();
+        kinds.sort_by_key(|(kind, _)| kind.name != Grade::Fail.name());
         Self {
             suite: &report.suite,
             target: &report.target,
+            verdict: report.verdict(),
+            is_passed: report.is_passed(),
             runtime: report.runtime.as_deref(),
             profile: report.profile.as_deref(),
             all: report.counts.all(),
-            counts: &report.counts,
-            deviations: of("deviation"),
-            habits: of("habit"),
-            others: of("informational"),
-            lost: report
-                .lost
-                .as_ref()
-                .map(|lost| format!("{}; {} cases were not run", lost.reason, lost.not_run)),
-            interrupted: report
-                .interrupted
-                .map(|interrupted| format!("{} cases were not run", interrupted.not_run)),
-            too_few_judged: report.too_few_judged.map(|few| few.to_string()),
+            kinds,
+            problems: report.problems(),
             notes: &report.notes,
             made: report.made.as_ref(),
             causes: causes.collect(),
-            unnamed: unnamed.map(|case| failure(case, found(case))).collect(),
+            unnamed: unnamed.map(|case| failure(case, reason(case))).collect(),
         }
     }
 }
 
 #[derive(Serialize)]
 struct Section<'r> {
-    suite: &'r str,
     name: &'r str,
     rows: Vec<Row<'r>>,
 }
@@ -227,6 +252,7 @@ struct Row<'r> {
     name: &'r str,
     title: &'r str,
     spec: &'r [String],
+    level: &'static str,
     hazard: Option<&'static str>,
     /// The kinds of its cells, for filtering rows.
     kinds: String,
@@ -239,6 +265,8 @@ struct Cell<'r> {
     fact: Option<&'r str>,
     deviation: Option<&'r str>,
     faults: &'r [CaseFault],
+    /// Why it is not a pass, in a line.
+    reason: Option<&'r str>,
     detail: Option<Shown<'r>>,
 }
 
@@ -275,6 +303,7 @@ impl<'r> Cell<'r> {
             fact: deviation.map(|deviation| deviation.fact.as_str()),
             deviation: deviation.map(|deviation| deviation.text.as_str()),
             faults: case.map_or(&[], |case| &case.faults),
+            reason: case.filter(|case| case.grade == Grade::Fail).and_then(reason),
             // A pass needs no explanation, and there are hundreds.
             detail: case
                 .filter(|case| case.grade != Grade::Pass)
@@ -284,29 +313,49 @@ impl<'r> Cell<'r> {
     }
 }
 
-/// The cases of all reports, each once, in the order of appearance, by suite and section.
-fn sections(reports: &[Report]) -> Vec<Section<'_>> {
+/// Why a case failed: the known fault of its runtime, or else what was found first.
+fn reason(case: &Case) -> Option<&str> {
+    let known = case.deviation.as_ref().map(|deviation| deviation.text.as_str());
+    known.or_else(|| case.detail.as_ref()?.found.first().map(String::as_str))
+}
+
+/// The suites, in the order of appearance. Their rows are numbered through.
+fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
+    let mut suites: Vec<Suite<'_>> = Vec::new();
+    let mut count = 0;
+    for report in reports {
+        if suites.iter().any(|suite| suite.name == report.suite) {
+            continue;
+        }
+        let of_it: Vec<&Report> =
+            reports.iter().filter(|other| other.suite == report.suite).collect();
+        let sections = in_reading_order(sections(&of_it, &mut count));
+        let rows = sections.iter().flat_map(|section| &section.rows);
+        let numbers: Numbers<'_> = rows.map(|row| (row.name, row.number)).collect();
+        let columns = of_it.iter().map(|report| Column::new(report, &numbers)).collect();
+        suites.push(Suite { name: &report.suite, columns, sections });
+    }
+    suites
+}
+
+/// The cases of all reports, each once, in the order of appearance, by section. `count` is that of the
+/// rows so far.
+fn sections<'r>(reports: &[&'r Report], count: &mut usize) -> Vec<Section<'r>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut section_of: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut row_of: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
-    let mut count = 0usize;
+    let mut section_of: HashMap<&str, usize> = HashMap::new();
+    let mut row_of: HashMap<&str, (usize, usize)> = HashMap::new();
     for (column, report) in reports.iter().enumerate() {
         for case in &report.cases {
-            let section = *section_of.entry((&report.suite, &case.section)).or_insert_with(|| {
-                sections.push(Section {
-                    suite: &report.suite,
-                    name: &case.section,
-                    rows: Vec::new(),
-                });
+            let section = *section_of.entry(&case.section).or_insert_with(|| {
+                sections.push(Section { name: &case.section, rows: Vec::new() });
                 sections.len().saturating_sub(1)
             });
-            let key = (report.suite.as_str(), case.name.as_str());
-            let place = *row_of.entry(key).or_insert_with(|| {
+            let place = *row_of.entry(&case.name).or_insert_with(|| {
                 let rows = sections.get_mut(section).map(|section| &mut section.rows);
                 let index = rows.as_ref().map_or(0, |rows| rows.len());
                 if let Some(rows) = rows {
-                    count += 1;
-                    rows.push(Row::new(case, count, reports.len()));
+                    *count += 1;
+                    rows.push(Row::new(case, *count, reports.len()));
                 }
                 (section, index)
             });
@@ -338,6 +387,7 @@ impl<'r> Row<'r> {
             name: &case.name,
             title: &case.title,
             spec: &case.spec,
+            level: case.level.name(),
             hazard,
             kinds: String::new(),
             cells,
@@ -358,7 +408,7 @@ fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
 }
 
 /// The passes of each section, of reports without a failure.
-fn passes<'r>(sections: &[Section<'r>]) -> Vec<Passes<'r>> {
+fn passes<'r>(suites: &[Suite<'r>]) -> Vec<Passes<'r>> {
     let passed = |row: &&Row<'_>| {
         row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name))
     };
@@ -366,7 +416,8 @@ fn passes<'r>(sections: &[Section<'r>]) -> Vec<Passes<'r>> {
         name: section.name,
         count: section.rows.iter().filter(passed).count(),
     };
-    sections.iter().map(of).filter(|passes| passes.count > 0).collect()
+    let sections = suites.iter().flat_map(|suite| &suite.sections);
+    sections.map(of).filter(|passes| passes.count > 0).collect()
 }
 
 /// How many cases of a section passed.

@@ -7,46 +7,40 @@ use super::{Case, Citations, Grade, Report};
 /// The XML of `report`: a test suite for each section, a test case for each case.
 ///
 /// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the
-/// reason. A lost target is an error of a separate case, `lost`; a run that was ended early is one
-/// of a case `interrupted`.
+/// reason. What else keeps a run from passing is an error of a separate case: `lost`, `interrupted`,
+/// `too-few-judged`, `stale`. The properties of each suite have the versions and
+/// the verdict, those of a case its level.
 ///
 /// # Errors
 /// Errors of the XML library.
 pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
     let mut xml = Xml::new(format!("diagipc {} {}", report.suite, report.target));
+    let made = report.made.as_ref();
+    let properties = [
+        Some(("verdict", report.verdict())),
+        made.map(|made| ("tool", made.by.clone())),
+        made.and_then(|made| Some(("suite", made.suite.clone()?))),
+    ];
+    let properties: Vec<_> = properties.into_iter().flatten().collect();
     for section in &report.sections {
         let mut suite = TestSuite::new(format!("{}.{}", report.suite, section.name));
+        for (name, value) in &properties {
+            suite.add_property((*name, value.as_str()));
+        }
         for case in report.cases.iter().filter(|case| case.section == section.name) {
             let mut test = TestCase::new(case.name.as_str(), status(case, citations));
             test.set_classname(format!("{}.{}", case.section, case.group));
             test.set_time(case.took);
+            test.add_property(("level", case.level.name()));
             suite.add_test_case(test);
         }
         xml.add_test_suite(suite);
     }
-    if let Some(lost) = &report.lost {
+    for (kind, reason) in report.problems() {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status
-            .set_type("lost")
-            .set_message(format!("{}; {} cases were not run", lost.reason, lost.not_run));
-        let mut suite = TestSuite::new(format!("{}.lost", report.suite));
-        suite.add_test_case(TestCase::new("lost", status));
-        xml.add_test_suite(suite);
-    }
-    if let Some(interrupted) = &report.interrupted {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status
-            .set_type("interrupted")
-            .set_message(format!("{} cases were not run", interrupted.not_run));
-        let mut suite = TestSuite::new(format!("{}.interrupted", report.suite));
-        suite.add_test_case(TestCase::new("interrupted", status));
-        xml.add_test_suite(suite);
-    }
-    if let Some(few) = &report.too_few_judged {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type("too-few-judged").set_message(few.to_string());
-        let mut suite = TestSuite::new(format!("{}.too-few-judged", report.suite));
-        suite.add_test_case(TestCase::new("too-few-judged", status));
+        status.set_type(kind).set_message(reason.as_str());
+        let mut suite = TestSuite::new(format!("{}.{kind}", report.suite));
+        suite.add_test_case(TestCase::new(kind, status));
         xml.add_test_suite(suite);
     }
     let text = xml.to_string().map_err(|error| error.to_string())?;

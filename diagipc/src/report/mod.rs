@@ -17,27 +17,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod badge;
 mod cause;
 mod citations;
+mod comparison;
 mod glossary;
 mod html;
 mod junit;
+mod known_faults;
 mod made;
 mod requirements;
+mod select;
 mod turn;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+pub use badge::badge;
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
+pub use comparison::Comparison;
 use dotnet_diagnostics_ipc::vectors::Hazard;
 pub use dotnet_diagnostics_ipc::vectors::player::TurnDirection;
 pub use glossary::Glossary;
 pub use html::html;
 pub use junit::junit;
+pub use known_faults::KnownFaults;
 pub use made::Made;
-pub use requirements::Requirement;
+pub use requirements::{Level, Requirement, cited};
+pub use select::Playable;
 use serde::{Deserialize, Serialize};
 pub use turn::{Said, Turn};
 
@@ -45,6 +53,8 @@ pub use turn::{Said, Turn};
 const FORMAT: u32 = 1;
 
 /// The result of a case.
+///
+#[cfg_attr(doc, doc = include_str!("../pictures/grades.svg"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
@@ -54,7 +64,7 @@ pub enum Grade {
     PassLenient,
     /// The target reports that it does not support this.
     Unimplemented,
-    /// Not judged.
+    /// Not a failure, and not a pass: known, accepted, or left open.
     Informational,
     /// Wrong.
     Fail,
@@ -117,6 +127,11 @@ impl Counts {
         }
     }
 
+    /// The judged cases: all except unimplemented ones.
+    pub fn judged(&self) -> usize {
+        self.all().saturating_sub(self.unimplemented)
+    }
+
     /// Cases of any grade.
     pub fn all(&self) -> usize {
         Grade::ALL.into_iter().map(|grade| self.of(grade)).sum()
@@ -139,6 +154,9 @@ pub struct Case {
     pub grade: Grade,
     /// Its facts (`F-19`) and requirements.
     pub spec: Vec<String>,
+    /// How strongly the document requires it.
+    #[serde(default)]
+    pub level: Level,
     /// It behaved as this runtime is known to, not as required. The grade is
     /// [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,6 +189,7 @@ impl Case {
             title: title.to_owned(),
             grade,
             spec: Vec::new(),
+            level: Level::default(),
             deviation: None,
             outcome: None,
             faults: Vec::new(),
@@ -352,6 +371,9 @@ pub struct Report {
     /// Too few cases were judged for a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_few_judged: Option<TooFewJudged>,
+    /// The entries of the accepted faults that have to go: the run does not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<String>,
     /// Notes that do not belong to a case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -374,6 +396,7 @@ impl Report {
             lost: None,
             interrupted: None,
             too_few_judged: None,
+            stale: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -431,6 +454,53 @@ impl Report {
     /// The cases that failed.
     pub fn failures(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| case.grade == Grade::Fail)
+    }
+
+    /// Why the run is not a pass, apart from its failures: the kind, and the reason.
+    pub fn problems(&self) -> Vec<(&'static str, String)> {
+        let not_run = |count: usize| match count {
+            1 => "1 case was not run".to_owned(),
+            count => format!("{count} cases were not run"),
+        };
+        let lost = self.lost.as_ref();
+        let lost = lost.map(|lost| ("lost", format!("{}; {}", lost.reason, not_run(lost.not_run))));
+        let interrupted = self.interrupted.map(|one| ("interrupted", not_run(one.not_run)));
+        let few = self.too_few_judged.map(|few| ("too-few-judged", few.to_string()));
+        let stale = |entry: &String| ("stale", format!("the accepted fault {entry}"));
+        let problems = [lost, interrupted, few].into_iter().flatten();
+        problems.chain(self.stale.iter().map(stale)).collect()
+    }
+
+    /// The verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
+    pub fn verdict(&self) -> String {
+        let word = match (&self.lost, &self.interrupted, self.is_passed()) {
+            (Some(_), ..) => "LOST",
+            (None, Some(_), _) => "INTERRUPTED",
+            (None, None, true) => "PASSED",
+            (None, None, false) => "FAILED",
+        };
+        let judged = self.counts.judged();
+        if self.is_passed() {
+            return format!("{word}: {judged} judged");
+        }
+        let weaker = [Level::Should, Level::May].map(|level| {
+            let count = self.failures().filter(|case| case.level == level).count();
+            (count > 0).then(|| format!("{count} {}", level.name()))
+        });
+        let weaker: Vec<String> = weaker.into_iter().flatten().collect();
+        let weaker =
+            if weaker.is_empty() { String::new() } else { format!(" ({})", weaker.join(", ")) };
+        let causes = match self.causes.len() {
+            0 => String::new(),
+            1 => ", 1 cause".to_owned(),
+            more => format!(", {more} causes"),
+        };
+        format!("{word}: {} of {judged} judged{weaker}{causes}", self.counts.fail)
+    }
+
+    /// Whether nothing failed, in a whole run that judged enough.
+    pub fn is_passed(&self) -> bool {
+        self.counts.fail == 0 && self.problems().is_empty()
     }
 
     /// The cases with a known deviation. A known fault does not count: it fails.

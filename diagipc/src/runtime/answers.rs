@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::message::dump::{
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, Format, SessionReply,
-    StopTracing, StreamingSession, StreamingSession6,
+    StopTracing, StreamingProviderConfig, StreamingSession, StreamingSession6,
 };
 use dotnet_diagnostics_ipc::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
@@ -38,6 +38,7 @@ use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::profile::Fate;
 use super::session::Session;
+use super::stream::Events;
 use super::system;
 use crate::known::{Request, is_told};
 
@@ -100,6 +101,17 @@ impl Answers {
             .store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
     }
 
+    /// Whether it is too early for a profiler, whatever its payload (F-153). Without one a runtime that
+    /// runs may die.
+    fn is_too_early(&self, command: Option<Command>, reason: RefusalReason) -> bool {
+        let is_of_payload =
+            matches!(reason, RefusalReason::Malformed { .. } | RefusalReason::OverLimit { .. });
+        is_of_payload
+            && command == Some(Command::ATTACH_PROFILER)
+            && self.application.profile.lacks(Command::ATTACH_PROFILER).is_none()
+            && !self.application.state().is_started()
+    }
+
     /// The result for a profiler with this path. There is none to load, and none can be loaded
     /// before the start (P-5). A path that begins with NUL counts as none (P-43).
     fn attach(&self, path: IpcString<'_>) -> HResult {
@@ -130,10 +142,18 @@ impl Answers {
         early.or_else(|| Session::begin(&self.application)).ok_or(HResult::FAIL)
     }
 
-    fn stream(&self, format: Format, rundown: bool) -> Result<StreamSession<'_>, HResult> {
+    fn stream<'p>(
+        &self,
+        format: Format,
+        rundown: bool,
+        providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
+    ) -> Result<StreamSession<'_>, HResult> {
         let session = self.begin()?;
         let rundown = rundown && !is_told(self.application.profile, "F-104");
-        Ok(StreamSession::new(session.id(), move |stream| session.stream(stream, format, rundown)))
+        let events = Events::of(providers, self.application.state().is_started());
+        Ok(StreamSession::new(session.id(), move |stream| {
+            session.stream(stream, format, rundown, events)
+        }))
     }
 
     fn die_if(&self, kills: bool) {
@@ -162,24 +182,22 @@ impl Answers {
         let wants_crash_report = flags.0 & DumpFlags::CRASH_REPORT.0 != 0;
         let plain = Request { is_partial_dump, ..Request::right(Command::GENERATE_CORE_DUMP) };
         let reported = Request { wants_crash_report, ..plain };
-        let written = Request {
-            is_unwritable_dump: !is_writable(application.dumps.as_deref(), name),
-            ..plain
-        };
-        match (profile.dumps(plain), profile.dumps(reported), profile.dumps(written)) {
-            (Fate::Refused(hresult), ..) => {
+        match (profile.dumps(plain), profile.dumps(reported)) {
+            (Fate::Refused(hresult), _) => {
                 Err(Refusal { hresult, message: recorded.dump_error.clone() })
             }
-            (_, Fate::Refused(hresult), _) => {
+            (_, Fate::Refused(hresult)) => {
                 Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) })
             }
-            (.., Fate::Refused(hresult)) => {
-                Err(Refusal { hresult, message: Some(not_written(name, DUMP_TAKES)) })
-            }
-            (Fate::RefusedNotClosed(hresult), ..) => {
+            (Fate::RefusedNotClosed(hresult), _) => {
                 self.stay_open(true);
                 Err(hresult.into())
             }
+            // P-46.
+            (Fate::Done, _) if !is_writable(application.dumps.as_deref(), name) => Err(Refusal {
+                hresult: HResult::FAIL,
+                message: Some(not_written(name, DUMP_TAKES)),
+            }),
             (fate, ..) => {
                 self.stay_open(fate == Fate::NotClosed);
                 if let Some(directory) = &application.dumps {
@@ -207,9 +225,16 @@ impl Handler for Answers {
 
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let (profile, command) = (self.application.profile, request.map(|request| request.command));
+        if self.is_too_early(command, reason) {
+            self.stay_open(false);
+            return HResult::NOT_YET_AVAILABLE.into();
+        }
         let is_malformed = matches!(reason, RefusalReason::Malformed { .. });
         let is_empty = request.is_some_and(|request| request.payload.is_empty());
-        if is_malformed && is_empty && self.application.wrong.has(Kind::DiesOfEmptyPayload) {
+        let hresult = profile.refusal(command, reason);
+        // Another error shows that the payload is not read (F-91).
+        let is_read = is_malformed && hresult == reason.hresult();
+        if is_read && is_empty && self.application.wrong.has(Kind::DiesOfEmptyPayload) {
             std::process::abort();
         }
         self.stay_open(profile.stays_open(command, reason));
@@ -218,7 +243,7 @@ impl Handler for Answers {
         // P-3.
         let message =
             (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
-        Refusal { hresult: profile.refusal(command, reason), message }
+        Refusal { hresult, message }
     }
 
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
@@ -246,33 +271,45 @@ impl Handler for Answers {
     }
 
     fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, true)
+        self.stream(request.format, true, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, request.request_rundown)
+        self.stream(
+            request.format,
+            request.request_rundown,
+            request.providers.iter().map(Into::into),
+        )
     }
 
     fn collect_tracing3(&self, request: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, request.request_rundown)
+        self.stream(
+            request.format,
+            request.request_rundown,
+            request.providers.iter().map(Into::into),
+        )
     }
 
     fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, request.rundown_keyword != 0)
+        self.stream(
+            request.format,
+            request.rundown_keyword != 0,
+            request.providers.iter().map(Into::into),
+        )
     }
 
     fn collect_tracing5(
         &self,
         request: StreamingSession<'_>,
     ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, request.rundown_keyword != 0)
+        self.stream(request.format, request.rundown_keyword != 0, request.providers.iter())
     }
 
     fn collect_tracing6(
         &self,
         request: StreamingSession6<'_>,
     ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request.format, request.rundown_keyword != 0)
+        self.stream(request.format, request.rundown_keyword != 0, request.providers.iter())
     }
 
     #[cfg(unix)]

@@ -40,6 +40,8 @@ pub(super) struct Application {
     pub(super) wrong: Misbehaviours,
     /// It dies of requests that kill the imitated runtime.
     pub(super) dies: bool,
+    /// A client may leave the rundown unread.
+    pub(super) has_short_rundown: bool,
     /// Where dumps are written.
     pub(super) dumps: Option<PathBuf>,
     /// It dies when its environment is requested (F-97).

@@ -22,6 +22,7 @@ use crate::known::{Profile, is_told};
 /// assert!(config.misbehaviours.is_empty() && !config.dies);
 /// ```
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent")]
 pub struct Config {
     /// The runtime to imitate.
     pub profile: Profile,
@@ -32,14 +33,24 @@ pub struct Config {
     pub ports: Option<String>,
     /// Whether the default port suspends it. If false, `environment` may still say so.
     pub suspended: bool,
+    /// Its command line while it runs, instead of the recorded one. While it is suspended it is
+    /// shortened as the imitated runtime does (F-79, F-100).
+    pub command_line: Option<String>,
+    /// The name of its entry assembly, instead of the recorded one.
+    pub entry_assembly: Option<String>,
     /// Entries of its environment, after the recorded ones: `NAME=VALUE`, or any other text
     /// (F-79).
     pub environment: Vec<String>,
     /// Entries of its environment that are not UTF-8.
     pub environment_bytes: Vec<Vec<u8>>,
+    /// Whether these entries are all of its environment, without the recorded ones.
+    pub is_environment_whole: bool,
     /// The directory where it writes dumps: files that begin like a core, for names without a
     /// directory, and never over an existing file. `None`: it answers OK without writing one.
     pub dumps: Option<PathBuf>,
+    /// Whether its rundown is so short that a client may leave it unread while it stops. That of a
+    /// runtime is not (F-75).
+    pub has_short_rundown: bool,
     /// Its faults.
     pub misbehaviours: Vec<Misbehaviour>,
     /// Whether it dies of the well-formed requests that kill the imitated runtime (P-2, F-95, F-97),
@@ -55,9 +66,13 @@ impl Config {
             socket: socket.into(),
             ports: None,
             suspended: false,
+            command_line: None,
+            entry_assembly: None,
             environment: Vec::new(),
             environment_bytes: Vec::new(),
+            is_environment_whole: false,
             dumps: None,
+            has_short_rundown: false,
             misbehaviours: Vec::new(),
             dies: false,
         }

@@ -9,7 +9,7 @@
 //!
 //! | real runtimes | this one |
 //! |---|---|
-//! | stream events | streams a whole nettrace file without events; with rundown, one of half a megabyte |
+//! | stream events | streams a whole nettrace file with the event about the process; from a start that was waited for also one of the start, and of `System.Runtime` one counter, if the providers ask for them; with rundown, one of half a megabyte |
 //! | write dumps | answers OK, and writes the beginning of a core file to [`Config::dumps`] |
 //! | write perf maps, and to `user_events_data` | answers OK, and writes nothing |
 //! | set and delete variables | only in its own list |
@@ -122,14 +122,16 @@ impl ReferenceRuntime {
     /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
     /// thread or descriptor left, or nothing that shows a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let recorded = Recorded::of(config.profile)?;
+        let mut recorded = Recorded::of(config.profile)?;
+        recorded.describe(config.command_line.as_deref(), config.entry_assembly.as_deref());
         let ports = config.ports_text();
         let counting: Vec<_> =
             Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
         let suspension = Suspension::new(config.suspends(), counting.iter().copied())
             .map_err(StartError::Ports)?;
         let is_switched_off = config.is_switched_off();
-        let recorded_entries = recorded.environment.iter().cloned();
+        let recorded_entries =
+            recorded.environment.iter().filter(|_| !config.is_environment_whole).cloned();
         let mut environment: Vec<_> =
             recorded_entries.chain(config.environment.iter().cloned()).collect();
         let mut kills_by_its_environment = false;
@@ -156,6 +158,7 @@ impl ReferenceRuntime {
             cookie: cookie(),
             wrong: Misbehaviours(config.misbehaviours),
             dies: config.dies,
+            has_short_rundown: config.has_short_rundown,
             dumps: config.dumps,
             kills_by_its_environment,
             stop: Canceller::new().map_err(StartError::System)?,

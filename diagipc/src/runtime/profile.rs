@@ -132,7 +132,7 @@ impl Profile {
     }
 
     fn fate(self, request: Request) -> Fate {
-        let mut of_host = rows(self, request).filter(|row| matches!(row.layer, Layer::Host(_)));
+        let mut of_host = rows(self, request).filter(|row| matches!(row.layer, Layer::Host));
         let fate = |row: &Row| match row.does {
             Does::Dies => Some(Fate::Dies),
             Does::Refuses(hresult) => Some(Fate::Refused(hresult)),

@@ -60,10 +60,35 @@ impl Recorded {
         Ok(recorded)
     }
 
+    /// Takes the words for the recorded ones: while it is suspended as much of the command line as the
+    /// recorded runtime says then.
+    pub(super) fn describe(&mut self, command_line: Option<&str>, entry_assembly: Option<&str>) {
+        let Self { running, suspended, .. } = self;
+        if let Some(text) = command_line {
+            let is_whole = suspended.command_line == running.command_line;
+            let known = if is_whole { text } else { executable(text) };
+            known.clone_into(&mut suspended.command_line);
+            text.clone_into(&mut running.command_line);
+        }
+        if let Some(name) = entry_assembly {
+            // The recorded ones have it before their start too.
+            for info in [suspended, running] {
+                name.clone_into(&mut info.entry_assembly);
+            }
+        }
+    }
+
     fn wire<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
         let group = file.groups.iter().find(|one| one.name == group);
         group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
     }
+}
+
+/// The first word of a command line, which may be in quotes.
+fn executable(command_line: &str) -> &str {
+    let quoted = command_line.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+    let word = || command_line.split_whitespace().next().unwrap_or_default();
+    quoted.map_or_else(word, |(path, _)| path)
 }
 
 /// The nearest recording: its own, of its family and version, or of `CoreCLR`'s next version that
@@ -150,7 +175,7 @@ mod tests {
             versions,
             [
                 "3.1.23", "8.0.30", "9.0.5", "10.0.9", "11.0.0", "8.0.31", "9.0.20", "9.0.20",
-                "10.0.12", "10.0.12"
+                "11.0.0", "10.0.12"
             ]
         );
         // From the nearest recorded version, with its own name.
@@ -177,6 +202,24 @@ mod tests {
             assert!(!recorded.suspended.command_line.contains(' '));
             assert!(recorded.environment.iter().any(|entry| entry == "PATH=/usr/bin:/bin"));
         }
+    }
+
+    #[test]
+    fn given_words_are_shortened_while_suspended_as_recorded_ones() {
+        for (profile, line) in [
+            (Profile::CORECLR_10, "/opt/my app"),
+            // Always the same (F-100).
+            (Profile::NATIVE_AOT_9, "\"/opt/my app\" my.dll --port 80"),
+        ] {
+            let mut recorded = Recorded::of(profile).unwrap();
+            recorded.describe(Some("\"/opt/my app\" my.dll --port 80"), Some("my"));
+            let Recorded { running, suspended, .. } = recorded;
+            assert_eq!(running.command_line, "\"/opt/my app\" my.dll --port 80");
+            assert_eq!((&*running.entry_assembly, &*suspended.entry_assembly), ("my", "my"));
+            assert_eq!(suspended.command_line, line);
+        }
+        assert_eq!(executable("dotnet my.dll"), "dotnet");
+        assert_eq!(executable(""), "");
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Server {
             // The application counts them: a stopped one does not count, though its connection
             // lasts.
             most_sessions: usize::MAX,
+            ..ServeOptions::DEFAULT
         };
         let done = serve_with(self, Peer::answers, &options, &application.stop);
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");

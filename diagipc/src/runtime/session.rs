@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::Format;
 
 use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::stream;
+use super::stream::{self, Events};
 
 /// How often a session checks for its client, and for how long.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
@@ -38,6 +38,7 @@ impl Session {
         stream: &mut StreamWriter<'_>,
         format: Format,
         rundown: bool,
+        events: Events,
     ) -> io::Result<()> {
         // A suspended runtime writes nothing, not even at the stop (P-29).
         self.wait(
@@ -47,14 +48,21 @@ impl Session {
         if !self.application.state().is_started() {
             return Ok(());
         }
-        stream.write_all(&stream::start(format, self.application.process_id))?;
+        let mut first = stream::start(format, self.application.process_id);
+        if format != Format::NET_PERF {
+            let info = self.application.info();
+            let texts = [&*info.command_line, &info.os, &info.arch];
+            first.extend(events.first(first.len(), texts));
+        }
+        stream.write_all(&first)?;
         // A runtime notices a missing reader when it next writes; this one, which has nothing to
         // write, checks.
         let never = self.application.wrong.has(Kind::StreamNeverEnds);
         self.wait(|time| stream.pause(time), |state| !never && state.is_stopped(self.id));
         let mut last = Vec::new();
         if rundown && format != Format::NET_PERF {
-            last = stream::rundown(usize::try_from(stream.streamed()).unwrap_or(usize::MAX));
+            let start = usize::try_from(stream.streamed()).unwrap_or(usize::MAX);
+            last = stream::rundown(start, self.application.has_short_rundown);
         }
         last.extend(stream::LAST);
         stream.write_all(&last)

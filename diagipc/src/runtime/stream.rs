@@ -1,14 +1,28 @@
-//! The stream of a session: a nettrace file without events, in pieces.
+//! The stream of a session: a nettrace file with a few events, in pieces.
 
-use dotnet_diagnostics_ipc::message::eventpipe::Format;
+use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingProviderConfig};
 
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 /// The tag of no object: used in place of a type, and after the last object.
 const NULL: u8 = 1;
-/// The number of addresses in each stack of a rundown.
-const ADDRESSES: usize = 2048;
-const STACKS: usize = 32;
+/// The stacks of a rundown, and the number of addresses in each: more than a socket holds, or less
+/// than a pipe does.
+const STACKS: (usize, usize) = (32, 2048);
+const SHORT_STACKS: (usize, usize) = (1, 128);
+/// The types of fields in the description of an event.
+const OBJECT: usize = 1;
+const INT: usize = 9;
+const FLOAT: usize = 13;
+const DOUBLE: usize = 14;
+const STRING: usize = 18;
+/// The provider, id, keyword and version of `EEStartupStart`.
+const START: (&str, u32, u64, u32) = ("Microsoft-Windows-DotNETRuntimePrivate", 80, 0x8000_0000, 1);
+/// Informational.
+const START_LEVEL: u32 = 4;
+const COUNTERS: &str = "System.Runtime";
+/// Asks for counters, every so many seconds.
+const INTERVAL: &str = "EventCounterIntervalSec=";
 
 /// The front of a stream: its name and the object that describes the trace.
 pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
@@ -37,21 +51,180 @@ pub(super) fn start(format: Format, process_id: u32) -> Vec<u8> {
     bytes
 }
 
-/// The rundown at the end of a session, more than a socket holds: stacks without events. After
-/// `start` bytes, since blocks are aligned in the whole stream.
-pub(super) fn rundown(start: usize) -> Vec<u8> {
+/// The events that the providers of a request ask for, besides that about the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Events {
+    /// `EEStartupStart`, which only a session from before the start gets.
+    start: bool,
+    /// The counters, every so many seconds.
+    counters: Option<f32>,
+}
+
+impl Events {
+    /// Those of a session that begins now: before the start, or after it.
+    pub(super) fn of<'p>(
+        providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
+        is_started: bool,
+    ) -> Self {
+        let mut events = Self::default();
+        for provider in providers {
+            let name = provider.provider_name.to_string();
+            let (start_name, id, keyword, _) = START;
+            if name.eq_ignore_ascii_case(start_name) {
+                events.start |= !is_started
+                    && provider.keywords & keyword != 0
+                    && provider.log_level.0 >= START_LEVEL
+                    && provider.filter.allows(id);
+            } else if name.eq_ignore_ascii_case(COUNTERS) {
+                let arguments = provider.arguments.to_string();
+                let seconds = arguments.split([';', ',']).find_map(|argument| {
+                    argument.trim().strip_prefix(INTERVAL)?.trim_matches('"').parse::<f32>().ok()
+                });
+                events.counters = seconds.filter(|seconds| *seconds > 0.0).or(events.counters);
+            }
+        }
+        events
+    }
+
+    /// The events at the beginning of a session, and what describes them. `process`: command line, OS,
+    /// architecture. After `start` bytes, since blocks are aligned in the whole stream.
+    pub(super) fn first(self, start: usize, process: [&str; 3]) -> Vec<u8> {
+        let mut all = vec![process_info(process)];
+        all.extend(self.start.then(runtime_start));
+        all.extend(self.counters.map(counter));
+        let mut bytes = std::vec![0; start];
+        for (nth, (metadata, payload)) in (1..).zip(all) {
+            block(
+                &mut bytes,
+                b"MetadataBlock",
+                &event(0, 0, &[&number(usize::from(nth)), &*metadata].concat()),
+            );
+            block(&mut bytes, b"EventBlock", &event(nth, nth - 1, &payload));
+        }
+        bytes.split_off(start)
+    }
+}
+
+/// The description of an event, without its number, and its payload.
+type Event = (Vec<u8>, Vec<u8>);
+
+/// The event with which a runtime describes its process.
+fn process_info(process: [&str; 3]) -> Event {
+    let fields = ["CommandLine", "OSInformation", "ArchInformation"].map(|name| (STRING, name));
+    let head = description("Microsoft-DotNETCore-EventPipe", 1, "ProcessInfo", 0, 1, 0);
+    ([head, described(&fields)].concat(), process.map(text).concat())
+}
+
+/// The first event of a start, without a name as those of the runtime itself (F-28): its payload is
+/// the id of the runtime.
+fn runtime_start() -> Event {
+    let (provider, id, keyword, version) = START;
+    let head = description(provider, id, "", keyword, version, START_LEVEL);
+    ([head, described(&[])].concat(), vec![0, 0])
+}
+
+/// The event of a counter: one value without a name, of one field, which has the fields of the
+/// counter.
+fn counter(seconds: f32) -> Event {
+    const FIELDS: [(usize, &str); 12] = [
+        (STRING, "Name"),
+        (STRING, "DisplayName"),
+        (DOUBLE, "Mean"),
+        (DOUBLE, "StandardDeviation"),
+        (INT, "Count"),
+        (DOUBLE, "Min"),
+        (DOUBLE, "Max"),
+        (FLOAT, "IntervalSec"),
+        (STRING, "Series"),
+        (STRING, "CounterType"),
+        (STRING, "Metadata"),
+        (STRING, "DisplayUnits"),
+    ];
+    const MEAN: f64 = 12.5;
+    let nested = [number(1), number(OBJECT), number(1), number(OBJECT)].concat();
+    let head = description(COUNTERS, 21, "EventCounters", 0, 0, 0);
+    let metadata = [head, nested, described(&FIELDS), text("Payload"), text("")].concat();
+    let payload = [
+        text("cpu-usage"),
+        text("CPU Usage"),
+        MEAN.to_le_bytes().to_vec(),
+        0f64.to_le_bytes().to_vec(),
+        number(1).to_vec(),
+        MEAN.to_le_bytes().to_vec(),
+        MEAN.to_le_bytes().to_vec(),
+        seconds.to_le_bytes().to_vec(),
+        text(&format!("Interval={}", (seconds * 1000.0).round())),
+        text("Mean"),
+        text(""),
+        text("%"),
+    ];
+    (metadata, payload.concat())
+}
+
+/// Provider, id, name, keywords, version and level of an event.
+fn description(
+    provider: &str,
+    id: u32,
+    name: &str,
+    keywords: u64,
+    version: u32,
+    level: u32,
+) -> Vec<u8> {
+    let [id, version, level] = [id, version, level].map(u32::to_le_bytes);
+    [&text(provider)[..], &id, &text(name), &keywords.to_le_bytes(), &version, &level].concat()
+}
+
+/// The number of fields, and each with its type.
+fn described(fields: &[(usize, &str)]) -> Vec<u8> {
+    let field = |(kind, name): &(usize, &str)| [&number(*kind)[..], &text(name)].concat();
+    let mut bytes = number(fields.len()).to_vec();
+    bytes.extend(fields.iter().flat_map(field));
+    bytes
+}
+
+/// The rundown at the end of a session: stacks without events. After `start` bytes, since blocks are
+/// aligned in the whole stream.
+pub(super) fn rundown(start: usize, is_short: bool) -> Vec<u8> {
+    let (stacks, addresses) = if is_short { SHORT_STACKS } else { STACKS };
     let mut bytes = std::vec![0; start];
-    for _ in 0..STACKS {
-        let len = ADDRESSES * 8;
-        object(&mut bytes, b"StackBlock", 2, |bytes| {
-            bytes.extend(number(len + 12));
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-            // First id, how many, and the size of the one.
-            bytes.extend([number(1), number(1), number(len)].concat());
-            bytes.resize(bytes.len() + len, 0);
-        });
+    for stack in 1..=stacks {
+        let len = addresses * 8;
+        // First id, how many, and the size of the one. No id occurs twice (F-154).
+        let mut content = [number(stack), number(1), number(len)].concat();
+        content.resize(content.len() + len, 0);
+        block(&mut bytes, b"StackBlock", &content);
     }
     bytes.split_off(start)
+}
+
+/// The content of a block of one event: the block's header, the event's, which is compressed, and
+/// its payload.
+fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
+    // The size of the header, the flag of compression, and the first and the last time.
+    let mut content = [&[20, 0, 1, 0][..], &[0; 16]].concat();
+    // What is there; metadata, events of the thread before this one, thread, processor, thread, time.
+    content.extend([0x87, metadata_id, before, 1, 0, 1, 0]);
+    let mut len = payload.len();
+    while len > 0x7f {
+        content.extend(u8::try_from(len & 0x7f).map(|low| low | 0x80));
+        len >>= 7;
+    }
+    content.extend(u8::try_from(len));
+    content.extend(payload);
+    content
+}
+
+/// A text of an event.
+fn text(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+fn block(bytes: &mut Vec<u8>, name: &[u8], content: &[u8]) {
+    object(bytes, name, 2, |bytes| {
+        bytes.extend(number(content.len()));
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend(content);
+    });
 }
 
 /// The bytes after the last object.

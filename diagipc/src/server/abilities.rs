@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 use dotnet_diagnostics_ipc::vectors::{Value, Verdict};
@@ -30,6 +31,8 @@ pub(super) struct Abilities {
     pub(super) features: BTreeMap<Ability, Has>,
     /// It keeps a connection open after its reply, and serves the next request on it.
     pub(super) keeps_open: bool,
+    /// The wrong error to a command that does not exist.
+    pub(super) wrong_unknown: Option<HResult>,
 }
 
 /// Why a case is not played.
@@ -47,6 +50,11 @@ impl Abilities {
     /// The result for a command.
     pub(super) fn command(&self, command: Command) -> Option<&Has> {
         self.commands.get(&command)
+    }
+
+    /// The commands that are answered.
+    pub(super) fn served(&self) -> impl Iterator<Item = Command> {
+        self.commands.iter().filter(|(_, has)| **has == Has::Yes).map(|(command, _)| *command)
     }
 
     /// What `case` needs and the target does not support.

@@ -7,14 +7,13 @@ use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
 
-use super::expectation::{Expectation, Refusable};
+use super::expectation::{Expectation, Refusable, other_refusal_of};
 use super::process_id::TargetProcess;
 use super::request::{ON, Reaction};
-use super::unanswered::{asked, left_open, no_reply};
+use super::unanswered::{asked, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, Reply, fault_in_stream, is_cut, is_too_small,
-    message_of,
+    Answer, Exchange, Exchanges, FaultSeen, Reply, is_cut, is_too_small, message_of,
 };
 use crate::faults::Fault;
 
@@ -32,11 +31,7 @@ pub(super) fn faults_in_answer(
     let exchanges = &answered.exchanges;
     let mut found = consistency::faults_in_case(exchanges, process);
     if !found.is_empty() {
-        // An OK in place of an error is one more fault, whatever its bytes are.
-        let is_ok = answered.exchange.reply.is_whole() && answered.exchange.reply.is_ok();
-        if let (Due::Error(_), Some(exchange), true) = (due, exchanges.on(ON), is_ok) {
-            found.extend(answer(exchange, None, due, expectation.refusable, exchanges));
-        }
+        found.extend(exchanges.on(ON).and_then(|exchange| served(exchange, due, exchanges)));
         return found;
     }
     if let Some(death) = death {
@@ -48,7 +43,6 @@ pub(super) fn faults_in_answer(
         (Answer::Ok | Answer::Error(_), _) => {
             let error = exchange.reply.error();
             found.extend(answer(exchange, error, due, expectation.refusable, exchanges));
-            found.extend(fault_in_stream(&exchange.sent, &answered.stream));
         }
         (Answer::NoHeader, _) => {}
         (Answer::Nothing | Answer::Other, end) => found.push(no_reply(exchange, end)),
@@ -68,9 +62,15 @@ pub(super) fn faults_in_failure(
     step: &Step,
     failure: &Failure,
     death: Option<Death>,
+    arrives_in_pieces: bool,
 ) -> Vec<FaultSeen> {
-    let found = consistency::faults_in_case(exchanges, process);
+    let mut found = consistency::faults_in_case(exchanges, process);
     if !found.is_empty() {
+        if let Step::Expect(expect) = step {
+            found.extend(exchanges.on(&expect.on).and_then(|exchange| {
+                served(exchange, due(&expect.expect, exchange, captures)?, exchanges)
+            }));
+        }
         return found;
     }
     if let Some(death) = death {
@@ -98,11 +98,48 @@ pub(super) fn faults_in_failure(
         }),
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
+            Difference::PeerGone { .. } => {
+                let error = exchange.reply.error();
+                answer(exchange, error, Due::Ok, Refusable::Never, exchanges)
+            }
             _ => None,
         }),
+        Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
+            Some(not_connected(exchanges))
+        }
         _ => None,
     };
-    fault.into_iter().collect()
+    let in_pieces = |seen: FaultSeen| match seen.fault {
+        Fault::ValidRequestRefused | Fault::ClosesBeforeReply | Fault::NoAnswer
+            if arrives_in_pieces =>
+        {
+            FaultSeen::new(Fault::RequestInPiecesMisread, format!("{}, in pieces", seen.text))
+        }
+        _ => seen,
+    };
+    fault.into_iter().map(in_pieces).collect()
+}
+
+/// That the server does not connect to its port, or not again.
+pub(super) fn not_connected(exchanges: &Exchanges) -> FaultSeen {
+    let before = exchanges.all.iter().filter(|one| one.advertise.is_some()).count();
+    let text = match before {
+        0 => "no connection to the port".to_owned(),
+        n => format!("no other connection to a port after {n}"),
+    };
+    FaultSeen::new(Fault::PortNotConnected, text)
+}
+
+/// That a request is served where an error is due. That is one more fault, whatever the bytes of
+/// the reply are.
+fn served(exchange: &Exchange, due: Due, exchanges: &Exchanges) -> Option<FaultSeen> {
+    let reply = &exchange.reply;
+    let is_refusal = reply.faults().any(|seen| seen.fault == Fault::ErrorAsOk);
+    // Some repeat the command of the request in place of an OK.
+    let is_ok = reply.is_ok() || reply.code.is_some() && reply.code == exchange.command();
+    let is_served = reply.is_whole() && is_ok && !is_refusal;
+    (is_served && matches!(due, Due::Error(_)))
+        .then(|| answer(exchange, None, due, Refusable::Never, exchanges))?
 }
 
 /// The required reply.
@@ -127,11 +164,19 @@ fn faults_in_reply(
     exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
     match difference {
+        Difference::Ended { .. } | Difference::Nothing { .. }
+            if exchange.is_answered_as_session()
+                && exchange.reply.is_whole()
+                && exchange.reply.len == Some(exchange.came.len()) =>
+        {
+            let text = "the reply has the id of the session, and no byte of a stream follows";
+            Some(FaultSeen::new(Fault::StreamEmpty, text))
+        }
         Difference::Ended { end, after } if after.is_empty() => {
             Some(no_reply(exchange, Some(*end)))
         }
         Difference::Nothing { after } if after.is_empty() => Some(no_reply(exchange, None)),
-        Difference::Bytes { fields, .. } => {
+        Difference::Bytes { fields, mismatches, .. } => {
             let first = due.first()?;
             let error = exchange.reply.error();
             if !due
@@ -142,12 +187,20 @@ fn faults_in_reply(
             }
             let of_this_kind =
                 due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
-            if let Some(due) = of_this_kind {
-                return answer(exchange, error, due, Refusable::Never, exchanges);
+            let other_code = of_this_kind
+                .and_then(|due| answer(exchange, error, due, Refusable::Never, exchanges));
+            if other_code.is_some() {
+                return other_code;
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
             let fault = if is_stop { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
-            let texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
+            let mut texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
+            // A value that is right for no pattern is in no other.
+            if texts.is_empty() && exchange.reply.is_whole() {
+                texts.extend(mismatches.first().map(|one| {
+                    format!("at byte {}: {}, expected {}", one.offset, one.found, one.expected)
+                }));
+            }
             (!texts.is_empty()).then(|| FaultSeen::new(fault, texts.join("; ")))
         }
         _ => None,
@@ -165,6 +218,13 @@ fn answer(
     let asked = asked(exchange);
     match (due, error) {
         (Due::Ok, None) => None,
+        (Due::Ok, Some(HResult::UNKNOWN_COMMAND)) if exchange.asks_known_command() => {
+            if exchange.command() == Some(Command::STOP_TRACING) {
+                return Some(without_stop(exchange));
+            }
+            let text = format!("{asked}: hresult is {}", HResult::UNKNOWN_COMMAND);
+            Some(FaultSeen::new(Fault::KnownCommandRefusedAsUnknown, text))
+        }
         (Due::Ok, Some(code)) => {
             let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
             let text = format!("{asked}: hresult is {code}, expected an OK");
@@ -178,13 +238,22 @@ fn answer(
             (!refusable.takes(code)).then(|| FaultSeen::new(Fault::ValidRequestRefused, text))
         }
         (Due::Error(due), Some(code)) if due == code => None,
+        // Another order of the checks.
+        (Due::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => None,
         (Due::Error(due), error) => {
             let unchecked = unchecked(exchange);
+            let is_known = exchange.asks_known_command();
             let fault = match (error, unchecked) {
-                (None, unchecked) => unchecked,
-                // Whatever it says: it was not checked first (F-69).
-                (_, Fault::SizeUnchecked | Fault::CutMessageTaken) => unchecked,
-                (Some(code), Fault::MagicUnchecked) if code != HResult::BAD_ENCODING => unchecked,
+                (None | Some(HResult::ENVVAR_NOT_FOUND), unchecked) => unchecked,
+                // It was read further (F-69).
+                (
+                    Some(code),
+                    Fault::SizeUnchecked | Fault::CutMessageTaken | Fault::MagicUnchecked,
+                ) if code == HResult::UNKNOWN_COMMAND && !is_known
+                    || code == HResult::INVALID_ARG && is_known =>
+                {
+                    unchecked
+                }
                 _ => Fault::WrongErrorCode,
             };
             let came = error.map_or_else(

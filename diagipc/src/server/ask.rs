@@ -7,9 +7,14 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
-use dotnet_diagnostics_ipc::vectors::player::{Network, Player, PlayerError, Received};
+use dotnet_diagnostics_ipc::vectors::player::{
+    Conversation, Network, Player, PlayerError, Received,
+};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 use dotnet_diagnostics_ipc::wire::Encode;
+
+/// How long the rest of a reply of no interest may take.
+const REST: Duration = Duration::from_secs(1);
 
 /// Waits for one message, and reads no byte beyond it. The connection so far.
 pub(super) fn next_message(
@@ -57,10 +62,10 @@ fn identity(
 pub(super) fn identity_of(
     network: &mut dyn Network,
     within: Duration,
-) -> Result<Option<Identity>, String> {
+) -> Result<Option<Identity>, PlayerError> {
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
-    identity(&mut player, "who are you", until).map_err(|trouble| format!("{trouble}"))
+    identity(&mut player, "who are you", until)
 }
 
 /// Whether it still answers a `ProcessInfo` with a message.
@@ -80,8 +85,17 @@ pub(super) fn answers(
 pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
     let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
-    let exchange = ask(&mut player, "the last one", Command::PROCESS_INFO, &ProcessInfo {}, until)?;
-    if exchange.is_silent() {
+    let on = "the last one";
+    let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {})
+        .map_err(|error| PlayerError::differs(format!("{error}")))?;
+    player.open(on, until)?;
+    let _ = player.send(on, &request, None, until)?;
+    let first = player.receive(on, 1, until)?;
+    // One that is slow reacts too.
+    let until = player.network().now().saturating_add(REST.min(within));
+    while let Received::Bytes(..) = player.listen(on, Conversation::KEPT, until)? {}
+    player.end(on, Ending::Close)?;
+    if first == Received::Nothing {
         return Err(PlayerError::differs("a complete ProcessInfo gets no answer"));
     }
     Ok(())

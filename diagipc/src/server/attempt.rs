@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::{
-    Conversation, Failure, Network, Player, PlayerError,
+    Conversation, Difference, Failure, Network, Player, PlayerError,
 };
 use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
 
@@ -28,11 +29,11 @@ use super::target::{Target, process_of};
 use super::{
     Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, dump_path, request,
 };
-use crate::conversation::{Answer, Exchanges, FaultSeen};
+use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen};
 use crate::faults::Fault;
-use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, ways_of};
+use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of, ways_of};
 use crate::pace::Limit;
-use crate::{Case, CaseFault, Detail, Grade, Turn};
+use crate::{Case, CaseFault, Detail, Grade, Playable as _, Turn};
 
 /// How long a target whose start-up has not ended is left alone.
 const STARTS: Duration = Duration::from_millis(100);
@@ -89,8 +90,12 @@ pub(super) struct CasePlayer<'o> {
     profile: Profile,
     abilities: &'o Abilities,
     pace: Pace,
+    /// The commands that were answered with an OK: they are known from then on.
+    served: BTreeSet<Command>,
     /// Whether targets still answered that their start-up has not ended after all the time for it.
     never_starts: Cell<bool>,
+    /// Why there is no target any more.
+    lost: Option<String>,
 }
 
 impl<'o> CasePlayer<'o> {
@@ -102,8 +107,15 @@ impl<'o> CasePlayer<'o> {
             profile: survey.profile,
             abilities: &survey.abilities,
             pace: survey.pace.clone(),
+            served: survey.abilities.served().collect(),
             never_starts: Cell::new(false),
+            lost: None,
         }
+    }
+
+    /// Why the target was lost by the last case, which shows it.
+    pub(super) fn lost(&mut self) -> Option<String> {
+        self.lost.take()
     }
 
     /// Before a case is played again: silence is waited for as if it were the first.
@@ -113,9 +125,12 @@ impl<'o> CasePlayer<'o> {
 
     /// Plays a case; `Err` if the target is lost.
     pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played, String> {
-        let own = case.wants_own_target() && self.subject.can_spawn();
+        let wants_own = case.cannot_share() || case.wants_own_target() && !self.options.keep_target;
+        let own = wants_own && self.subject.can_spawn();
         let began = Instant::now();
         let attempt = self.attempt(case, own)?;
+        let served = attempt.exchanges.answered().filter(|exchange| exchange.reply.is_ok());
+        self.served.extend(served.filter_map(Exchange::command));
         if !attempt.fails() {
             self.pace.passed(about(case), attempt.took);
         } else if attempt.is_silent() && began.elapsed() >= self.whole(case) {
@@ -141,6 +156,7 @@ impl<'o> CasePlayer<'o> {
                 }
             }
         };
+        let judgement = self.with_unknown_commands(judgement, &attempt.exchanges);
         let judgement = match left_open::of_script(self.profile, case, &attempt.exchanges) {
             Some(fact)
                 if judgement.grade == Grade::Fail
@@ -157,6 +173,24 @@ impl<'o> CasePlayer<'o> {
         Ok(if is_late { Played::Late(Box::new(entry)) } else { Played::Case(Box::new(entry)) })
     }
 
+    /// A command that is refused like one that does not exist is not known: its request is not
+    /// misread.
+    fn with_unknown_commands(&self, mut judgement: Judgement, exchanges: &Exchanges) -> Judgement {
+        let is_unknown = |exchange: &Exchange| {
+            let is_served = exchange.command().is_some_and(|one| self.served.contains(&one));
+            let error = exchange.reply.error();
+            !is_served && error.is_some() && error == self.abilities.wrong_unknown
+        };
+        let has_unknown = exchanges.all.iter().any(is_unknown);
+        for seen in judgement.faults.iter_mut().filter(|_| has_unknown) {
+            if seen.fault == Fault::ValidRequestRefused {
+                let text = format!("{}; or {}", seen.text, HResult::UNKNOWN_COMMAND);
+                *seen = FaultSeen::new(Fault::WrongErrorCode, text);
+            }
+        }
+        judgement
+    }
+
     /// One attempt, and another with the script's own steps if a deviation does not match.
     fn attempt(&mut self, case: &ServerCase<'_>, own: bool) -> Result<Attempt, String> {
         match case.kind {
@@ -165,26 +199,36 @@ impl<'o> CasePlayer<'o> {
                 let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
                 let close = if keeps_open { Duration::ZERO } else { CLOSES };
                 let target = script::Target::default();
+                let served = self.served.clone();
                 self.with_target(case, own, &target, within, |player, process, directory, death| {
                     let sent =
                         directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
                     let mut answered = match request::play(player, &sent, within, close) {
                         Ok(answered) => answered,
                         Err(trouble) => {
+                            let exchanges = Exchanges::of(player.conversation());
                             let stopped = match trouble {
                                 PlayerError::Unavailable(why) => Err(Stopped::Unavailable(why)),
-                                trouble @ PlayerError::Differs(_) => {
-                                    Ok(Judgement::new(Grade::Fail, [trouble.to_string()].into()))
+                                PlayerError::Differs(difference) => {
+                                    let fault = (difference == Difference::NotConnected)
+                                        .then(|| answer_faults::not_connected(&exchanges));
+                                    let found = [difference.to_string()].into();
+                                    Ok(Judgement::new(Grade::Fail, found)
+                                        .with_faults(fault.into_iter().collect()))
                                 }
                             };
-                            return (stopped, Exchanges::of(player.conversation()));
+                            return (stopped, exchanges);
                         }
                     };
                     answered.left_open &= !keeps_open;
                     let lives =
                         answered.exchange.reply.is_whole() && test.hazard != Some(Hazard::Harmful);
                     let death = if lives { None } else { death(player) };
-                    let expectation = Expectation::of_vector(group, test);
+                    let expectation = Expectation {
+                        is_served: Expectation::command_of(group)
+                            .is_some_and(|command| served.contains(&command)),
+                        ..Expectation::of_vector(group, test)
+                    };
                     let habit = left_open::fault_in_request(profile, &expectation, test, &answered)
                         .filter(|_| death.is_none());
                     let judgement = habit.unwrap_or_else(|| {
@@ -274,6 +318,9 @@ impl<'o> CasePlayer<'o> {
         within: Duration,
         is_checked: bool,
     ) -> Result<Attempt, String> {
+        let wanted = case.wanted_commands();
+        let arrives_in_pieces =
+            case.sends_in_pieces() && wanted.iter().all(|command| self.served.contains(command));
         self.with_target(case, own, target, within, |player, process, _, death| {
             let played = player.play(steps.iter().copied());
             let exchanges = Exchanges::of(player.conversation());
@@ -293,7 +340,13 @@ impl<'o> CasePlayer<'o> {
                     let captures = &player.conversation().captures;
                     let faults = steps.get(failure.step).map_or_else(Vec::new, |step| {
                         answer_faults::faults_in_failure(
-                            captures, &exchanges, process, step, &failure, death,
+                            captures,
+                            &exchanges,
+                            process,
+                            step,
+                            &failure,
+                            death,
+                            arrives_in_pieces,
                         )
                     });
                     let died = death.is_some();
@@ -358,7 +411,7 @@ impl<'o> CasePlayer<'o> {
                 }
             }
         } else if attempt.unavailable.is_none() && attempt.fails() {
-            self.look_after(&mut attempt)?;
+            self.look_after(&mut attempt);
         }
         Ok(attempt)
     }
@@ -383,10 +436,11 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Whether the shared target still answers. Otherwise it is restarted for the next case.
-    fn look_after(&mut self, attempt: &mut Attempt) -> Result<(), String> {
-        let Err(reason) = self.subject.reacts() else { return Ok(()) };
+    fn look_after(&mut self, attempt: &mut Attempt) {
+        let Err(reason) = self.subject.reacts() else { return };
         if !self.subject.end_shared() {
-            return Err(format!("{reason}; after: {}", attempt.text()));
+            self.lost = Some(format!("{reason}; after: {}", attempt.text()));
+            return;
         }
         let reason = format!("afterwards the target no longer answers: {reason}");
         match &mut attempt.result {
@@ -396,16 +450,19 @@ impl<'o> CasePlayer<'o> {
             }
             Err(failure) => failure.text = format!("{}; {reason}", failure.text),
         }
-        Ok(())
     }
 
     /// Whether the target answers that it does not know the command.
     fn lacks_it(&self, case: &ServerCase<'_>, exchanges: &Exchanges) -> bool {
         let has_it = |since| self.profile.has(since);
-        let must_have = self.profile.is_seen() && case.since().is_some_and(has_it);
+        let must_have = self.profile.is_known() && case.since().is_some_and(has_it);
         !must_have
             && !case.is_about_unknown_commands()
             && exchanges.has_error(HResult::UNKNOWN_COMMAND)
+            && !exchanges.answered().any(|exchange| {
+                let is_served = exchange.command().is_some_and(|one| self.served.contains(&one));
+                exchange.reply.error() == Some(HResult::UNKNOWN_COMMAND) && is_served
+            })
     }
 
     /// The row that explains the target's other answer or death, and its reaction.
@@ -423,7 +480,7 @@ impl<'o> CasePlayer<'o> {
                 &seen,
             )?;
             // The script itself covers behaviour of a program on its machine.
-            (died || !matches!(row.layer, Layer::Host(_))).then_some((row, seen))
+            (died || !matches!(row.layer, Layer::Host)).then_some((row, seen))
         })
     }
 
@@ -513,7 +570,16 @@ pub(super) fn entry(
             }
             ServerCaseKind::Script { script, .. } => expected(script),
         };
-        Detail::conversation(conversation.passages.iter().map(Turn::from), &expected, found)
+        let turns = conversation.passages.iter().map(Turn::from);
+        let mut detail = Detail::conversation(turns, &expected, found);
+        // Not where nothing was sent.
+        let is_played = !conversation.passages.is_empty();
+        if let (Some(Hazard::Harmful), Some(word), true) =
+            (case.hazard(), case.words().last(), is_played)
+        {
+            detail.about.push(harm_of(word));
+        }
+        detail
     });
     Case {
         name: case.name(),
@@ -522,6 +588,7 @@ pub(super) fn entry(
         title: case.title(),
         grade,
         spec: case.spec(),
+        level: case.level(),
         detail,
         deviation,
         faults: if grade == Grade::Fail {
@@ -550,9 +617,9 @@ impl Attempt {
         }
     }
 
-    /// Whether nothing was received.
+    /// Whether no whole reply was received.
     fn is_silent(&self) -> bool {
-        self.fails() && !self.conversation.has_received()
+        self.fails() && self.exchanges.answered().next().is_none()
     }
 
     /// Whether a received message is wrong in itself. More time does not help.

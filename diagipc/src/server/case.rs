@@ -14,7 +14,8 @@ use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test
 
 use crate::conversation::{is_cut, is_too_small, wants_descriptor};
 use crate::pace::silence_ms;
-use crate::{Glob, codec::NamedFile};
+use crate::report::cited;
+use crate::{Playable, codec::NamedFile};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,39 @@ pub fn cases<'v>(
         })
     });
     scripts.chain(requests).collect()
+}
+
+impl Playable for ServerCase<'_> {
+    fn name(&self) -> String {
+        ServerCase::name(self)
+    }
+
+    fn words(&self) -> Vec<String> {
+        let (number, last) = match self.kind {
+            ServerCaseKind::Script { script, .. } => (script.sc_id, script.name.clone()),
+            ServerCaseKind::Request { test, .. } => (test.tc_id, test.tc_id.to_string()),
+        };
+        vec![self.file.to_owned(), self.section(), self.group(), number.to_string(), last]
+    }
+
+    fn spec(&self) -> Vec<String> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => script.spec.clone(),
+            ServerCaseKind::Request { group, test } => cited(group, test),
+        }
+    }
+
+    /// In the order of first use.
+    fn commands(&self) -> Vec<Command> {
+        match self.kind {
+            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
+            ServerCaseKind::Request { group, .. } => command_of(group),
+        }
+    }
+
+    fn hazard(&self) -> Option<Hazard> {
+        ServerCase::hazard(self)
+    }
 }
 
 impl<'v> ServerCase<'v> {
@@ -147,22 +181,6 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The facts and requirements behind it.
-    pub fn spec(&self) -> Vec<String> {
-        match self.kind {
-            ServerCaseKind::Script { script, .. } => script.spec.clone(),
-            ServerCaseKind::Request { group, .. } => group.spec.clone(),
-        }
-    }
-
-    /// Its commands, in the order of first use.
-    pub(crate) fn commands(&self) -> Vec<Command> {
-        match self.kind {
-            ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
-            ServerCaseKind::Request { group, .. } => command_of(group),
-        }
-    }
-
     /// Those that a target must know. A command for which a script accepts
     /// `DS_IPC_E_UNKNOWN_COMMAND` is not required.
     pub(super) fn wanted_commands(&self) -> Vec<Command> {
@@ -181,7 +199,7 @@ impl<'v> ServerCase<'v> {
     }
 
     /// Whether it requests a dump: that may remove the target's socket (P-6), and writes a file.
-    pub(super) fn asks_for_a_dump(&self) -> bool {
+    pub(crate) fn asks_for_a_dump(&self) -> bool {
         self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
     }
 
@@ -223,15 +241,21 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Whether it needs a target started only for it.
+    /// Whether it needs a target started only for it, as others could not use it afterwards.
     pub fn wants_own_target(&self) -> bool {
+        self.cannot_share() || self.hazard() == Some(Hazard::Harmful)
+    }
+
+    /// Whether it needs one even if that survives it: started in a special way, sent a signal, or in
+    /// a directory for its files.
+    pub(super) fn cannot_share(&self) -> bool {
         match self.kind {
             ServerCaseKind::Script { script, .. } => {
-                self.wants_a_configuration() || is_harmful(script.hazard)
+                let has_signal = |step: &Step| matches!(step, Step::Signal(_));
+                self.wants_a_configuration()
+                    || is_harmful(script.hazard) && script.steps.iter().any(has_signal)
             }
-            ServerCaseKind::Request { test, .. } => {
-                is_harmful(test.hazard) || (test.hazard.is_some() && self.asks_for_a_dump())
-            }
+            ServerCaseKind::Request { test, .. } => test.hazard.is_some() && self.asks_for_a_dump(),
         }
     }
 
@@ -252,19 +276,6 @@ impl<'v> ServerCase<'v> {
             }
             _ => false,
         })
-    }
-
-    /// Whether `glob` matches its name, or a part of it, or its number.
-    pub fn is_chosen(&self, glob: &Glob) -> bool {
-        let number = match self.kind {
-            ServerCaseKind::Script { script, .. } => script.sc_id,
-            ServerCaseKind::Request { test, .. } => test.tc_id,
-        };
-        let name = self.name();
-        let words = [self.file.to_owned(), self.section(), self.group(), number.to_string()];
-        glob.matches(&name)
-            || name.rsplit('/').next().is_some_and(|last| glob.matches(last))
-            || words.iter().any(|word| glob.matches(word))
     }
 }
 

@@ -5,16 +5,18 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use super::process_id::TargetProcess;
-use crate::conversation::{Exchange, Exchanges, FaultSeen};
+use crate::conversation::{Exchange, Exchanges, FaultSeen, guid_reversed, value_in_block};
 use crate::faults::Fault;
 
 /// Each fault once.
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
-    let among_them = processes(exchanges, process).into_iter().chain(sessions(exchanges));
+    let of_processes = processes(exchanges, process).into_iter();
+    let among_them = of_processes.chain(sessions(exchanges)).chain(variables(exchanges));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in of_replies.chain(among_them) {
         if seen.iter().all(|before| before.fault != one.fault) {
@@ -45,8 +47,9 @@ impl Said {
 /// Process id and cookie of a well-formed reply to `ProcessInfo`, 2 or 3.
 fn said(exchange: &Exchange) -> Option<Said> {
     let reply = &exchange.reply;
-    let (id, cookie) =
-        reply.process.filter(|_| reply.is_whole() && reply.malformed().next().is_none())?;
+    let is_well_formed =
+        reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
+    let (id, cookie) = reply.process.filter(|_| is_well_formed)?;
     Some(Said { by: "reply", id, cookie })
 }
 
@@ -65,10 +68,12 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
         let by = said.by;
         if said.id != id {
             let text = format!("processId is {id}, but {} in another {by}", said.id);
-            found.push(FaultSeen::new(Fault::ProcessIdChanges, text));
+            let is_swapped = said.id.swap_bytes() == id;
+            let fault = if is_swapped { Fault::NumbersBigEndian } else { Fault::ProcessIdChanges };
+            found.push(FaultSeen::new(fault, text));
         }
         if said.cookie != cookie {
-            let fault = if swapped(said.cookie) == cookie {
+            let fault = if guid_reversed(said.cookie) == cookie {
                 Fault::GuidBigEndian
             } else {
                 Fault::CookieChanges
@@ -92,14 +97,38 @@ fn fault_of_another_process(said: &Said, process: &TargetProcess) -> Option<Faul
     Some(FaultSeen::new(Fault::ProcessIdWrong, text))
 }
 
-/// A GUID with the bytes of its first three parts reversed.
-fn swapped(mut guid: [u8; 16]) -> [u8; 16] {
-    for part in [0..4, 4..6, 6..8] {
-        if let Some(part) = guid.get_mut(part) {
-            part.reverse();
+/// A variable that was set, and has another value in the environment since.
+fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
+    let mut values: Vec<(String, String)> = Vec::new();
+    for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
+        if let Some((name, value)) = variable_set_by(&exchange.sent) {
+            values.retain(|(other, _)| *other != name);
+            values.extend(value.map(|value| (name, value)));
+        }
+        let block = exchange.reply.len.and_then(|len| exchange.came.get(len..));
+        let Some(block) = block.filter(|_| exchange.reply.announced.is_some()) else { continue };
+        let other = values.iter().find_map(|(name, value)| {
+            let told = value_in_block(block, name).filter(|told| told != value)?;
+            Some(format!("{name} was set to {value:?}, and is {told:?} in the environment"))
+        });
+        if let Some(text) = other {
+            let seen = FaultSeen::new(Fault::VariableChanged, text);
+            return Some(FaultSeen { is_certain: true, ..seen });
         }
     }
-    guid
+    None
+}
+
+/// The variable of a request, with its value if that is not deleted.
+fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
+    let (message, _) = Message::decode_prefix(request).ok()?;
+    let set = message.request_as::<SetEnvironmentVariable<'_>>().ok()?;
+    // A runtime ends texts at their first NUL (F-80).
+    let (name, value) = (set.name.to_unicode()?, set.value);
+    let has_nul = |text: &str| text.contains('\0');
+    let is_kept = |value: &String| !has_nul(value) && !has_nul(&name);
+    let value = if value.is_absent() { None } else { value.to_unicode().filter(is_kept) };
+    Some((name, value))
 }
 
 /// Ids of concurrent sessions.

@@ -24,6 +24,8 @@ pub(crate) struct Expectation<'v> {
     pub(crate) refusable: Refusable<'v>,
     /// The first version of .NET that has the command.
     pub(crate) since: Option<&'v str>,
+    /// The target has answered the command with an OK before.
+    pub(crate) is_served: bool,
 }
 
 /// The errors with which a valid request may be refused.
@@ -62,9 +64,14 @@ impl<'v> Refusable<'v> {
 }
 
 impl<'v> Expectation<'v> {
+    /// The command of a group of vectors.
+    pub(super) fn command_of(group: &Group) -> Option<Command> {
+        group.command.as_deref()?.parse().ok()
+    }
+
     /// From a vector.
     pub(crate) fn of_vector(group: &'v Group, test: &'v Test) -> Self {
-        let command = group.command.as_deref().and_then(|name| name.parse::<Command>().ok());
+        let command = Self::command_of(group);
         let wire = test.wire.as_deref().unwrap_or_default();
         let is_harmful = test.hazard == Some(Hazard::Harmful);
         // A server never reads the bytes after the size (F-70), so it sees only the message before
@@ -80,6 +87,7 @@ impl<'v> Expectation<'v> {
             other_refusal: other_refusal_of(wire),
             refusable: Refusable::of(test),
             since: group.since.as_deref(),
+            is_served: false,
         }
     }
 
@@ -102,13 +110,14 @@ impl<'v> Expectation<'v> {
             other_refusal: other_refusal_of(wire),
             refusable: if is_harmful { Refusable::ByTheMachine } else { Refusable::Never },
             since: None,
+            is_served: false,
         }
     }
 
     /// Whether a target may answer that it does not know the command.
     pub(super) fn may_be_unknown(&self, profile: Profile) -> bool {
-        let must_have = profile.is_seen() && self.since.is_some_and(|since| profile.has(since));
-        !must_have && self.refusal != Some(HResult::UNKNOWN_COMMAND)
+        let must_have = profile.is_known() && self.since.is_some_and(|since| profile.has(since));
+        !must_have && !self.is_served && self.refusal != Some(HResult::UNKNOWN_COMMAND)
     }
 }
 
@@ -126,7 +135,7 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
 }
 
 /// A wrong magic, if a runtime refuses the size first.
-fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
+pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
 }

@@ -1,6 +1,6 @@
 //! Check a live diagnostic server with the exchange scripts and every request of the vectors.
 //!
-//! [`cases`] are the cases, [`Address`] locates the target, [`Profile`](super::known::Profile) has
+//! [`cases`] are the cases, [`Address`](crate::Address) locates the target, [`Profile`](super::known::Profile) has
 //! its known deviations, and [`run`] plays the cases one after another (F-75) into a
 //! [`Report`](super::Report). Nothing that changes or harms a target is sent unless the [`Options`]
 //! allow it, as decided only by the `hazard` of vectors and scripts.
@@ -10,7 +10,8 @@
 //! Check a running server, without changing it:
 //!
 //! ```no_run
-//! use diagipc::server::{Options, Address, cases, run};
+//! use diagipc::Address;
+//! use diagipc::server::{Options, cases, run};
 //! use diagipc::codec;
 //! use dotnet_diagnostics_ipc::vectors::named_script_files;
 //!
@@ -21,7 +22,6 @@
 //! ```
 
 mod abilities;
-mod address;
 mod answer_faults;
 pub(super) mod ask;
 mod attempt;
@@ -43,17 +43,15 @@ pub(super) mod request;
 mod respawn;
 mod run;
 mod spawn;
-mod spawn_command;
 pub(super) mod survey;
+mod system;
 pub(super) mod target;
 mod unanswered;
 
-pub use address::Address;
 pub use case::{ServerCase, ServerCaseKind, cases};
 pub use claims::Claims;
 pub use options::Options;
 pub use recorded_report::report_of_recording;
 pub use run::run;
-pub use spawn_command::SpawnCommand;
 
 pub use crate::started::Death;

@@ -20,6 +20,11 @@ pub struct Options {
     pub allow_side_effects: bool,
     /// Allow requests that may kill, block or exhaust it.
     pub allow_harmful: bool,
+    /// If the suite starts the target: harmful requests share it, as all others do, and a new one is
+    /// started once it has died.
+    pub keep_target: bool,
+    /// Look for what a server should not do though no rule forbids it, which takes seconds.
+    pub finds_weaknesses: bool,
     /// The default time limit of a step; `None`: that of the script's file.
     pub within: Option<Duration>,
     /// Its author's declarations; the rest is found out by asking.
@@ -30,7 +35,7 @@ pub struct Options {
     pub trust: TrustPolicy,
     /// The first failure ends the run.
     pub fail_fast: bool,
-    /// No case is started after this time.
+    /// No case is started after this time: a run ends, whatever its target does.
     pub max_time: Option<Duration>,
     /// The cases that fail if unsupported.
     pub require: Vec<Glob>,
@@ -51,12 +56,14 @@ impl Default for Options {
             profile: None,
             allow_side_effects: false,
             allow_harmful: false,
+            keep_target: false,
+            finds_weaknesses: true,
             within: None,
             claims: Claims::default(),
             min_judged: TooFewJudged::LEAST_PERCENT,
             trust: TrustPolicy::CHECKED,
             fail_fast: false,
-            max_time: None,
+            max_time: Some(Self::MOST_TIME),
             require: Vec::new(),
             stand_in_for_user_events: false,
             jobs: NonZeroUsize::MIN,
@@ -66,6 +73,10 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The time after which no case is started, unless another is given: an hour. A case and the
+    /// survey before the first one are limited by their steps.
+    pub const MOST_TIME: Duration = Duration::from_secs(3600);
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
     }

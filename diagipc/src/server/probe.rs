@@ -6,13 +6,16 @@
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, StopTracing,
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::{Request, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{self, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc::vectors::player::{
+    self, Difference, Network as _, Player, PlayerError,
+};
 use dotnet_diagnostics_ipc::vectors::script::{self, Ending, FdKind, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
@@ -24,13 +27,16 @@ use super::request::{ON, Patience, read};
 use super::spawn::RunsIn;
 use super::target::Target;
 use crate::codec::NamedFile;
-use crate::conversation::{Answer, Exchange, Reply, wants_descriptor};
+use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
+use crate::faults::Fault;
 use crate::networks::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";
 /// A second connection.
 const BESIDE: &str = "b";
+/// How long half a header may keep another connection waiting.
+const PEER_IS_SILENT: Duration = Duration::from_secs(3);
 /// How a nettrace stream begins.
 const NETTRACE: &[u8] = b"Nettrace";
 
@@ -111,6 +117,11 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
                 Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
             }
             // The first is the answer of .NET 3 to an unknown id of the profiler set (F-68).
+            Answer::Other
+                if answered.exchange.reply.faults().any(|seen| seen.fault == Fault::NoAnswer) =>
+            {
+                Has::Silent
+            }
             Answer::Error(HResult::BAD_ENCODING) | Answer::NoHeader | Answer::Other => Has::Unclear,
             Answer::Ok | Answer::Error(_) => Has::Yes,
             Answer::Nothing => Has::Silent,
@@ -144,6 +155,15 @@ pub(super) fn reply_to(
     let came = next_message(&mut player, ON, until);
     let _ = player.close_all();
     came
+}
+
+/// Whether a complete `ProcessInfo` gets no answer, and no end, or cannot be sent, since the target does
+/// not connect to its port.
+pub(super) fn is_silent(network: &mut LiveNetwork, waits: Waits) -> bool {
+    match process_info().and_then(|request| reply_to(network, &request, waits.whole)) {
+        Ok(came) => came.answer() == Answer::Nothing,
+        Err(trouble) => trouble == Difference::NotConnected.into(),
+    }
 }
 
 /// The answer to a request whose first bytes come alone. The others follow once it is clear that
@@ -202,6 +222,28 @@ pub(super) fn one_client_at_a_time(
         Answer::Nothing => Has::Yes,
         Answer::NoHeader | Answer::Other => Has::Unclear,
     })
+}
+
+/// Whether half a header on one connection keeps another waiting for long.
+pub(super) fn silent_peer(
+    network: &mut LiveNetwork,
+    waits: Waits,
+) -> Result<Option<FaultSeen>, PlayerError> {
+    let request = process_info()?;
+    let half = request.get(..HEADER_LEN / 2).unwrap_or_default();
+    let (mut player, until) = sent(network, half, waits.whole)?;
+    player.open(BESIDE, until)?;
+    let _ = player.send(BESIDE, &request, None, until)?;
+    let until = player.network().now().saturating_add(PEER_IS_SILENT);
+    let came = next_message(&mut player, BESIDE, until)?;
+    let _ = player.close_all();
+    Ok((came.answer() == Answer::Nothing).then(|| {
+        let (half, seconds) = (half.len(), PEER_IS_SILENT.as_secs());
+        let text = format!(
+            "ProcessInfo got no answer for {seconds} s while another connection had sent {half} bytes of a header"
+        );
+        FaultSeen::new(Fault::SilentPeerBlocksOthers, text)
+    }))
 }
 
 /// Whether it supports sessions in the format 0, netperf.

@@ -54,8 +54,7 @@ struct Process {
 
 #[cfg(target_os = "linux")]
 fn ids_of(peer: &Peer) -> Option<Process> {
-    let status = linux::Status::of(peer.process_id()?)?;
-    Some(Process { ids: status.ids })
+    Some(Process { ids: linux::ids(peer.process_id()?) }).filter(|process| !process.ids.is_empty())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -82,72 +81,38 @@ impl Process {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
-    use std::fs;
 
-    /// The `/proc/PID/status` of a live process.
-    pub(super) struct Status {
-        /// In our pid namespace first.
-        pub(super) ids: Vec<u32>,
-        parent: u32,
-    }
+    use crate::proc::{self, Stat};
 
-    impl Status {
-        pub(super) fn of(id: u32) -> Option<Self> {
-            if !crate::networks::process::lives(id) {
-                return None;
-            }
-            Self::read(&String::from_utf8_lossy(&fs::read(format!("/proc/{id}/status")).ok()?))
+    /// Those of a process that lives, in our pid namespace first.
+    pub(super) fn ids(process: u32) -> Vec<u32> {
+        if !crate::networks::process::lives(process) {
+            return Vec::new();
         }
-
-        fn read(text: &str) -> Option<Self> {
-            let numbers = |name: &str| -> Option<Vec<u32>> {
-                let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-                line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
-            };
-            // A kernel without pid namespaces has no `NSpid`.
-            let ids =
-                numbers("NSpid:").or_else(|| numbers("Pid:")).filter(|ids| !ids.is_empty())?;
-            Some(Self { ids, parent: numbers("PPid:")?.first().copied()? })
-        }
+        // A kernel without pid namespaces has no `NSpid`.
+        let ids = proc::status(process, "NSpid");
+        if ids.is_empty() { proc::status(process, "Pid") } else { ids }
     }
 
     /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends
     /// from `id` or is in its group.
     pub(super) fn is_kin(id: u32, said: u32) -> bool {
-        let Ok(entries) = fs::read_dir("/proc") else { return false };
-        let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        let all: BTreeMap<u32, Status> = ids.filter_map(|id| Some((id, Status::of(id)?))).collect();
+        let parent = |id: u32| Some((id, proc::status(id, "PPid").first().copied()?));
+        let parents: BTreeMap<u32, u32> = proc::processes().filter_map(parent).collect();
+        let group_of = |id| Stat::of(id).map(|stat| stat.group).filter(|group| *group > 0);
         let group = group_of(id);
-        all.iter().filter(|(_, status)| status.ids.contains(&said)).any(|(other, _)| {
+        parents.keys().filter(|other| ids(**other).contains(&said)).any(|other| {
             let descends = || {
-                std::iter::successors(Some(*other), |id| all.get(id).map(|status| status.parent))
+                std::iter::successors(Some(*other), |id| parents.get(id).copied())
                     .any(|one| one == id)
             };
             (group.is_some() && group_of(*other) == group) || descends()
         })
     }
 
-    /// Its process group; `None` if that is in another pid namespace.
-    fn group_of(id: u32) -> Option<u32> {
-        let stat =
-            String::from_utf8_lossy(&fs::read(format!("/proc/{id}/stat")).ok()?).into_owned();
-        // After the name, which may contain anything: the state, the parent, the group.
-        let (_, behind) = stat.rsplit_once(')')?;
-        behind.split_ascii_whitespace().nth(2)?.parse().ok().filter(|group| *group > 0)
-    }
-
     #[cfg(test)]
     mod tests {
         use super::*;
-
-        #[test]
-        fn process_in_another_pid_namespace_has_several_ids() {
-            let status =
-                Status::read("Name:\tserver\nPid:\t4711\nPPid:\t12\nNSpid:\t4711\t1\n").unwrap();
-            assert_eq!((status.ids, status.parent), ([4711, 1].into(), 12));
-            assert_eq!(Status::read("Pid:\t4711\nPPid:\t12\n").unwrap().ids, [4711]);
-            assert!(Status::read("Name:\tPid: 3\n").is_none());
-        }
 
         #[test]
         fn kin_includes_child_but_not_parent_of_other_group() {

@@ -10,10 +10,21 @@ use crate::conversation::Exchange;
 use crate::known::{Family, Profile};
 
 /// The systems and processors reported by runtimes.
-const SYSTEMS: [&str; 8] =
-    ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser"];
-const PROCESSORS: [&str; 10] =
-    ["x64", "x86", "arm32", "arm64", "armv6", "s390x", "loongarch64", "riscv64", "ppc64le", "Wasm"];
+const SYSTEMS: [&str; 9] =
+    ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser", "Unknown"];
+const PROCESSORS: [&str; 11] = [
+    "x64",
+    "x86",
+    "arm32",
+    "arm64",
+    "armv6",
+    "s390x",
+    "loongarch64",
+    "riscv64",
+    "ppc64le",
+    "Wasm",
+    "Unknown",
+];
 /// The oldest and the newest .NET that knows `ProcessInfo2`.
 const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 
@@ -124,7 +135,7 @@ fn conclude_version(
         }
         Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(error_of) {
             Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
-                profile: Profile::MONO,
+                profile: profile.of_family(Family::Mono),
                 why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
             },
             Some(Some(HResult::FAIL)) => Conclusion {
@@ -278,7 +289,7 @@ mod tests {
             dump_type_0: Some(error(HResult::NOT_SUPPORTED)),
             ..ask("9.0.20", HResult::NOT_SUPPORTED)
         };
-        assert_eq!(concluded(&dump, &nine), "mono");
+        assert_eq!(concluded(&dump, &nine), "mono-9.0.20");
         // Where that may not be asked, a hook without a path says it.
         let hook = |hresult| Recognition {
             absent_hook: Some(error(hresult)),

@@ -8,10 +8,10 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::SpawnCommand;
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;
 use super::spawn::{RunsIn, Spawned};
+use crate::address::SpawnCommand;
 use crate::networks::LiveNetwork;
 use crate::pace::Limit;
 
@@ -106,7 +106,9 @@ fn until_it_runs(
     let will_name_it =
         |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
     while !nameless.get()
-        && identity_of(network, within)?.is_some_and(|identity| will_name_it(&identity))
+        && identity_of(network, within)
+            .map_err(|trouble| trouble.to_string())?
+            .is_some_and(|identity| will_name_it(&identity))
     {
         nameless.set(limit.is_over());
         pause(network, PAUSE)?;

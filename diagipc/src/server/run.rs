@@ -12,6 +12,7 @@ use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::script::Ability;
 
+use super::ServerCase;
 use super::abilities::Lack;
 use super::attempt::{CasePlayer, Played, entry};
 use super::judge::Judgement;
@@ -21,7 +22,7 @@ use super::pace::WITHIN;
 use super::recognise::Conclusion;
 use super::survey::{Survey, survey};
 use super::target::Target;
-use super::{Address, ServerCase};
+use crate::address::Address;
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::Profile;
@@ -99,11 +100,11 @@ pub fn run(
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = survey.conclusion.iter().map(Conclusion::note).collect();
-    if survey.conclusion.is_none() && !survey.profile.is_seen() && survey.profile != Profile::STRICT
-    {
+    if survey.conclusion.is_none() && survey.profile.is_foretold() {
         notes.push(format!("profile {}: {}", survey.profile, survey.profile.held_to()));
     }
     notes.extend(subject.unknown_process().map(String::from));
+    notes.extend(survey.weaknesses.iter().map(note_of_weakness));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &survey, options);
@@ -167,6 +168,12 @@ pub fn run(
     notes.extend(unavailable.notes());
     report.notes = notes;
     report
+}
+
+/// The note on what a server should not do, though no rule forbids it.
+fn note_of_weakness(seen: &FaultSeen) -> String {
+    let FaultSeen { fault, text, .. } = seen;
+    format!("{fault}: {text}. {} {}", fault.sentence(), fault.fix())
 }
 
 /// How many cases were not played, for each reason.
@@ -374,6 +381,9 @@ impl Queue<'_> {
                 }
                 let fails = matches!(&result, Played::Case(case) if case.grade == Grade::Fail);
                 let _ = sender.send(News::Played(*nth, result));
+                if let Some(reason) = player.lost() {
+                    return Err(format!("by {}: {reason}", case.name()));
+                }
                 if fails && player.options.fail_fast {
                     self.over.store(true, Ordering::Relaxed);
                 }
@@ -418,6 +428,9 @@ impl Queue<'_> {
                 let note = passes.then(|| at_the_second_try(*first)).map(News::Note);
                 let _ = sender.send(News::Played(*nth, result));
                 let _ = note.map(|note| sender.send(note));
+                if let Some(reason) = player.lost() {
+                    return Err(format!("by {}: {reason}", case.name()));
+                }
                 if !passes && player.options.fail_fast {
                     return Ok(());
                 }

@@ -13,8 +13,8 @@ use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE
 use dotnet_diagnostics_ipc::vectors::player::Network as _;
 use dotnet_diagnostics_ipc::vectors::script::Target;
 
-use super::address;
-use super::{Death, SpawnCommand};
+use super::{Death, system};
+use crate::address::SpawnCommand;
 use crate::captured::{Captured, Keep, TooLong, on_standard_error};
 use crate::networks::LiveNetwork;
 use crate::pace::Limit;
@@ -62,11 +62,11 @@ impl Spawned {
             return Err(INTERRUPTED.to_owned());
         }
         let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
-        let mut network = LiveNetwork::to(address::port_address(directory.path(), "none"))
+        let mut network = LiveNetwork::to(system::port_address(directory.path(), "none"))
             .with_canceller(canceller.cloned());
         let mut addresses = Vec::new();
         for port in &target.ports {
-            let address = address::port_address(directory.path(), &port.id);
+            let address = system::port_address(directory.path(), &port.id);
             addresses.push(format!(
                 "{},{}",
                 address.display(),
@@ -84,7 +84,7 @@ impl Spawned {
         configure(&mut process, target)?;
         let mut started = Started::start(&mut process).map_err(failed)?;
         let (id, (stdout, stderr)) = (started.id(), started.take_output());
-        address::without_core_file(id);
+        system::without_core_file(id);
         let mut spawned = Self {
             process: Arc::new(Mutex::new(started)),
             errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
@@ -109,7 +109,7 @@ impl Spawned {
         }
         let process = spawned.process.clone();
         let network =
-            network.with_signals_to(address::named_process(&spawned.address).unwrap_or(id));
+            network.with_signals_to(system::named_process(&spawned.address).unwrap_or(id));
         Ok((spawned, network.with_process(move || death(&process).is_none())))
     }
 
@@ -149,7 +149,7 @@ impl Spawned {
             if limit.is_over() {
                 return Err(format!(
                     "the target {} after {} s{}",
-                    address::NO_ENDPOINT,
+                    system::NO_ENDPOINT,
                     patience.as_secs(),
                     self.last_words()
                 ));
@@ -204,8 +204,8 @@ impl Lookout {
     /// Its address, if known by now.
     fn find(&self) -> Result<Option<PathBuf>, TooLong> {
         let line = self.output.first_line().transpose()?;
-        let named = line.and_then(|line| address::named(&line, self.canceller.as_ref()));
-        Ok(named.or_else(|| address::default_port(&self.directory, self.id)))
+        let named = line.and_then(|line| system::named(&line, self.canceller.as_ref()));
+        Ok(named.or_else(|| system::default_port(&self.directory, self.id)))
     }
 }
 
@@ -228,7 +228,7 @@ impl RunsIn {
         // What the target writes is removed with its directory. Without the separator at the end a
         // createdump puts a dump without a name beside it.
         let with_separator = directory.join("");
-        let variables = address::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
+        let variables = system::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
         command.envs(variables.map(|name| (name, &with_separator)));
         // This program's own variables are not for the target.
         command.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
@@ -243,7 +243,7 @@ fn configure(command: &mut Command, target: &Target) -> Result<(), String> {
         command.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
     }
     for (name, value) in &target.environment {
-        let value = address::variable(value)
+        let value = system::variable(value)
             .ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
         command.env(name, value);
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
@@ -20,11 +21,13 @@ use super::spawn::RunsIn;
 use super::target::Target;
 use super::{Options, ServerCase};
 use crate::codec::{self, NamedFile};
-use crate::conversation::Exchange;
+use crate::conversation::{Exchange, FaultSeen};
 use crate::known::{Family, Profile};
 
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
+/// An id of a set that no edition has.
+const UNKNOWN: Command = Command::from_code(0x6301);
 /// So many bytes of a request come alone: its header lacks one.
 const FIRST_PIECE: usize = 19;
 
@@ -35,6 +38,8 @@ pub(crate) struct Survey {
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
     pub(super) pace: Pace,
+    /// What a server should not do, though no rule forbids it.
+    pub(super) weaknesses: Vec<FaultSeen>,
 }
 
 /// Learns what `cases` need, within what `options` allow.
@@ -45,31 +50,45 @@ pub(crate) fn survey(
 ) -> Result<Survey, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
-    if probe::measure(subject, &mut pace).is_err() {
-        // A target about which nothing can be learned. Its cases show what is wrong.
-        let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
-        return Ok(Survey {
-            profile: given.unwrap_or(Profile::STRICT),
-            conclusion,
-            abilities,
-            pace,
-        });
-    }
+    // Cases show what is wrong with the replies of others.
+    let answers = probe::measure(subject, &mut pace).is_ok();
     let vectors = codec::embedded().map_err(|error| error.to_string())?;
     let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
+    if !answers && probe::is_silent(&mut subject.shared()?, waits) {
+        // Its first case shows that, and nothing else can be learned.
+        let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
+        let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
+        return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
+    }
     let mut surveyor =
         Surveyor { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
     surveyor.ask_commands(|command| wanted.contains(&command))?;
-    let conclusion = if given.is_none() { Some(surveyor.conclude()?) } else { None };
+    let conclusion = match given {
+        Some(_) => None,
+        None if answers => Some(surveyor.conclude()?),
+        None => Some(conclude(&Recognition::default(), surveyor.abilities)),
+    };
     let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
     if profile.family() == Family::Strict {
         surveyor.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
     }
+    let mut weaknesses = Vec::new();
+    if options.finds_weaknesses {
+        weaknesses.extend(surveyor.subject.exposures());
+        let is_about_peers =
+            |case: &&ServerCase<'_>| case.wants().contains(&Ability::OneClientAtATime);
+        if profile.family() == Family::Strict && answers && cases.iter().any(is_about_peers) {
+            weaknesses.extend(surveyor.silent_peer()?);
+        }
+    }
+    if profile.family() == Family::Strict && answers {
+        surveyor.ask_the_unknown()?;
+    }
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
     }
-    Ok(Survey { profile, conclusion, abilities, pace })
+    Ok(Survey { profile, conclusion, abilities, pace, weaknesses })
 }
 
 struct Surveyor<'m> {
@@ -197,6 +216,25 @@ impl Surveyor<'_> {
             let has = probe::one_client_at_a_time(&mut self.subject.shared()?, self.waits);
             self.note(Ability::OneClientAtATime, has);
         }
+        Ok(())
+    }
+
+    /// Whether a silent client blocks others without a limit.
+    fn silent_peer(&mut self) -> Result<Option<FaultSeen>, String> {
+        if self.abilities.features.get(&Ability::OneClientAtATime) != Some(&Has::Yes) {
+            return Ok(None);
+        }
+        let mut network = self.subject.shared()?;
+        Ok(probe::silent_peer(&mut network, self.waits).unwrap_or(None))
+    }
+
+    /// How a command is refused that does not exist: others may be refused like it.
+    fn ask_the_unknown(&mut self) -> Result<(), String> {
+        let unknown = encode_to_vec(UNKNOWN, &ProcessInfo2 {}).unwrap_or_default();
+        let (mut network, waits) = (self.subject.shared()?, self.waits);
+        let came = probe::reply_to(&mut network, &unknown, waits.learned).ok();
+        let error = came.and_then(|came| came.reply.error());
+        self.abilities.wrong_unknown = error.filter(|code| *code != HResult::UNKNOWN_COMMAND);
         Ok(())
     }
 

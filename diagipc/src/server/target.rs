@@ -5,15 +5,18 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, Until};
-use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
+use dotnet_diagnostics_ipc::vectors::player::{Difference, Network as _, Player, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script;
 
-use super::address::{self, named_process};
+use super::Death;
 use super::ask::{self, Identity};
 use super::process_id::TargetProcess;
 use super::respawn::Respawned;
 use super::spawn::{RunsIn, Spawned};
-use super::{Address, Death};
+use super::system::{self, named_process};
+use crate::address::Address;
+use crate::conversation::FaultSeen;
+use crate::faults::Fault;
 use crate::networks::{Listener, LiveNetwork, is_served};
 
 /// The target of a run.
@@ -54,7 +57,7 @@ impl Target {
             Address::Process(_) | Address::Socket(_) | Address::Pipe(_) => {
                 let endpoint = address.find(&Until { deadline: None, canceller })?;
                 let deadline = Instant::now().checked_add(within);
-                address::check(&endpoint, &Until { deadline, canceller }, trust)?;
+                system::check(&endpoint, &Until { deadline, canceller }, trust)?;
                 Reach::Endpoint(endpoint)
             }
         };
@@ -95,7 +98,7 @@ impl Target {
         let network = match &mut self.reach {
             Reach::Endpoint(endpoint) => {
                 let endpoint = endpoint.clone();
-                LiveNetwork::to(&endpoint).with_process(move || address::is_alive(&endpoint))
+                LiveNetwork::to(&endpoint).with_process(move || system::is_alive(&endpoint))
             }
             Reach::Port(listener) => LiveNetwork::at_port(listener.clone()),
             Reach::Spawn(respawned) => {
@@ -157,6 +160,11 @@ impl Target {
         self.endpoint().is_some_and(|endpoint| !is_served(endpoint))
     }
 
+    /// Why other users of the machine can use or replace the shared target's endpoint.
+    pub(super) fn exposures(&self) -> Vec<FaultSeen> {
+        self.endpoint().map(system::exposures).unwrap_or_default()
+    }
+
     /// Ends the shared target, if it was started here; returns whether it was.
     pub(crate) fn end_shared(&mut self) -> bool {
         if let Reach::Spawn(respawned) = &mut self.reach {
@@ -170,20 +178,29 @@ impl Target {
         let mut network = self.shared()?;
         let until = network.now().saturating_add(self.within);
         let mut player = Player::new(&mut network, self.within);
-        ask::answers(&mut player, "the last one", until).map_err(|trouble| trouble.to_string())
+        ask::answers(&mut player, "the last one", until).map_err(|trouble| said(&trouble))
     }
 
     /// Whether the shared target still reacts to a request: the cases judge its answers.
     pub(super) fn reacts(&mut self) -> Result<(), String> {
         let mut network = self.shared()?;
-        ask::reacts(&mut network, self.within).map_err(|trouble| trouble.to_string())
+        ask::reacts(&mut network, self.within).map_err(|trouble| said(&trouble))
     }
 
     /// The shared target's information about itself.
     pub(crate) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);
-        ask::identity_of(&mut network, self.within)
+        ask::identity_of(&mut network, self.within).map_err(|trouble| said(&trouble))
+    }
+}
+
+/// Why a target is lost: with the name of the fault if it does not connect to its port.
+fn said(trouble: &PlayerError) -> String {
+    if *trouble == Difference::NotConnected.into() {
+        format!("{}: no connection to the port in time", Fault::PortNotConnected)
+    } else {
+        trouble.to_string()
     }
 }
 

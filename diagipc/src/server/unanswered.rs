@@ -2,6 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 use crate::conversation::{Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of};
@@ -43,6 +44,7 @@ pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen>
         return None;
     }
     Some(match stop.answer() {
+        Answer::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
         Answer::Error(code) => FaultSeen::new(
             Fault::ValidRequestRefused,
             format!("{}: hresult is {code}, expected an OK", asked(stop)),
@@ -53,6 +55,12 @@ pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen>
         ),
         Answer::Nothing | Answer::Other => no_reply(stop, stop.end()),
     })
+}
+
+/// That sessions cannot be stopped.
+pub(super) fn without_stop(stop: &Exchange) -> FaultSeen {
+    let text = format!("{}: hresult is {}", asked(stop), HResult::UNKNOWN_COMMAND);
+    FaultSeen::new(Fault::SessionsWithoutStop, text)
 }
 
 /// Whether a server must refuse the request for its bytes.

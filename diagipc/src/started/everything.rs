@@ -196,10 +196,23 @@ pub fn end_all_started() {
 }
 
 /// A directory for a started process, removed on drop.
-pub(crate) struct OwnDirectory(Option<TempDir>, PathBuf);
+///
+/// ```
+/// let directory = diagipc::OwnDirectory::new("diagipc-")?;
+/// let path = directory.path().to_path_buf();
+/// drop(directory);
+/// assert!(!path.exists());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OwnDirectory(Option<TempDir>, PathBuf);
 
 impl OwnDirectory {
-    pub(crate) fn new(prefix: &str) -> io::Result<Self> {
+    /// A new directory in that of temporary files, which only this user can enter.
+    ///
+    /// # Errors
+    /// It cannot be created, or [`end_all_started`] was called.
+    pub fn new(prefix: &str) -> io::Result<Self> {
         let mut everything = everything();
         everything.goes_on()?;
         let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
@@ -212,7 +225,8 @@ impl OwnDirectory {
         Ok(Self(Some(directory), path))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its path.
+    pub fn path(&self) -> &Path {
         &self.1
     }
 }

@@ -1,6 +1,7 @@
 //! Processes and directories of a run; nothing of them is left when it ends, for any reason.
 
 mod child;
+mod command;
 mod death;
 mod everything;
 #[cfg(target_os = "linux")]
@@ -15,9 +16,9 @@ mod watcher;
 mod windows;
 
 pub(super) use self::child::Started;
+pub use self::command::RunningCommand;
 pub use self::death::Death;
-pub(super) use self::everything::OwnDirectory;
-pub use self::everything::end_all_started;
+pub use self::everything::{OwnDirectory, end_all_started};
 #[cfg(unix)]
 pub use self::everything::{ended_orphans, own_all_started};
 #[cfg(unix)]

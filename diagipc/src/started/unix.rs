@@ -1,16 +1,16 @@
 //! Processes on Unix, each with its group.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName, UNKNOWN_KEY};
+use dotnet_diagnostics_ipc::endpoint::{SocketName, UNKNOWN_KEY};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
 };
 
 use super::Death;
+use crate::proc::Stat;
 
 /// A process that was not waited for yet: its id is not reused, and neither is that of its group.
 pub(super) struct Process {
@@ -76,8 +76,7 @@ fn state(pid: Pid) -> Option<Death> {
 
 /// When a process was started, on Linux: with its number it is unique.
 pub(super) fn start_time(number: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
-    ProcessStat::parse(&stat).ok().map(|stat| stat.start_time)
+    Stat::of(number)?.start_time
 }
 
 /// The name of a process's socket. If its start time is unknown, the key is 0 (F-61).
@@ -102,6 +101,7 @@ fn how(_: &WaitIdStatus) -> Death {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Stdio;
     use std::thread;
     use std::time::{Duration, Instant};
@@ -110,11 +110,10 @@ mod tests {
     use super::super::everything::{OwnDirectory, end_all_started, everything};
     use super::*;
 
-    /// The letter of its state, if such a process exists.
+    /// Whether it has ended, if such a process exists.
     #[cfg(target_os = "linux")]
-    fn state(id: u32) -> Option<char> {
-        let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+    fn has_ended(id: u32) -> Option<bool> {
+        Stat::of(id).map(|stat| stat.has_ended)
     }
 
     #[track_caller]
@@ -141,13 +140,13 @@ mod tests {
         let (leader, member): (u32, u32) = (started.id(), line.trim().parse().unwrap());
         for _ in 0..2 {
             assert_eq!(until(|| started.death()), Death::Status(7));
-            assert_eq!(state(leader), Some('Z'));
+            assert_eq!(has_ended(leader), Some(true));
         }
-        assert!(state(member).is_some_and(|state| state != 'Z'));
+        assert_eq!(has_ended(member), Some(false));
         assert_eq!(started.end().and_then(|status| status.code()), Some(7));
-        assert_eq!(state(leader), None);
+        assert_eq!(has_ended(leader), None);
         // Its new parent waits for it, or does not.
-        until(|| matches!(state(member), None | Some('Z')).then_some(()));
+        until(|| (has_ended(member) != Some(false)).then_some(()));
     }
 
     #[test]

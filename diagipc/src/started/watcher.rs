@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::unix::{Process, start_time};
+use crate::proc;
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
@@ -155,10 +156,8 @@ impl Left {
     fn kill_by_environment(&self) -> bool {
         use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-        let Ok(entries) = fs::read_dir("/proc") else { return false };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut any = false;
-        for number in names.filter_map(|name| name.parse::<u32>().ok()) {
+        for number in proc::processes() {
             let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { continue };
             // Opened before its environment is read: the signal is for the process that has it, or
             // for none.

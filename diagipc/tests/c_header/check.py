@@ -26,7 +26,7 @@ int main(void) {
 """
 # Everything, for a microcontroller: code and constants, without unwind tables and with its own memcpy.
 THUMB = "--target=thumbv6m-none-eabi -mcpu=cortex-m0 -ffreestanding -fno-unwind-tables -fno-asynchronous-unwind-tables -std=c99".split()
-MOST_BYTES = 6 * 1024
+MOST_BYTES = 6160  # 34 of them tell white space apart (F-147)
 
 
 def run(*command):

@@ -8,6 +8,40 @@ use serde_json::json;
 
 use crate::{STOP, STOPPED, UNKNOWN_COMMAND, decode, diagipc, run, text};
 
+/// As people paste them: from source code, from strace, from a dump. What it is read as is on
+/// standard error.
+#[test]
+fn decode_reads_text_in_several_forms() {
+    let value = json!({ "sessionId": "1" });
+    for (text, read) in [
+        ("0x444f544e45545f4950435f5631001c00020100000100000000000000", ""),
+        (
+            r#"write(3, "DOTNET_IPC_V1\0\34\0\2\1\0\0\1\0\0\0\0\0\0\0", 28) = 28"#,
+            "diagipc: --text is strings of 28 bytes\n",
+        ),
+        (
+            "{ 68,79,84,78,69,84,95,73,80,67,95,86,49,0, 28,0, 2, 1, 0,0, 1,0,0,0,0,0,0,0 }",
+            "diagipc: --text is an array of 28 bytes\n",
+        ),
+        (
+            "00000000: 444f 544e 4554 5f49 5043 5f56 3100 1c00  DOTNET_IPC_V1...\n\
+             00000010: 0201 0000 0100 0000 0000 0000            ............\n",
+            "diagipc: --text is a hex dump of 28 bytes\n",
+        ),
+        ("RE9UTkVUX0lQQ19WMQAcAAIBAAABAAAAAAAAAA==", "diagipc: --text is base64 of 28 bytes\n"),
+    ] {
+        let output = run(&["decode", "--json", "--text", text], b"", 0);
+        let items: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(items[0]["value"], value, "{text}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), read, "{text}");
+    }
+    let output = run(&["decode", "--text", "{ 0x44,\n  0x4g }"], b"", 2);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "diagipc: --text, read as an array: line 2, column 3: 0x4g is not a number\n"
+    );
+}
+
 #[test]
 fn decode_prints_one_item_per_message() {
     assert_eq!(

@@ -133,7 +133,10 @@ fn explain_fault_prints_fix() {
     );
     assert!(said.contains("\n  F-55  "), "{said}");
     let both = text(&run(&["explain", "wchar-of-4-bytes"], b"", 0));
-    assert!(both.starts_with("wchar-of-4-bytes, found by server, client, fuzz-server: "), "{both}");
+    assert!(
+        both.starts_with("wchar-of-4-bytes, found by server, client, codec, fuzz-server: "),
+        "{both}"
+    );
 }
 
 /// As in a report or a list of known faults of version 0.2. A name that two faults had is both.
@@ -141,7 +144,7 @@ fn explain_fault_prints_fix() {
 fn explain_knows_former_names_of_faults() {
     let said = text(&run(&["explain", "count-in-bytes", "no-answer"], b"", 0));
     for part in [
-        "count-in-bytes, now string-length-in-bytes, found by server, client, fuzz-server: ",
+        "count-in-bytes, now string-length-in-bytes, found by server, client, codec, fuzz-server: ",
         "no-answer, found by server",
         "no-answer, now adapter-silent, found by codec: ",
     ] {

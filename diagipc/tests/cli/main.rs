@@ -15,6 +15,8 @@ mod process;
 mod replay;
 mod runtime;
 mod trace;
+mod trace_options;
+mod traced_command;
 mod vectors;
 
 use std::io::Write as _;
@@ -145,4 +147,19 @@ fn man_has_a_page_for_each_command() {
     );
     assert!(!directory.path().join("diagipc-call.1").exists());
     run(&["man", directory.path().join("missing").to_str().unwrap()], b"", 2);
+}
+
+#[test]
+fn command_of_another_tool_names_that_tool() {
+    for (command, tool) in [
+        ("counters", "dotnet-counters monitor --process-id PID"),
+        ("convert", "dotnet-trace convert FILE"),
+        ("topN", "dotnet-trace report FILE topN"),
+        ("stacks", "dotnet-dump analyze FILE"),
+        ("collect", "diagipc trace TARGET"),
+    ] {
+        let said = String::from_utf8(run(&[command, "4242"], b"", 2).stderr).unwrap();
+        assert!(said.contains(&format!("unrecognized subcommand '{command}'")), "{said}");
+        assert!(said.contains(&format!("tip: `{tool}")), "{said}");
+    }
 }

@@ -71,7 +71,7 @@ fn target_missing_exits_with_3() {
         says(
             &[command, missing],
             3,
-            &format!("diagipc {command}: looking for the endpoint: {missing} was not found"),
+            &format!("diagipc {command}: {missing} was not found (looking for the endpoint)"),
         );
     }
     let file = home.path().join("file");

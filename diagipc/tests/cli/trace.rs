@@ -318,7 +318,8 @@ fn trace_reports_an_error_after_a_signal() {
 /// It writes the end of the stream, unless it is killed.
 #[test]
 fn trace_of_exited_process_is_complete_if_it_has_the_end() {
-    for (stream, status) in [(&b"Nettrace\x06\x01"[..], 0), (b"Nettrace\x06", 1)] {
+    let whole = b"Nettrace\x14\0\0\0!FastSerialization.1\x01";
+    for (stream, status) in [(&whole[..], 0), (&whole[..32], 1)] {
         let fake = Fake::playing(vec![Box::new(move |mut session| {
             session.write_all(SESSION).unwrap();
             // Two pieces.
@@ -330,6 +331,109 @@ fn trace_of_exited_process_is_complete_if_it_has_the_end() {
         assert_eq!(errors.contains("the stream was cut short"), status == 1, "{errors}");
         assert_eq!(fs::read(&new).unwrap(), stream);
     }
+}
+
+/// Thread 7 has written five events until the sequence point, none of which is in the stream.
+const LOSSES: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\
+    tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
+
+#[test]
+fn trace_with_dropped_events_is_not_complete() {
+    let fake = Fake::session(LOSSES, |session, stop| {
+        answer_stop(&stop);
+        drop(session);
+    });
+    let new = fake.path("new");
+    let output = run(&["trace", &fake.socket, "-d", "1", "-o", &new], b"", 1);
+    let why =
+        "whole, but the runtime dropped 5 events: a larger --buffer or fewer events keep them all";
+    assert_eq!(text(&output), format!("{new}: {} bytes, {why}\n", LOSSES.len()));
+    assert_eq!(fs::read(&new).unwrap(), LOSSES);
+}
+
+/// An answered stop alone does not make it one.
+#[test]
+fn trace_without_the_end_of_its_stream_is_cut() {
+    let fake = Fake::session(&LOSSES[..60], |session, stop| {
+        answer_stop(&stop);
+        drop(session);
+    });
+    let new = fake.path("new");
+    let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
+    assert!(
+        errors.contains(&format!("the stream was cut short; {new} has the first 60 bytes")),
+        "{errors}"
+    );
+}
+
+#[test]
+fn trace_of_unknown_format_says_that_drops_are_unknown() {
+    let fake = Fake::session(b"Nettrace\0\0\0\0\x06\0\0\0", |session, stop| {
+        answer_stop(&stop);
+        drop(session);
+    });
+    let new = fake.path("new");
+    let said = text(&run(&["trace", &fake.socket, "-d", "1", "-o", &new], b"", 0));
+    assert!(said.contains("16 bytes, whole, but whether events were dropped is unknown"), "{said}");
+}
+
+#[test]
+fn trace_says_time_and_size_when_it_stops() {
+    let runtime = Runtime::start(&[]);
+    let new = runtime.path("new");
+    let errors = errors(&["trace", &runtime.pid(), "-d", "1", "-o", &new], 0);
+    let stopping = errors.lines().last().unwrap();
+    assert!(stopping.starts_with("1 s, ") && stopping.ends_with(" B: stopping"), "{errors}");
+}
+
+#[test]
+fn trace_as_json_is_one_object() {
+    let json = |arguments: &[&str], status: i32| -> serde_json::Value {
+        serde_json::from_slice(&run(arguments, b"", status).stdout).unwrap()
+    };
+    let runtime = Runtime::start(&["--entry-assembly", "app"]);
+    let [new, there] = ["new", "there"].map(|name| runtime.path(name));
+    fs::write(&there, "mine").unwrap();
+    let traced = json(&["trace", &runtime.pid(), "-d", "1", "-o", &new, "--json"], 0);
+    assert_eq!(traced["file"], new.as_str());
+    assert_eq!(traced["bytes"], fs::metadata(&new).unwrap().len());
+    assert!(traced["seconds"].as_f64().unwrap() >= 1.0);
+    assert_eq!(traced["process"]["processId"], runtime.process.id());
+    assert_eq!(traced["process"]["managedEntrypointAssemblyName"], "app");
+    let is = |traced: &serde_json::Value, complete: bool, exit: i32| {
+        assert_eq!(
+            (&traced["complete"], &traced["exit"]),
+            (&complete.into(), &exit.into()),
+            "{traced}"
+        );
+        assert_eq!(traced["why"].is_null(), complete, "{traced}");
+    };
+    is(&traced, true, 0);
+    assert_eq!(traced["lost"], 0);
+
+    let refused = json(&["trace", &runtime.pid(), "-o", &there, "--json"], 2);
+    is(&refused, false, 2);
+    assert!(
+        refused["why"].as_str().unwrap().contains("already exists") && refused["file"].is_null()
+    );
+    let target = runtime.path("missing");
+    let missing = json(&["trace", &target, "--force", "-o", &new, "--json"], 3);
+    is(&missing, false, 3);
+    let cut = Runtime::start(&["--misbehave", "stream-cut"]);
+    let cut = json(&["trace", &cut.pid(), "-d", "1", "--force", "-o", &new, "--json"], 1);
+    is(&cut, false, 1);
+    assert!(fs::read(cut["file"].as_str().unwrap()).unwrap().starts_with(b"Nettrace"));
+    // After what a command prints.
+    let output = run(
+        &["trace", "--json", "-o", &runtime.path("none"), "--", "sh", "-c", "echo {}; exit 3"],
+        b"",
+        3,
+    );
+    let ended: serde_json::Value =
+        serde_json::from_str(text(&output).strip_prefix("{}\n").unwrap()).unwrap();
+    is(&ended, false, 3);
+    run(&["trace", "1", "--json", "-o", "-"], b"", 2);
 }
 
 #[test]
@@ -437,7 +541,8 @@ fn trace_enables_each_provider_of_a_list() {
     let new = runtime.path("new");
     let arguments = ["trace", &runtime.pid(), "-d", "1", "-o", &new, "-p", list];
     let errors = errors(&arguments, 0);
-    assert_eq!(errors, "enabled A:0x1:Informational:X=1\nenabled B:0x2:Verbose\n");
+    let (enabled, _) = errors.split_at(errors.find("1 s, ").unwrap());
+    assert_eq!(enabled, "enabled A:0x1:Informational:X=1\nenabled B:0x2:Verbose\n");
 }
 
 #[test]
@@ -451,5 +556,5 @@ fn env_in_single_bytes_ends_in_time() {
         }
     })]);
     let errors = ends(start(&["env", &fake.socket, "--timeout", "2"]), 3);
-    assert!(errors.contains("reading what follows the reply: timed out"), "{errors}");
+    assert!(errors.contains("timed out (reading what follows the reply)"), "{errors}");
 }

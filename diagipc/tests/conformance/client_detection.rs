@@ -36,8 +36,9 @@ fn client_planted_faults_are_named_without_others() {
 fn client_every_fault_is_planted() {
     let text = fs::read_to_string(Path::new(ROOT).join("tests/clients/faults.toml")).unwrap();
     let planted: toml::Table = toml::from_str(&text).unwrap();
-    let planted: BTreeSet<&str> =
-        planted["faults"].as_table().unwrap().keys().map(String::as_str).collect();
+    // A fault may be planted in several ways, `NAME/WAY`.
+    let names = planted["faults"].as_table().unwrap().keys();
+    let planted: BTreeSet<&str> = names.filter_map(|name| name.split('/').next()).collect();
     assert_eq!(planted, Fault::of(Suite::Client).map(Fault::name).collect());
     let client =
         fs::read_to_string(Path::new(ROOT).join("tests/fixtures/clients/client.py")).unwrap();

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use diagipc::client::{KnownFaults, Operation, Operations};
+use diagipc::client::{Operation, Operations};
+use diagipc::report::KnownFaults;
 
 use crate::tool;
 
@@ -84,7 +85,7 @@ fn client_text_report_separates_failure_from_explanation() {
     );
     fs::write(&file, text).unwrap();
     let ran = tool::diagipc()
-        .args(["client", "--only", "reply/error/resume", "--operations"])
+        .args(["client", "--verbose", "--only", "reply/error/resume", "--operations"])
         .arg(&file)
         .output()
         .unwrap();
@@ -97,17 +98,16 @@ fn client_text_report_separates_failure_from_explanation() {
             .unwrap_or_else(|| panic!("{begin}: {text}"))
     };
     let in_order = [
-        at("1 cause of 1 failure"),
-        at("CAUSE  error-taken-for-ok, 1 failure: "),
-        at("  how to fix it: Check the reply's command id"),
-        at("  example: reply/error/resume"),
-        at("  seen: it reports success, expected failure"),
-        at("request Process/ResumeRuntime, 0x0401, 20 bytes"),
-        at("error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
         at("  FAILED    it reports success, expected failure"),
         at("  about     command line: python3 … /"),
         at("  about     exit status: 0"),
         at("a client (strict): 1 case, 0 passed, "),
+        at("FAILED: 1 of 1 judged, 1 cause"),
+        at("CAUSE  error-taken-for-ok, 1 failure: "),
+        at("  seen in reply/error/resume: it reports success, expected failure"),
+        at("  sent by the client: request Process/ResumeRuntime, 0x0401, 20 bytes"),
+        at("  sent by diagipc: error after Process/ResumeRuntime, 0xFFFF, 24 bytes"),
+        at("  how to fix it: Check the reply's command id"),
     ];
     assert!(in_order.is_sorted(), "{in_order:?} {text}");
     assert!(!text.contains("\n\n\n"), "{text}");

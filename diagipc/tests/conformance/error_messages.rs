@@ -11,7 +11,7 @@ use crate::error_texts::{Snapshot, Texts};
 /// What is wrong with answers of codecs.
 fn codec_faults(texts: &mut Texts) {
     use diagipc::codec::{self, Answer, CodecFault};
-    use diagipc::{AdapterError, Glob};
+    use diagipc::{AdapterError, Glob, Playable as _};
 
     texts.all([
         CodecFault::TakenThoughInvalid,
@@ -48,8 +48,8 @@ fn conformance(texts: &mut Texts) {
     use diagipc::fuzz_server::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
-    use diagipc::server::{Address, Death, SpawnCommand};
-    use diagipc::{AdapterError, Glob, Program};
+    use diagipc::server::Death;
+    use diagipc::{AdapterError, Address, Glob, Program, SpawnCommand};
 
     texts.all([
         AdapterError::NotStarted("No such file or directory (os error 2)".to_owned()),

@@ -142,6 +142,31 @@ fn campaign_missing_target_is_lost() {
     assert_eq!(summary["cases"], 0);
 }
 
+/// By cause and command. A name that does not exist is an error, a finding that is not met is none.
+#[test]
+fn campaign_with_known_findings_passes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("known.toml");
+    let known = file.to_str().unwrap();
+    let target = runtime(&["--misbehave", "echo-payload"]);
+    let some = ["--cases", "30", "--tries", "0"];
+    let first = against(&[&some[..], &["--write-known", known]].concat(), &target, 1);
+    assert!(!findings(&first).is_empty() && first["accepted"].as_array().unwrap().is_empty());
+    let second = against(&[&some[..], &["--known", known]].concat(), &target, 0);
+    let numbers = |summary: &Value| {
+        findings(summary).iter().map(|one| one["number"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(second["accepted"].as_array(), Some(&numbers(&second)));
+    // Others of the same seed: none has an entry that is gone.
+    against(&["--first", "31", "--cases", "1", "--known", known], &runtime(&[]), 0);
+
+    let mut text = fs::read_to_string(&file).unwrap();
+    text += "no-such-fault = [\"Process/ProcessInfo\"]\n";
+    fs::write(&file, text).unwrap();
+    let stale = against(&[&some[..], &["--known", known]].concat(), &target, 1);
+    assert_eq!(stale["stale"][0], "no-such-fault is not a fault of this suite", "{stale}");
+}
+
 #[test]
 fn campaign_same_seed_same_cases() {
     let list = |arguments: &[&str]| {
@@ -412,6 +437,10 @@ fn campaign_text_counts_cases_by_cause() {
         line.starts_with("CAUSE  1 reserved-not-zero: ") && line.contains(" cases, by "),
         "{line}"
     );
+    let (_, screen) = text.split_once("\nFAILED: 1 cause in ").unwrap_or_else(|| panic!("{text}"));
+    for part in ["\n  sent by diagipc: request ", "\n  how to fix it: Write 0x0000 in bytes 18"] {
+        assert!(screen.contains(part), "{part}: {text}");
+    }
     // The finding is printed once.
     assert_eq!(text.matches("reserved is 0x0001, expected 0x0000").count(), 1, "{text}");
 }

@@ -312,7 +312,7 @@ fn player_port_runtime_advertises_first() {
     let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
     assert!(other.starts_with("not an advertise: "), "{other}");
     let network = LiveNetwork::at_port(Listener::bind(directory.path().join("nobody")).unwrap());
-    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "the runtime does not connect");
+    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "no connection");
 }
 
 #[test]

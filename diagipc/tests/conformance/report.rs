@@ -82,6 +82,7 @@ fn client() -> Report {
     let command = ["diagipc", "client", NASTY].map(str::to_owned).to_vec();
     report.made = Some(Made {
         by: "diagipc 0.1.0".to_owned(),
+        suite: Some("00c0ffee00c0ffee".to_owned()),
         at: "2026-11-22T21:04:05Z".to_owned(),
         command,
     });
@@ -188,9 +189,13 @@ fn report_other_format_is_refused() {
                     "hazard",
                     "causes",
                     "made",
+                    "level",
+                    "suite",
                 ];
                 let is_pass = place == "/cases/0" && report["suite"] != "client";
-                if optional.contains(&key.as_str()) || (is_pass && key == "detail") {
+                let is_optional =
+                    optional.contains(&key.as_str()) && (place, &key[..]) != ("", "suite");
+                if is_optional || (is_pass && key == "detail") {
                     continue;
                 }
                 let mut less = report.clone();
@@ -393,8 +398,9 @@ fn html_escapes_target_text() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap();
     assert_eq!(page.matches("<script").count(), 1, "only the page's own");
     // The target twice (summary, head of its column), why it was lost, the findings of three cases,
-    // one of which is listed as a failure without a name, and a command line.
-    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 1 + 1);
+    // two of which are the reasons of failures, one is listed as a failure without a name, and a
+    // command line.
+    assert_eq!(page.matches(NASTY_AS_HTML).count(), 2 + 1 + 3 + 2 + 1 + 1);
     for part in ["http:", "https:", " src=", "url(", "@import", "<link"] {
         assert!(!page.contains(part), "{part}");
     }
@@ -443,12 +449,19 @@ fn html_aligns_reports_by_case_name() {
         [
             "not-run pass",
             "fail not-run",
-            "deviation not-run pass",
+            "deviation pass",
             "not-run pass-lenient",
             "not-run unimplemented",
-            "fail not-run"
+            // The table of clients has no columns of servers.
+            "fail"
         ]
     );
+    let heads: Vec<usize> = page
+        .split("<thead>")
+        .skip(1)
+        .map(|table| table.split("</thead>").next().unwrap().matches("<th>").count())
+        .collect();
+    assert_eq!(heads, [1 + 2, 1 + 1]);
     assert_eq!(
         page.matches("<tr class=\"section\">").count(),
         3,
@@ -473,25 +486,21 @@ fn html_counts_habits_apart_from_deviations() {
         let mut report = server();
         report.profile = Some(profile.to_owned());
         let page = html(&[report], &Citations::embedded()).unwrap();
-        let counts = page
-            .lines()
-            .find(|line| line.starts_with("<td class=\"fail\">1</td>"))
-            .unwrap()
-            .to_owned();
+        let counts = page.lines().find(|line| line.starts_with("<li class=\"fail\">")).unwrap();
         let cells: Vec<String> = counts
-            .split("<td>")
+            .split("</span> ")
             .skip(1)
             .map(|cell| cell.split('<').next().unwrap().to_owned())
             .collect();
         (
-            cells.join(" "),
+            cells.join(", "),
             page.contains("≠</span> deviation F-5"),
             page.contains("~</span> habit F-5"),
         )
     };
-    // pass, lenient, deviation, habit, informational, unimplemented, all.
-    assert_eq!(row("coreclr-10"), ("1 0 1 0 0 1 4".to_owned(), true, false));
-    assert_eq!(row("strict"), ("1 0 0 1 0 1 4".to_owned(), false, true));
+    let counts = |word: &str| format!("1 fail, 1 pass, 1 {word}, 1 unimplemented");
+    assert_eq!(row("coreclr-10"), (counts("deviation"), true, false));
+    assert_eq!(row("strict"), (counts("habit"), false, true));
 }
 
 /// Without failures the passes are first, and what the target does not have is last.
@@ -534,11 +543,14 @@ fn html_leads_with_failures_by_cause() {
     let page = html(&[server(), client()], &Citations::embedded()).unwrap().replace("&#x2f;", "/");
     let top = &page[..page.find("<h2>Cases</h2>").unwrap()];
     for part in [
-        "<b>string-length-in-bytes</b>, 1 failure: The length is 26, expected 13<br>To mend it: Count UTF-16 units and the NUL",
+        "<b>string-length-in-bytes</b>, 1 failure: The length of a string counts bytes, not UTF-16 units.",
+        "<p>To mend it: Count UTF-16 units and the NUL: <code>café</code> has length 5, not 6 or 10.</p>",
+        "<p>Seen in <code>trace/strings</code>: The length is 26, expected 13</p>",
+        "<b class=\"fail\">Lost</b>: it cannot be started again",
         "Without a named cause, 1 failure",
         "<a href=\"#case-2\"><code>framing/cut</code></a> step 3: still open",
         "<a href=\"#case-5\"><code>trace/strings</code></a>",
-        "diagipc 0.1.0, 2026-11-22T21:04:05Z: <code>diagipc client ",
+        "diagipc 0.1.0, suite 00c0ffee00c0ffee, 2026-11-22T21:04:05Z: <code>diagipc client ",
     ] {
         assert!(top.contains(part), "{part}\n{top}");
     }
@@ -551,7 +563,143 @@ fn html_leads_with_failures_by_cause() {
     }
     let mut good = Report::new("server", "a server");
     good.add(Case::new("one", "all", "all", "a case", Grade::Pass));
-    assert!(!html(&[good], &Citations::embedded()).unwrap().contains("<h2>Failures</h2>"));
+    let page = html(&[good], &Citations::embedded()).unwrap();
+    assert!(!page.contains("<h2>Failures</h2>"));
+    assert!(page.contains("<title>PASSED: 1 judged: a server</title>"));
+}
+
+/// A fault that a runtime is known to have is the reason, in place of what was seen.
+#[test]
+fn html_has_the_known_reason_of_a_failure() {
+    let mut report = Report::new("server", "aot8.0.31");
+    report.add(Case {
+        deviation: Some(KnownDeviation {
+            fact: "F-95".to_owned(),
+            text: "the runtime dies of a variable".to_owned(),
+        }),
+        detail: Some(Detail::conversation([], "OK", vec!["closed died".to_owned()])),
+        ..Case::new("process/set", "process", "scripts", "A variable", Grade::Fail)
+    });
+    let page = html(&[report], &Citations::embedded()).unwrap();
+    for part in [
+        "<code>process&#x2f;set</code></a> the runtime dies of a variable</li>",
+        "fail F-95</span><small class=\"reason\">the runtime dies of a variable</small>",
+        "<dt>Found</dt><dd>closed died</dd>",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+/// Texts of the document have code between backticks, texts of targets a backtick or two.
+#[test]
+fn html_has_no_backticks_but_those_without_a_pair() {
+    let mut report = Report::new("server", "a server");
+    report.add(Case {
+        detail: Some(Detail::conversation([], "the end", vec!["`a<b` and ` alone".to_owned()])),
+        ..Case::new("one", "all", "all", "the field `size`", Grade::Fail)
+    });
+    let page = html(&[report], &Citations::embedded()).unwrap();
+    let (page, _script) = page.split_once("<script>").unwrap();
+    assert!(page.contains("the field <code>size</code>"), "{page}");
+    assert!(page.contains("<code>a&lt;b</code> and ` alone"), "{page}");
+    let lines: Vec<&str> = page.lines().filter(|line| line.contains('`')).collect();
+    assert!(lines.iter().all(|line| line.contains("` alone")), "{lines:?}");
+}
+
+/// A failure is new if the case did not fail, or not by this fault.
+#[test]
+fn report_against_an_older_one_fails_for_new_failures() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = |cases: &[(&str, Grade, &[&str])]| {
+        let mut report = Report::new("server", "a server");
+        for (name, grade, faults) in cases {
+            let faults = faults.iter().map(|name| CaseFault::new(name, "seen")).collect();
+            let detail = Some(conversation());
+            report.add(Case { faults, detail, ..Case::new(name, "all", "all", "a case", *grade) });
+        }
+        value(&report).to_string()
+    };
+    let old = report(&[
+        ("mended", Grade::Fail, &["size-wrong"]),
+        ("as-before", Grade::Fail, &["size-wrong"]),
+        ("otherwise", Grade::Fail, &["size-wrong"]),
+        ("broken", Grade::Pass, &[]),
+        ("lost-ability", Grade::PassLenient, &[]),
+        ("gone", Grade::Fail, &[]),
+    ]);
+    let new = report(&[
+        ("mended", Grade::Pass, &[]),
+        ("as-before", Grade::Fail, &["size-wrong"]),
+        ("otherwise", Grade::Fail, &["size-wrong", "magic-wrong"]),
+        ("broken", Grade::Fail, &["reply-cut"]),
+        ("lost-ability", Grade::Unimplemented, &[]),
+        ("more", Grade::Fail, &["no-answer"]),
+    ]);
+    let client = value(&client()).to_string();
+    let [old, new, client] = [("old", old), ("new", new), ("client", client)]
+        .map(|(name, text)| file(directory.path(), name, &text));
+    assert_eq!(
+        stdout(diagipc(&["report", "--against", &old, &new], 1)).lines().collect::<Vec<_>>(),
+        [
+            "FAILED: 3 new failures, 1 mended, 1 as before",
+            "NEW  otherwise (must): failed before, now also by magic-wrong: seen",
+            "NEW  broken (must): was pass; reply-cut: seen",
+            "NEW  more (must): was not in the older report; no-answer: seen",
+            "MENDED  mended",
+            "NOT JUDGED  gone, which failed before",
+            "UNIMPLEMENTED  lost-ability, which passed before",
+        ]
+    );
+    assert_eq!(
+        stdout(diagipc(&["report", "--against", &new, &new], 0)),
+        "PASSED: 0 new failures, 0 mended, 4 as before\n"
+    );
+    let other = diagipc(&["report", "--against", &old, &client], 2);
+    assert!(
+        String::from_utf8_lossy(&other.stderr).contains("the reports are of server and client")
+    );
+}
+
+/// The file has what the output would have, and the text is printed. The versions are in each.
+#[test]
+fn json_file_is_written_beside_the_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let only = ["codec", "--self", "--only", "rule:R-GRM-009", "--except", "command:*"];
+    let text = stdout(diagipc(&[&only[..], &[&format!("--json={}", path.display())]].concat(), 0));
+    assert!(text.trim_end().ends_with(" judged") && text.contains("\nPASSED: "), "{text}");
+    let written = fs::read_to_string(&path).unwrap();
+    let report = Report::parse(&written).unwrap();
+    assert_eq!(Schema::at("schema/report.schema.json").objection(&value(&report)), None);
+    assert!(report.counts.pass > 3 && report.counts.pass == report.counts.all(), "{text}");
+    assert!(report.cases.iter().all(|case| case.spec.iter().any(|id| id == "R-GRM-009")));
+    let printed: Report =
+        serde_json::from_str(&stdout(diagipc(&[&only[..], &["--json"]].concat(), 0))).unwrap();
+    assert_eq!(printed.cases, report.cases);
+    let version = |report: &Report| report.made.as_ref().unwrap().suite.clone().unwrap();
+    assert_eq!(version(&printed), version(&report));
+    let again = stdout(diagipc(&["report", path.to_str().unwrap()], 0));
+    assert_eq!(again, text, "report prints what the run did");
+}
+
+/// Accepted faults are the same for every suite, here with fields in their names.
+#[test]
+fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let known = directory.path().join("known.toml").display().to_string();
+    let run = |options: &[&str], status| {
+        let only = ["codec", "--json", "--only", "uint", "--require", "uint"];
+        let adapter = ["--", "python3", "-c", NOTHING];
+        let output = diagipc(&[&only[..], options, &adapter[..]].concat(), status);
+        serde_json::from_slice::<Report>(&output.stdout).unwrap()
+    };
+    let failed = run(&["--write-known", &known], 1);
+    let accepted = run(&["--known", &known], 0);
+    assert_eq!(accepted.counts.informational, failed.counts.fail);
+    fs::write(&known, fs::read_to_string(&known).unwrap() + "runs-on = ['*/uint/*']\n").unwrap();
+    let stale = run(&["--known", &known], 1).stale;
+    assert_eq!(stale[0], "runs-on is not a fault of this suite");
+    assert_eq!(run(&["--known", &known, "--write-known", &known], 1).counts.fail, 0);
 }
 
 /// A flag without a line in the glossary is unexplained, and a line without a flag is unused.
@@ -571,10 +719,10 @@ fn glossary_has_every_flag_of_vectors_and_no_other() {
 }
 
 #[test]
-fn suite_writes_json_junit_and_html() {
+fn suite_writes_junit_html_and_badge() {
     let directory = tempfile::tempdir().unwrap();
-    let [xml, page] =
-        ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
+    let [xml, page, badge] = ["report.xml", "report.html", "badge.json"]
+        .map(|name| directory.path().join(name).display().to_string());
     let options = [
         "codec",
         "--only",
@@ -585,6 +733,8 @@ fn suite_writes_json_junit_and_html() {
         &xml,
         "--html",
         &page,
+        "--badge",
+        &badge,
         "--",
         "python3",
         "-c",
@@ -593,9 +743,7 @@ fn suite_writes_json_junit_and_html() {
     let output = diagipc(&options, 1);
     // Without a terminal neither a bar nor colours.
     assert_eq!((output.stderr.len(), output.stdout.contains(&0x1b)), (0, false));
-    assert!(
-        stdout(output).contains("FAULT     required-and-unsupported: unsupported, but required")
-    );
+    assert!(stdout(output).contains("CAUSE  required-and-unsupported, "));
     let (xml, page) = (fs::read_to_string(xml).unwrap(), fs::read_to_string(page).unwrap());
     let failures = Document::parse(&xml)
         .unwrap()
@@ -604,6 +752,47 @@ fn suite_writes_json_junit_and_html() {
         .count();
     assert_eq!(failures, page.matches("<td class=\"fail\"><details>").count());
     assert!(failures > 3, "{failures}");
+    let badge = fs::read_to_string(badge).unwrap();
+    let said = format!("FAILED: {failures} of {failures} judged, 1 cause");
+    assert_eq!(
+        badge,
+        format!(
+            r#"{{
+  "schemaVersion": 1,
+  "label": "DOTNET_IPC_V1 codec",
+  "message": "{said}",
+  "color": "red"
+}}
+"#
+        )
+    );
+}
+
+#[test]
+fn badge_of_a_report_has_its_verdict() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut passed = Report::new("client", NASTY);
+    passed.add(Case::new("text/latin/resume", "text", "resume", "A text", Grade::Pass));
+    let mut lost = passed.clone();
+    lost.lost = Some(Lost { reason: NASTY.to_owned(), not_run: 2 });
+    let mut ended = passed.clone();
+    ended.interrupted = Some(Interrupted { not_run: 7 });
+    let badge = directory.path().join("badge.json");
+    let mut files = Vec::new();
+    for (report, message, colour) in [
+        (&passed, "PASSED: 1 judged", "brightgreen"),
+        (&lost, "LOST: 0 of 1 judged", "lightgrey"),
+        (&ended, "INTERRUPTED: 0 of 1 judged", "lightgrey"),
+    ] {
+        let report = file(directory.path(), message, &value(report).to_string());
+        diagipc(&["report", &report, "--badge", badge.to_str().unwrap()], 0);
+        let written: Value = serde_json::from_str(&fs::read_to_string(&badge).unwrap()).unwrap();
+        assert_eq!((&written["message"], &written["color"]), (&json!(message), &json!(colour)));
+        files.push(report);
+    }
+    let output = diagipc(&["report", &files[0], &files[1], "--badge", badge.to_str().unwrap()], 2);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(errors, "diagipc: --badge: 2 reports, expected one\n");
 }
 
 #[test]
@@ -666,6 +855,33 @@ fn report_reads_recordings() {
     assert_eq!(failures("net8.0.30"), (true, false));
     assert_eq!(failures("net10.0.9"), (true, false));
     assert_eq!(failures("aot8.0.31"), (true, true));
+}
+
+/// What is kept of the clients of others is about scenarios that there are, and has why each failed.
+#[cfg(unix)]
+#[test]
+fn report_reads_kept_reports_of_clients() {
+    let listed = stdout(diagipc(&["client", "--list"], 0));
+    let scenarios: BTreeSet<&str> =
+        listed.lines().filter_map(|line| line.split("  ").next()).collect();
+    let Ok(files) = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/reports")) else {
+        return;
+    };
+    let mut names = BTreeSet::new();
+    for file in files {
+        let path = file.unwrap().path();
+        let kept = Report::parse(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(kept.suite, "client", "{}", path.display());
+        let gone = kept.cases.iter().find(|case| !scenarios.contains(case.name.as_str()));
+        assert_eq!(gone.map(|case| &case.name), None, "{}", path.display());
+        let is_bare = |case: &&Case| {
+            case.faults.is_empty() && case.detail.as_ref().is_none_or(|at| at.found.is_empty())
+        };
+        let bare = kept.failures().find(is_bare);
+        assert_eq!(bare.map(|case| &case.name), None, "{}", path.display());
+        names.insert(kept.target);
+    }
+    assert!(names.iter().all(|name| name.ends_with(char::is_numeric)), "a version: {names:?}");
 }
 
 #[cfg(unix)]

@@ -17,8 +17,8 @@ use std::time::Duration;
 use diagipc::codec::{self, NamedFile};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::Profile;
-use diagipc::server::{self, Address, Options, ServerCase, SpawnCommand};
-use diagipc::{Case, Glob, Grade, Program, Report};
+use diagipc::server::{self, Options, ServerCase};
+use diagipc::{Address, Case, Glob, Grade, Playable as _, Program, Report, SpawnCommand};
 use dotnet_diagnostics_ipc::vectors::{ScriptFile, named_script_files};
 
 use crate::{thorough, tool};
@@ -72,16 +72,24 @@ fn cases() -> Vec<ServerCase<'static>> {
     server::cases(&SCRIPTS, &VECTORS)
 }
 
-/// The command that starts that server.
-fn command(planted: &Planted) -> [String; 3] {
-    [script(), format!("--{}", planted.kind), planted.name.clone()]
+/// The command that starts a server with all of these.
+fn command(planted: &[&Planted]) -> Vec<String> {
+    let mut command = vec![script()];
+    for one in planted {
+        command.extend([format!("--{}", one.kind), one.name.clone()]);
+    }
+    command
 }
 
-/// The report of the server with that fault or taste.
-fn report(planted: &Planted) -> Report {
-    let chosen: Vec<Glob> = planted.cases.iter().map(Glob::new).collect();
+/// The report of the server with those faults and tastes.
+fn report(planted: &[&Planted]) -> Report {
+    let chosen: Vec<Glob> = planted.iter().flat_map(|one| &one.cases).map(Glob::new).collect();
     let mut cases = cases();
     cases.retain(|case| chosen.iter().any(|glob| case.is_chosen(glob)));
+    report_of(&cases, planted, Duration::from_millis(1500))
+}
+
+fn report_of(cases: &[ServerCase<'_>], planted: &[&Planted], within: Duration) -> Report {
     let address = Address::Spawn(SpawnCommand {
         program: Program::new("python3", command(planted)),
         patience: Duration::from_secs(10),
@@ -91,11 +99,25 @@ fn report(planted: &Planted) -> Report {
         profile: Some(Profile::STRICT),
         allow_side_effects: true,
         allow_harmful: true,
-        within: Some(Duration::from_millis(1500)),
+        within: Some(within),
         jobs: NonZeroUsize::new(2).unwrap(),
+        // Far more than any needs.
+        max_time: Some(Duration::from_secs(900)),
         ..Options::default()
     };
-    server::run(&cases, &address, &options, &mut |_| ())
+    server::run(cases, &address, &options, &mut |_| ())
+}
+
+/// The names of the faults in a report, in alphabetical order. What no rule forbids is a note.
+fn named(report: &Report) -> Vec<&str> {
+    let weaknesses = report.notes.iter().filter_map(|note| {
+        let (name, _) = note.split_once(": ")?;
+        Fault::named(Suite::Server, name).map(Fault::name)
+    });
+    let failing = report.causes.iter().map(|cause| cause.name.as_str());
+    let mut named: Vec<&str> = failing.chain(weaknesses).collect();
+    named.sort_unstable();
+    named
 }
 
 #[track_caller]
@@ -115,9 +137,8 @@ fn row(planted: &Planted, named: &[&str]) -> String {
 
 /// What differs from what was planted: a cause, a failure without a name. And its row.
 fn judged(planted: &Planted) -> (Vec<String>, String) {
-    let report = report(planted);
-    let mut named: Vec<&str> = report.causes.iter().map(|cause| cause.name.as_str()).collect();
-    named.sort_unstable();
+    let report = report(&[planted]);
+    let named = named(&report);
     let mut wrong = Vec::new();
     if named != planted.causes {
         wrong.push(format!("it names {:?}, not {:?}", report.causes, planted.causes));
@@ -126,7 +147,7 @@ fn judged(planted: &Planted) -> (Vec<String>, String) {
     if !unnamed.is_empty() {
         wrong.push(format!("failures without a name: {unnamed:?}"));
     }
-    if (report.counts.fail == 0) != planted.causes.is_empty() || report.lost.is_some() {
+    if (report.counts.fail == 0) != report.causes.is_empty() || report.lost.is_some() {
         wrong.push(format!("{:?}, lost: {:?}", report.counts, report.lost));
     }
     (wrong, row(planted, &named))
@@ -220,29 +241,28 @@ fn every_planted_fault_has_a_row() {
 fn every_named_fault_is_planted() {
     let planted: Vec<&str> =
         listed().iter().flat_map(|planted| &planted.causes).map(String::as_str).collect();
-    let others =
-        ["payload-malformed", "environment-malformed", "connection-reset", "value-differs"];
+    let others = ["payload-malformed", "environment-malformed", "connection-reset"];
     for fault in Fault::of(Suite::Server) {
         assert_ne!(planted.contains(&fault.name()), others.contains(&fault.name()), "{fault}");
     }
 }
 
-/// The report leads with the cause, shows the reply byte by byte, and gives the fix.
+/// The report ends with the cause, shows the reply byte by byte, and gives the fix.
 #[test]
-fn report_leads_with_the_cause_and_its_bytes() {
+fn report_ends_with_the_cause_and_its_bytes() {
     let planted = find("fault", "size-with-the-block");
     let mut command_line = tool::diagipc();
     command_line.args(["server", "--profile", "strict", "--allow-side-effects", "--allow-harmful"]);
     command_line.args(planted.cases.iter().flat_map(|case| ["--only", case]));
-    command_line.args(["--timeout", "1500", "--spawn", "--", "python3"]).args(command(planted));
+    command_line.args(["--timeout", "1500", "--spawn", "--", "python3"]).args(command(&[planted]));
     let text = String::from_utf8(command_line.output().expect("it starts").stdout).unwrap();
-    let (before, cause) = text.split_once("1 cause of 2 failures").unwrap();
+    let (before, cause) = text.split_once("FAILED: 2 of ").unwrap();
     assert!(!before.contains("FAILED"), "{text}");
     let wanted = [
-        "size-wrong, 2 failures: size is 28, but the message has 26 bytes",
-        "Write the header last",
+        " judged, 1 cause\n\nCAUSE  size-wrong, 2 failures: The size field is not the length of",
+        ": size is 28, but the message has 26 bytes\n  sent by the server: reply to ",
         "00000e  1c 00                                            size            28 = 20 + 8",
-        "FAILED",
+        "\n  how to fix it: Write the header last",
     ];
     let mut rest = cause;
     for text in wanted {
@@ -254,10 +274,37 @@ fn report_leads_with_the_cause_and_its_bytes() {
     assert!(!text.contains("\"expect\""), "steps are told in words: {text}");
 }
 
+/// Two faults at once are both in the last 40 lines, and nothing is on standard error.
+#[test]
+fn report_of_two_faults_has_both_on_the_last_screen() {
+    let both = format!(
+        "import sys\nsys.argv[1:] = []\nsys.path.insert(0, {:?})\nimport server\n\
+         server.Server.has = lambda self, *names: bool({{'reserved', 'ok-of-28-bytes'}} & set(names))\n\
+         sys.exit(server.main())",
+        Path::new(&script()).parent().unwrap()
+    );
+    let mut command_line = tool::diagipc();
+    command_line.args(["server", "--profile", "strict", "--allow-side-effects"]);
+    command_line.args(["--only", "scripts/process", "--only", "requests/process/*"]);
+    command_line.args(["--timeout", "1500", "--spawn", "--", "python3", "-c", &both]);
+    let output = command_line.output().expect("it starts");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let screen = lines[lines.len().saturating_sub(40)..].join("\n");
+    for part in
+        ["FAILED: ", "judged, 2 causes", "CAUSE  reserved-not-zero, ", "CAUSE  ok-of-28-bytes, "]
+    {
+        assert_eq!(screen.matches(part).count(), 1, "{part}: {text}");
+    }
+    assert_eq!(screen.matches("how to fix it: ").count(), 2, "{text}");
+    assert_eq!(screen.matches("  sent by the server: ").count(), 2, "{text}");
+    assert!(lines.len() < 70 && output.stderr.is_empty(), "{text}");
+}
+
 /// If all of many cases fail for one reason, one cause is named.
 #[test]
 fn one_wrong_size_is_one_cause_of_all_failures() {
-    let report = report(find("fault", "size-too-small"));
+    let report = report(&[find("fault", "size-too-small")]);
     let [cause] = &report.causes[..] else { panic!("{:?}", report.causes) };
     assert_eq!((cause.name.as_str(), cause.cases), ("size-wrong", report.counts.fail));
     assert!(
@@ -265,4 +312,40 @@ fn one_wrong_size_is_one_cause_of_all_failures() {
         "{:?}",
         report.counts
     );
+}
+
+/// A fault does not hide another one, and no habit of a right server becomes a fault beside one.
+#[test]
+fn two_faults_at_once_are_both_named() {
+    for (kind, one, other) in [
+        ("fault", "string-count-in-bytes", "magic-unchecked"),
+        ("fault", "fields-aligned", "size-unchecked"),
+        ("fault", "echoes-command", "cut-message-taken"),
+        ("fault", "reserved", "pid-wrong"),
+        ("fault", "stream-empty", "one-error-code"),
+        ("fault", "environment-of-names", "version-missing"),
+        ("taste", "no-ports", "string-in-utf-8"),
+        ("taste", "magic-first", "reserved-checked"),
+        ("taste", "generic-ok", "error-left-open"),
+    ] {
+        let planted = [find(kind, one), find("fault", other)];
+        let report = report(&planted);
+        let mut causes: Vec<&str> =
+            planted.iter().flat_map(|one| &one.causes).map(String::as_str).collect();
+        causes.sort_unstable();
+        assert_eq!(named(&report), causes, "{one} and {other}: {:#?}", report.causes);
+    }
+}
+
+/// Every case is given up, and the run ends by itself before its time is over. A fifth of the cases:
+/// each is waited for.
+#[test]
+#[ignore = "long: in the gate"]
+fn run_against_a_server_of_a_byte_a_second_ends() {
+    // No header comes in that time either.
+    let fifth: Vec<_> = cases().into_iter().step_by(5).collect();
+    let report = report_of(&fifth, &[find("fault", "slow")], Duration::from_millis(200));
+    assert_eq!((&report.interrupted, &report.lost), (&None, &None));
+    assert!(report.counts.fail > 80 && report.counts.pass == 0, "{:?}", report.counts);
+    assert_eq!(named(&report), ["no-answer"]);
 }

@@ -98,14 +98,14 @@ fn json_report_has_the_dump_of_a_cause() {
     let report = Report::parse(&text(&run(&["--json"]).stdout)).unwrap();
     let [cause] = &report.causes[..] else { panic!("{:?}", report.causes) };
     assert_eq!(cause.name, "size-wrong");
-    assert!(cause.dump[0].starts_with("error after"), "{:?}", cause.dump);
+    assert!(cause.dump[0].starts_with("sent by the server: error after"), "{:?}", cause.dump);
     assert!(
         cause.dump.iter().any(|line| line.contains("1a 00") && line.contains("size")),
         "{:?}",
         cause.dump
     );
     let said = text(&run(&[]).stdout);
-    assert!(said.contains(&cause.dump.join("\n")), "{said}");
+    assert!(said.contains(&cause.dump.join("\n  ")), "{said}");
 }
 
 /// A socket of another user is used only if that is allowed.

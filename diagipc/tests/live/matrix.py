@@ -25,7 +25,7 @@ GATE = "net10.0.9"
 # Only .NET 10 has sessions with user_events.
 OPTIONS = {"net10.0.9": ["--stand-in-for-user-events"]}
 SPAWN = {"net10.0.9": ["--user-events"]}
-EVERY = [*launch.RUNTIMES, *launch.LOCAL, *launch.FURTHER, *launch.OLD]
+EVERY = [*launch.RUNTIMES, *launch.LOCAL, *launch.FURTHER, *launch.HOSTED, *launch.NODE]
 TABLE = os.path.join(HERE, "../../../spec/RUNTIMES.md")
 HEAD = "| runtime | profile that `auto` finds | passed | known differences | not there | failed | by which faults |"
 
@@ -60,9 +60,10 @@ def row(report, others={}):
 
 
 def place(name):
-    """The order of rows: CoreCLR on Linux, then NativeAOT, then CoreCLR on Windows (windows_suites.py), each by version."""
-    family, version = re.match(r"(net|aot|win-net)([0-9.]+)$", name).groups()
-    return ["net", "aot", "win-net"].index(family), [int(number) for number in version.split(".")]
+    """The order of rows: CoreCLR, NativeAOT and Mono, each by system and version, then those of Windows (windows_suites.py)."""
+    system, family, version = re.match(r"((?:musl|arm64|macos|win)-)?(net|aot|mono)([0-9.]+)$", name).groups(default="")
+    systems = ["", "musl-", "arm64-", "macos-", "win-"].index(system)
+    return system == "win-", ["net", "aot", "mono"].index(family), systems, [int(number) for number in version.split(".")]
 
 
 def write(rows, head=HEAD):
@@ -105,7 +106,7 @@ def main():
         directory = arguments.reports or directory
         files = []
         for name, options in runs:
-            report = held(arguments.diagipc, name, options, 1800)
+            report = held(arguments.diagipc, name, options, 5400 if name.startswith("arm64-") else 1800)
             rows.append(row(report))
             print(rows[-1], flush=True)
             unknown = [case for case in report["cases"] if case["grade"] == "fail" and not known(case)]

@@ -20,9 +20,9 @@ def main():
         os.environ.update(LD_PRELOAD=library, USER_EVENTS_LOG=os.environ["TMPDIR"] + "/log")
     executable = launch.fetch(name)
     directory = os.environ["TMPDIR"]
-    os.mkfifo(directory + "/in")
+    os.mkfifo(directory + "/in.cs")
     # Stays open in the runtime: one runtime reads it, and would end with it.
-    os.set_inheritable(os.open(directory + "/in", os.O_RDWR), True)
+    os.set_inheritable(os.open(directory + "/in.cs", os.O_RDWR), True)
     # While HOME is still the one with the runtimes.
     arguments = launch.arguments_of(name, directory)
     os.environ.update(launch.variables_of(name), HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")

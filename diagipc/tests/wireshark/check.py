@@ -38,8 +38,8 @@ DRAFT = {command["name"]: command for command in GRAMMAR["legacy"]["commands"]}
 
 
 def all_vectors():
-    for path in sorted((ROOT / "vectors").glob("*.json")):
-        for group in json.loads(path.read_text())["groups"]:
+    for file in json.loads((ROOT / "vectors/index.json").read_text())["files"]:
+        for group in json.loads((ROOT / "vectors" / file["name"]).read_text())["groups"]:
             for test in group["tests"]:
                 yield group, test
 

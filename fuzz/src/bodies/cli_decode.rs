@@ -1,22 +1,27 @@
-//! The body of the target `cli_decode`: `diagipc decode`, with any bytes and options.
+//! The body of the target `cli_decode`: `diagipc decode`, with any bytes, text and options.
 
 use std::io;
 
 use diagipc::annotated;
-use diagipc::annotated::items::{Item, Side, Splitter};
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::Direction;
+use dotnet_diagnostics_ipc::vectors::annotated::{Item, Splitter};
+use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
 
 use crate::bodies::kind;
 
 /// `[how, which, bytes …]`.
 pub fn cli_decode(input: &[u8]) {
     let Some(([how, which], bytes)) = input.split_first_chunk::<2>() else { return };
+    if let Ok(text) = str::from_utf8(bytes) {
+        pasted(text);
+    }
     let request = Command::known().nth(usize::from(*which));
     let items: Vec<Item> = match how >> 1 & 3 {
         0 => Splitter::new(bytes, None, None).collect(),
-        1 => Splitter::new(bytes, Some(Side::Client), request).collect(),
+        1 => Splitter::new(bytes, Some(Direction::Client), request).collect(),
         2 => vec![Item::whole(kind(*which), bytes)],
-        _ => Splitter::new(bytes, Some(Side::Runtime), request).collect(),
+        _ => Splitter::new(bytes, Some(Direction::Server), request).collect(),
     };
     // Every byte is in exactly one item.
     let mut at = 0;
@@ -31,10 +36,22 @@ pub fn cli_decode(input: &[u8]) {
     assert_eq!(at, bytes.len(), "{items:?}");
     if how & 1 == 0 {
         return items.iter().for_each(|item| {
-            annotated::item(&mut io::sink(), item, item.bytes_in(bytes)).unwrap();
+            annotated::item(&mut io::sink(), item, bytes).unwrap();
         });
     }
     let json = serde_json::to_string(&items).unwrap();
     let again: Vec<Item> = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&again).unwrap(), json);
+}
+
+/// Text is read in each form, or refused at a place in it.
+fn pasted(text: &str) {
+    let lines = text.split('\n').count();
+    for form in PastedForm::ALL {
+        match form.read(text) {
+            Ok(bytes) => assert!(bytes.len() <= text.len(), "{form} of {text:?}"),
+            Err(error) => assert!((1..=lines).contains(&error.line), "{form} of {text:?}: {error}"),
+        }
+    }
+    let _ = PastedForm::of(text);
 }

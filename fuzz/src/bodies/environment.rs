@@ -20,7 +20,8 @@ pub fn environment(input: &[u8]) {
         (block.len() as u64).saturating_add_signed(i64::from(i8::from_le_bytes([*announced])));
     let announced = u32::try_from(announced).unwrap_or(u32::MAX);
     let at_once = read(announced, block, &[], usize::from(*room), EnvironmentLimits::DEFAULT);
-    let limits = EnvironmentLimits { max_bytes: 4096, max_entries: 16 };
+    let limits =
+        EnvironmentLimits { max_bytes: 4096, max_entries: 16, ..EnvironmentLimits::DEFAULT };
     assert_eq!(
         read(announced, block, sizes, usize::from(*room), EnvironmentLimits::DEFAULT),
         at_once

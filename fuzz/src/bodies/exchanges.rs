@@ -76,7 +76,7 @@ impl Asking {
                     sent += n;
                     if n == 0 { client.send_failed().unwrap() } else { client.sent(n).unwrap() }
                 }
-                ClientAction::SendFd => client.fd_sent().unwrap(),
+                ClientAction::SendFd(_) => client.fd_sent().unwrap(),
                 ClientAction::Receive(range) => {
                     let n = pieces.receive(range, &mut buffer, peer, &mut taken);
                     if n == 0 {

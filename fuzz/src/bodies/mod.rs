@@ -14,6 +14,8 @@
     reason = "a body is a test: it must panic on failure"
 )]
 
+#[cfg(feature = "against-dotnet")]
+mod against_dotnet;
 mod c_header;
 mod canonical;
 mod cli_decode;
@@ -29,6 +31,8 @@ mod user_events;
 
 use std::ops::Range;
 
+#[cfg(feature = "against-dotnet")]
+pub use against_dotnet::{against_dotnet, generated, messages, same_answer};
 pub use c_header::c_header;
 pub use canonical::{canonical, kind};
 pub use cli_decode::cli_decode;

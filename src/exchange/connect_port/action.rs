@@ -17,7 +17,7 @@ use core::time::Duration;
 /// assert_eq!(port.action(), ConnectPortAction::Wait(core::time::Duration::from_millis(10)));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ConnectPortAction {
     /// Connect to the port, within [`CONNECT_TIMEOUT`](super::ConnectPort::CONNECT_TIMEOUT). Then
@@ -33,7 +33,7 @@ pub enum ConnectPortAction {
     /// [`ended`](super::ConnectPort::ended).
     ///
     /// If a connection cannot report that it is readable, read what the server exchange asks for
-    /// first, and acknowledge here as soon as there is a byte.
+    /// first, and report it here as soon as there is a byte.
     AwaitRequest,
     /// Give the connection to a server exchange. Then
     /// [`handed_over`](super::ConnectPort::handed_over): immediately, or, as runtimes do, after

@@ -165,14 +165,14 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// The first `count` bytes of the range in [`Send`](ConnectPortAction::Send) were sent. 0
-    /// changes nothing.
+    /// The first `n` bytes of the range in [`Send`](ConnectPortAction::Send) were sent.
     ///
     /// # Errors
-    /// [`MisuseError::TooMany`]; [`MisuseError::NotAsked`].
-    pub fn sent(&mut self, count: usize) -> Result<(), MisuseError> {
+    /// [`MisuseError::TooMany`]; [`MisuseError::NoBytes`] if `n` is 0;
+    /// [`MisuseError::NotAsked`].
+    pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
-        if outgoing.sent(count)? {
+        if outgoing.sent(n)? {
             self.state = State::AwaitRequest;
         }
         Ok(())

@@ -37,7 +37,7 @@ fn advertise_is_sent_in_any_pieces() {
         while let ConnectPortAction::Send(range) = port.action() {
             let count = range.len().min(piece);
             wire.extend_from_slice(&buffer[range][..count]);
-            port.sent(0).unwrap();
+            assert_eq!(port.sent(0), Err(MisuseError::NoBytes));
             port.sent(count).unwrap();
         }
         assert_eq!(wire, ADVERTISE.to_bytes());
@@ -113,10 +113,10 @@ fn short_buffer_is_reported_and_can_be_retried() {
     assert_eq!(port.connected(&mut [0; 34]), Ok(()));
 }
 
-/// Each acknowledgement in each state: a port accepts exactly those that the action asks for, is
+/// Each report in each state: a port accepts exactly those that the action asks for, is
 /// unchanged by the others, and never has two connections.
 #[test]
-fn acknowledgements_in_any_order_keep_state_valid() {
+fn reports_in_any_order_keep_state_valid() {
     let (mut port, mut connections, mut seed) =
         (ConnectPort::new(ADVERTISE, RetryPolicy::AsShipped), 0, 1u32);
     let mut taken = [0u32; 10];
@@ -144,8 +144,9 @@ fn acknowledgements_in_any_order_keep_state_valid() {
         };
         let expected = match (&action, pick % 10) {
             (ConnectPortAction::Send(range), 2) if count > range.len() => {
-                Err(MisuseError::TooMany { asked: range.len(), said: count })
+                Err(MisuseError::TooMany { asked: range.len(), reported: count })
             }
+            (ConnectPortAction::Send(_), 2) if count == 0 => Err(MisuseError::NoBytes),
             (ConnectPortAction::Connect, 0 | 1)
             | (ConnectPortAction::Send(_), 2 | 3)
             | (ConnectPortAction::AwaitRequest, 4 | 5)

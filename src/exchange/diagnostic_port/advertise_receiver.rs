@@ -13,13 +13,13 @@ use crate::wire::DecodeErrorKind;
 ///
 /// assert_eq!(AdvertiseReceiver::new().action(), AdvertiseAction::Receive(0..34));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum AdvertiseAction {
     /// Read into this range of the buffer, and no more. Then
     /// [`received`](AdvertiseReceiver::received) or [`ended`](AdvertiseReceiver::ended).
     Receive(Range<usize>),
-    /// Nothing more is asked for. An advertise is not answered.
+    /// The exchange is over. An advertise is not answered.
     Finished(AdvertiseOutcome),
 }
 
@@ -35,7 +35,7 @@ pub enum AdvertiseAction {
 /// assert_eq!(receiver.action(), AdvertiseAction::Finished(outcome));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdvertiseOutcome {
     /// The advertise is complete, and the connection can be held for a command.
     Advertised(Advertise),
@@ -107,14 +107,14 @@ impl AdvertiseReceiver {
         }
     }
 
-    /// `count` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of
+    /// `n` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of
     /// the range.
     ///
     /// # Errors
-    /// [`MisuseError`] if the receiver did not ask for this.
-    pub fn received(&mut self, buffer: &[u8], count: usize) -> Result<(), MisuseError> {
+    /// [`MisuseError`] if the receiver did not ask for this, or `n` is 0.
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(before) = self.0 else { return Err(MisuseError::NotAsked) };
-        if count == 0 {
+        if n == 0 {
             return Err(MisuseError::NoBytes);
         }
         let buffer = buffer
@@ -122,10 +122,9 @@ impl AdvertiseReceiver {
             .ok_or(MisuseError::BufferTooShort { needed: ADVERTISE_LEN })?;
         let too_many = MisuseError::TooMany {
             asked: ADVERTISE_LEN.saturating_sub(before.into()),
-            said: count,
+            reported: n,
         };
-        let have =
-            u8::try_from(count).ok().and_then(|count| before.checked_add(count)).ok_or(too_many)?;
+        let have = u8::try_from(n).ok().and_then(|n| before.checked_add(n)).ok_or(too_many)?;
         let bytes = buffer.get(..have.into()).ok_or(too_many)?;
         self.0 = match Advertise::decode(bytes) {
             Ok(advertise) => State::Done(AdvertiseOutcome::Advertised(advertise)),
@@ -241,11 +240,11 @@ mod tests {
         assert_eq!(receiver.received(&buffer, 0), Err(MisuseError::NoBytes));
         assert_eq!(
             receiver.received(&buffer, 35),
-            Err(MisuseError::TooMany { asked: 34, said: 35 })
+            Err(MisuseError::TooMany { asked: 34, reported: 35 })
         );
         assert_eq!(
             receiver.received(&buffer, usize::MAX),
-            Err(MisuseError::TooMany { asked: 34, said: usize::MAX })
+            Err(MisuseError::TooMany { asked: 34, reported: usize::MAX })
         );
         assert_eq!(
             receiver.received(&buffer[..33], 1),
@@ -253,7 +252,10 @@ mod tests {
         );
         assert_eq!(receiver, AdvertiseReceiver::new());
         receiver.received(&buffer, 33).unwrap();
-        assert_eq!(receiver.received(&buffer, 2), Err(MisuseError::TooMany { asked: 1, said: 2 }));
+        assert_eq!(
+            receiver.received(&buffer, 2),
+            Err(MisuseError::TooMany { asked: 1, reported: 2 })
+        );
         assert_eq!(receiver.action(), AdvertiseAction::Receive(33..34));
         receiver.received(&buffer, 1).unwrap();
         let done = receiver;

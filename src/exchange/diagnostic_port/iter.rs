@@ -52,6 +52,37 @@ impl<T> ExactSizeIterator for Iter<'_, T> {}
 
 impl<T> core::iter::FusedIterator for Iter<'_, T> {}
 
+/// The iterator of [`DiagnosticPort::find_process`](super::DiagnosticPort::find_process).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
+///
+/// let port = DiagnosticPort::new([const { Slot::<u32>::EMPTY }; 4], SameCookie::Replace)?;
+/// assert!(port.find_process(12345).next().is_none());
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::diagnostic_port::SlotsError>(())
+/// ```
+#[derive(Debug)]
+pub struct FindProcess<'p, T> {
+    pub(super) all: Iter<'p, T>,
+    pub(super) process_id: u64,
+}
+
+impl<T> Clone for FindProcess<'_, T> {
+    fn clone(&self) -> Self {
+        Self { all: self.all.clone(), ..*self }
+    }
+}
+
+impl<'p, T> Iterator for FindProcess<'p, T> {
+    type Item = WaitingConnection<&'p T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.all.find(|waiting| waiting.advertise.process_id == self.process_id)
+    }
+}
+
+impl<T> core::iter::FusedIterator for FindProcess<'_, T> {}
+
 /// The connection in a slot, if any.
 pub(super) fn waiting<T>(slots: &[Slot<T>], index: u32) -> Option<WaitingConnection<&T>> {
     let slot = slots.get(index as usize)?;

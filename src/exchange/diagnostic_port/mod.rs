@@ -5,6 +5,8 @@
 //! | who opened this connection? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
 //! | which connections wait? | [`DiagnosticPort`]: by cookie, by process id, in order of arrival |
 //!
+#![cfg_attr(doc, doc = include_str!("../../pictures/ports.svg"))]
+//!
 //! Each connection serves one command; the runtime connects again for the next one, with the same
 //! cookie (section "Dataflow"). So a connection is taken out of the table for use, and the next one
 //! replaces it.
@@ -36,7 +38,7 @@ mod table;
 mod tests;
 
 pub use advertise_receiver::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
-pub use iter::Iter;
+pub use iter::{FindProcess, Iter};
 pub use outcome::{
     HoldError, HoldErrorKind, HoldOutcome, SameCookie, SlotsError, WaitingConnection,
 };

@@ -6,8 +6,8 @@ use super::hash::hash;
 use super::iter::waiting;
 use super::slot::{NONE, Slot};
 use super::{
-    ConnectionKey, HoldError, HoldErrorKind, HoldOutcome, Iter, SameCookie, Slots, SlotsError,
-    WaitingConnection,
+    ConnectionKey, FindProcess, HoldError, HoldErrorKind, HoldOutcome, Iter, SameCookie, Slots,
+    SlotsError, WaitingConnection,
 };
 use crate::advertise::Advertise;
 use crate::wire::Guid;
@@ -229,11 +229,8 @@ impl<S: Slots> DiagnosticPort<S> {
     /// connections.
     ///
     /// They may belong to several runtimes: the id is from the runtime's own namespace.
-    pub fn find_process(
-        &self,
-        process_id: u64,
-    ) -> impl Iterator<Item = WaitingConnection<&S::Token>> {
-        self.iter().filter(move |waiting| waiting.advertise.process_id == process_id)
+    pub fn find_process(&self, process_id: u64) -> FindProcess<'_, S::Token> {
+        FindProcess { all: self.iter(), process_id }
     }
 
     /// All connections, in order of arrival.

@@ -11,7 +11,7 @@ use core::fmt;
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
 ///
-/// let losses = DroppedFields::STACKS.with(DroppedFields::EVENT_FILTERS);
+/// let losses = DroppedFields::STACKS | DroppedFields::EVENT_FILTERS;
 /// assert!(losses.contains(DroppedFields::STACKS) && !losses.contains(DroppedFields::BUFFER_MODE));
 /// assert_eq!(losses.to_string(), "filter, requestStackwalk");
 /// assert_eq!(DroppedFields::NONE.to_string(), "nothing");
@@ -83,10 +83,48 @@ impl DroppedFields {
     }
 
     /// The fields, by their names in the document.
-    pub fn fields(self) -> impl Iterator<Item = &'static str> + Clone {
-        FIELDS.iter().filter(move |(loss, _)| self.contains(*loss)).map(|(_, field)| *field)
+    pub fn fields(self) -> Fields {
+        Fields { of: self, rest: FIELDS.iter() }
     }
 }
+
+/// As [`with`](DroppedFields::with).
+impl core::ops::BitOr for DroppedFields {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.with(other)
+    }
+}
+
+impl core::ops::BitOrAssign for DroppedFields {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = self.with(other);
+    }
+}
+
+/// The iterator of [`DroppedFields::fields`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
+///
+/// assert!(DroppedFields::STACKS.fields().eq(["requestStackwalk"]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fields {
+    of: DroppedFields,
+    rest: core::slice::Iter<'static, (DroppedFields, &'static str)>,
+}
+
+impl Iterator for Fields {
+    type Item = &'static str;
+
+    fn next(&mut self) -> Option<&'static str> {
+        self.rest.find(|(field, _)| self.of.contains(*field)).map(|(_, name)| *name)
+    }
+}
+
+impl core::iter::FusedIterator for Fields {}
 
 /// The fields, separated by commas; `nothing` if there are none.
 impl fmt::Display for DroppedFields {

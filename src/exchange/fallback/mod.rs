@@ -38,7 +38,7 @@ mod error;
 mod process_info;
 mod tracing;
 
-pub use dropped_fields::DroppedFields;
+pub use dropped_fields::{DroppedFields, Fields};
 pub use dump::{DumpFallback, DumpRequest};
 pub use error::{FallbackError, FallbackErrorKind};
 pub use process_info::{ProcessInfoFallback, ProcessInfoRequest};
@@ -248,7 +248,7 @@ mod tests {
         loop {
             match client.action() {
                 ClientAction::Send(range) => client.sent(range.len()).unwrap(),
-                ClientAction::SendFd => client.fd_sent().unwrap(),
+                ClientAction::SendFd(_) => client.fd_sent().unwrap(),
                 ClientAction::Receive(range) => {
                     let (now, later) = left.split_at(range.len());
                     left = later;

@@ -13,7 +13,7 @@ use crate::hresult::HResult;
 ///
 /// assert_eq!(Server::new().action(), ServerAction::Receive(0..20));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ServerAction {
     /// Read into this range of the buffer, and no more; then
@@ -48,7 +48,7 @@ pub enum ServerAction {
     Hold,
     /// Close the connection, then [`Server::closed`](super::Server::closed).
     Close,
-    /// Nothing more is asked for.
+    /// The exchange is over.
     Finished(ServerOutcome),
 }
 
@@ -64,7 +64,7 @@ pub enum ServerAction {
 /// assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::Gone { end: End::Reset }));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerOutcome {
     /// The reply was sent, and everything after it.

@@ -129,7 +129,8 @@ impl Server {
     /// range.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
+    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0: that is an
+    /// [end](Self::ended).
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -305,10 +306,10 @@ impl Server {
         Ok(())
     }
 
-    /// Some bytes of [`Send`](ServerAction::Send) were sent; 0 changes nothing.
+    /// The first `n` bytes of [`Send`](ServerAction::Send) were sent.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
+    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing, next) = &mut self.state else {
@@ -351,7 +352,7 @@ impl Server {
         let next = match left {
             None => Next::Continue(None),
             Some(left) => match left.checked_sub(piece) {
-                None => return Err(MisuseError::TooMany { asked: left as usize, said: n }),
+                None => return Err(MisuseError::TooMany { asked: left as usize, reported: n }),
                 Some(0) => Next::Close(ServerOutcome::Answered),
                 Some(left) => Next::Continue(Some(left)),
             },

@@ -42,7 +42,7 @@ pub enum CheckOrder {
 /// assert_eq!(server.action(), ServerAction::Refuse(RefusalReason::UnknownCommand { command: Command::COLLECT_TRACING5 }));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ServerOptions {
     /// The order of the checks.
     pub order: CheckOrder,
@@ -51,12 +51,18 @@ pub struct ServerOptions {
     /// The most providers in a session. Runtimes accept 1,000 (F-16); a higher value has no
     /// effect.
     pub max_providers: u32,
+    #[doc(hidden)]
+    pub more: (),
 }
 
 impl ServerOptions {
     /// As runtimes: their order of checks, all commands, 1,000 providers.
-    pub const DEFAULT: Self =
-        Self { order: CheckOrder::AsShipped, commands: KnownCommands::All, max_providers: 1000 };
+    pub const DEFAULT: Self = Self {
+        order: CheckOrder::AsShipped,
+        commands: KnownCommands::All,
+        max_providers: 1000,
+        more: (),
+    };
 }
 
 impl Default for ServerOptions {

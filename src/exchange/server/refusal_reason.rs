@@ -16,7 +16,7 @@ use crate::wire::{DecodeError, DecodeErrorKind, LimitKind, WireErrorKind as _, c
 /// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
 /// assert_eq!(reason.to_string(), "the connection ended after 19 bytes of the request");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalReason {
     /// The client stopped sending.

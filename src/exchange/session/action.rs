@@ -13,7 +13,7 @@ use super::SessionOutcome;
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum SessionAction {
     /// Read the stream: [`received`](super::Session::received), and at its end
@@ -36,6 +36,6 @@ pub enum SessionAction {
     /// The stream exceeds the caller's limit: close the session's connection, then
     /// [`hung_up`](super::Session::hung_up).
     HangUp,
-    /// Nothing more is asked for.
+    /// The exchange is over.
     Finished(SessionOutcome),
 }

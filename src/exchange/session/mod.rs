@@ -15,10 +15,10 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// A session from the reply that started it: the stream on one connection, and `StopTracing` on
 /// another.
 ///
-/// `StopTracing` on the connection of the stream is ignored, and so is closing that connection's
-/// sending half (F-76): a session ends with a `StopTracing` on a second connection, or with its
-/// connection. The stop's reply and the end of the stream arrive in either order, with the same
-/// outcome.
+/// Runtimes ignore a `StopTracing` on the stream's own connection, and a half-close of it (F-76).
+/// Send it on a second connection, or close the stream's. The stop's reply and the end of the stream
+/// arrive in either order, with the same outcome.
+#[cfg_attr(doc, doc = include_str!("../../pictures/session.svg"))]
 ///
 /// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How
 /// long to wait for its reply:
@@ -46,6 +46,61 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, StopOutcome::Answered, Some(StreamEnd::Complete)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Both connections in one loop
+///
+/// ```
+/// use std::io::{self, Read, Write};
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Session, SessionAction, SessionOutcome};
+///
+/// /// A step of the client, then a step of the session, until both are over. With polled sockets,
+/// /// do a step when its socket is ready.
+/// fn stop(session: &mut Session, stream: &mut impl Read, stopping: &mut (impl Read + Write)) -> Result<SessionOutcome, Box<dyn std::error::Error>> {
+///     session.stopping()?; // before the request's first byte
+///     let mut buffer = [0; 128];
+///     let mut client = Client::new(&session.stop_request().ok_or("no session id")?, &mut buffer)?;
+///     loop {
+///         match client.action() {
+///             ClientAction::Send(range) => match stopping.write(&buffer[range]) {
+///                 Ok(0) | Err(_) => client.send_failed()?,
+///                 Ok(n) => client.sent(n)?,
+///             },
+///             ClientAction::Receive(range) => match stopping.read(&mut buffer[range]) {
+///                 Ok(0) => client.ended(End::Closed)?,
+///                 Ok(n) => client.received(&buffer, n)?,
+///                 Err(_) => client.ended(End::Reset)?,
+///             },
+///             ClientAction::Finished(outcome) => session.stop_finished(outcome, &buffer)?, // once or often
+///         }
+///         match session.action() {
+///             SessionAction::Read | SessionAction::ReadAndAwaitStop => {
+///                 let mut piece = [0; 4096];
+///                 match stream.read(&mut piece) {
+///                     Ok(0) => session.ended(End::Closed)?,
+///                     Ok(n) => io::sink().write_all(session.received(&piece[..n])?.within)?,
+///                     Err(_) => session.ended(End::Reset)?,
+///                 }
+///             }
+///             SessionAction::HangUp => session.hung_up()?, // close the stream's connection
+///             SessionAction::Hold | SessionAction::HoldAndAwaitStop | SessionAction::AwaitStop => {}
+///             SessionAction::Finished(outcome) => return Ok(outcome),
+///         }
+///     }
+/// }
+/// # use dotnet_diagnostics_ipc::exchange::{StopOutcome, StreamEnd};
+/// # struct Peer(&'static [u8]);
+/// # impl Read for Peer { fn read(&mut self, into: &mut [u8]) -> io::Result<usize> { let n = into.len().min(5); self.0.read(&mut into[..n]) } }
+/// # impl Write for Peer {
+/// #     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> { Ok(bytes.len().min(5)) }
+/// #     fn flush(&mut self) -> io::Result<()> { Ok(()) }
+/// # }
+///
+/// let mut session = Session::streaming(Some(42), 1 << 30);
+/// let (mut stream, mut stopping) = (Peer(b"the rest of the stream"), Peer(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"));
+/// let outcome = stop(&mut session, &mut stream, &mut stopping)?;
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (22, StopOutcome::Answered, Some(StreamEnd::Complete)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     id: Option<u64>,
@@ -53,6 +108,23 @@ pub struct Session {
     stop: StopOutcome,
     connection: Connection,
     streams: bool,
+}
+
+/// Bytes that [`Session::received`] has divided at the caller's limit.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Session, StreamBytes};
+///
+/// let mut session = Session::streaming(Some(42), 3);
+/// assert_eq!(session.received(b"abcde")?, StreamBytes { within: b"abc", beyond: b"de" });
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamBytes<'i> {
+    /// The next bytes of the stream.
+    pub within: &'i [u8],
+    /// The bytes beyond the limit, which are not counted.
+    pub beyond: &'i [u8],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +173,12 @@ impl Session {
         }
     }
 
-    /// These bytes arrived on the session's connection. Returns those within the limit, and those
-    /// beyond it, which are not counted.
+    /// These bytes arrived on the session's connection.
     ///
     /// # Errors
     /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an
     /// [end](Self::ended).
-    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<(&'i [u8], &'i [u8]), MisuseError> {
+    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<StreamBytes<'i>, MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
         }
@@ -118,7 +189,7 @@ impl Session {
         if !beyond.is_empty() {
             self.connection = Connection::OverLimit;
         }
-        Ok((within, beyond))
+        Ok(StreamBytes { within, beyond })
     }
 
     /// The session's connection ended, or the caller's time limit expired.
@@ -162,9 +233,8 @@ impl Session {
         self.id.map(|session_id| StopTracing { session_id })
     }
 
-    /// The caller begins to stop the session. Call this before the request's first byte is sent,
-    /// because the end of the stream may arrive before a later call. A failed stop may be
-    /// repeated.
+    /// Call this before you send `StopTracing`: the end of the stream may arrive before a later
+    /// call. A failed stop may be repeated.
     ///
     /// # Errors
     /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
@@ -184,16 +254,17 @@ impl Session {
         Ok(())
     }
 
-    /// The stop's [`Client`](super::Client) has this outcome, with the reply in `buffer`.
+    /// Reports how `StopTracing` ended; `buffer` has its reply. The same report again changes
+    /// nothing.
     ///
     /// # Errors
     /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the
     /// outcome is that it should be larger: the client can still continue.
     pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
-        if self.stop != StopOutcome::Awaited {
+        if self.stop == StopOutcome::NotSent {
             return Err(MisuseError::NotAsked);
         }
-        self.stop = match outcome {
+        let stop = match outcome {
             Outcome::Ok { size, .. } => {
                 let needed = usize::from(size);
                 self.judge(buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?)
@@ -205,6 +276,10 @@ impl Session {
             Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => StopOutcome::Unanswered(end),
             Outcome::Malformed { .. } => StopOutcome::Malformed,
         };
+        if self.stop != StopOutcome::Awaited && self.stop != stop {
+            return Err(MisuseError::NotAsked);
+        }
+        self.stop = stop;
         Ok(())
     }
 
@@ -383,16 +458,33 @@ mod tests {
     }
 
     #[test]
+    fn stop_reported_again_changes_nothing() {
+        for (reply, buffer, stop) in stops() {
+            let mut session = Session::streaming(Some(42), 100);
+            session.stopping().unwrap();
+            session.stop_finished(reply, buffer).unwrap();
+            let once = session.clone();
+            assert_eq!((session.stop_finished(reply, buffer), session.stop()), (Ok(()), stop));
+            let other = Outcome::Error { size: 24, hresult: HResult::FAIL };
+            assert_eq!(session.stop_finished(other, &[]), Err(MisuseError::NotAsked), "{stop:?}");
+            assert_eq!(session, once);
+        }
+    }
+
+    #[test]
     fn stream_over_limit_is_closed_without_loss() {
         for stopped in [false, true] {
             for peer_closes in [false, true] {
                 let mut session = Session::streaming(Some(42), 5);
-                assert_eq!(session.received(b"abcde"), Ok((&b"abcde"[..], &b""[..])));
+                assert_eq!(
+                    session.received(b"abcde"),
+                    Ok(StreamBytes { within: b"abcde", beyond: b"" })
+                );
                 assert_eq!(session.action(), SessionAction::Read);
                 if stopped {
                     session.stopping().unwrap();
                 }
-                assert_eq!(session.received(b"fg"), Ok((&b""[..], &b"fg"[..])));
+                assert_eq!(session.received(b"fg"), Ok(StreamBytes { within: b"", beyond: b"fg" }));
                 assert_eq!(session.action(), SessionAction::HangUp);
                 let before = session.clone();
                 assert_eq!(
@@ -428,7 +520,7 @@ mod tests {
         assert_eq!(stopped.action(), SessionAction::HoldAndAwaitStop);
         stopped.stop_finished(ok(28), OK_42).unwrap();
         assert_eq!(stopped.action(), SessionAction::Hold);
-        assert_eq!(stopped.received(b"x"), Ok((&b""[..], &b"x"[..])));
+        assert_eq!(stopped.received(b"x"), Ok(StreamBytes { within: b"", beyond: b"x" }));
         stopped.hung_up().unwrap();
         assert_eq!((outcome(&stopped).end, outcome(&stopped).bytes), (SessionEnd::LimitReached, 0));
     }

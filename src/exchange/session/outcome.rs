@@ -11,7 +11,7 @@ use crate::hresult::HResult;
 ///
 /// // More bytes than the limit: the excess is returned, and the caller must close the connection.
 /// let mut session = Session::streaming(Some(42), 3);
-/// assert_eq!(session.received(b"abcde")?, (&b"abc"[..], &b"de"[..]));
+/// assert_eq!(session.received(b"abcde")?.within, b"abc");
 /// assert_eq!(session.action(), SessionAction::HangUp);
 /// session.hung_up()?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
@@ -79,7 +79,7 @@ pub enum StopOutcome {
 /// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (8, StopOutcome::NotSent, Some(StreamEnd::Incomplete)));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionOutcome {
     /// Whether the session streamed; otherwise it wrote `user_events`.
     pub streamed: bool,

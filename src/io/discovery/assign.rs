@@ -153,6 +153,24 @@ mod tests {
         assert_eq!(named(12, 7, &[12], &table), None);
     }
 
+    /// Under an emulator the key is not the start time that the kernel knows: who listens decides (F-136).
+    #[test]
+    fn discovery_assigns_socket_with_another_key_to_the_process_that_listens() {
+        let process =
+            Process { inner_id: 12, start_time: Some(7), user: Some(1000), ..Process::unknown(12) };
+        let (table, candidate) = ([process.clone()], candidate(12, 8, 1000));
+        let paths = [(Some(12), PathBuf::from("/x"))].into();
+        let named = named_process(&candidate, &paths, &Table::of(&table));
+        assert!(named.is_none());
+        let whose = |listener| {
+            let asked = Asked { state: EndpointState::Listening, listener };
+            let find = |id| table.iter().find(|one| one.process_id == id).map(Cow::Borrowed);
+            process_of(&asked, &candidate, named, find).map(|process| process.process_id)
+        };
+        assert_eq!(whose(Some(Peer { user_id: 1000, process_id: Some(12) })), Some(12));
+        assert_eq!(whose(None), None);
+    }
+
     fn candidate(pid: u32, key: u64, owner: u32) -> Candidate {
         Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner }
     }

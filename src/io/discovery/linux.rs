@@ -59,7 +59,13 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     let mut process = Process::unknown(process_id);
     match read(&home.join("stat")) {
         Ok(text) => process.start_time = ProcessStat::parse(&text).ok().map(|stat| stat.start_time),
-        Err(error) if is_gone(&error) => return None,
+        Err(error) if is_gone(&error) => {
+            // In a container it may be missing, and then every process is.
+            if let Err(error) = fs::symlink_metadata("/proc/self") {
+                note(PathBuf::from("/proc"), &error);
+            }
+            return None;
+        }
         Err(error) => note(home.join("stat"), &error),
     }
     match read(&home.join("status")) {

@@ -94,7 +94,7 @@ pub fn processes() -> Result<Discovery, Error> {
 ///
 /// let error = discovery::endpoint_of(u32::MAX, &Until::FOREVER).unwrap_err();
 /// # #[cfg(unix)]
-/// assert_eq!(error.to_string(), "looking for the endpoint: process 4294967295 was not found");
+/// assert_eq!(error.to_string(), "process 4294967295 was not found (looking for the endpoint)");
 /// ```
 pub fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
     system::endpoint_of(process_id, until)

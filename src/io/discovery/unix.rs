@@ -168,7 +168,8 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     check()?;
     let mut unseen = Vec::new();
     let Some(process) = platform::process(process_id, &mut unseen) else {
-        return not_found(std::format!("process {process_id}"));
+        let why = unseen.iter().map(|unseen| std::format!(" (could not read {unseen})"));
+        return not_found(std::format!("process {process_id}{}", why.collect::<String>()));
     };
     let mut listeners = Listeners::default();
     let mut dead: Option<PathBuf> = None;

@@ -74,7 +74,8 @@ type Peers = Pipes;
 /// What callers ask the port's thread.
 type Questions = Queue<Connection>;
 
-/// A diagnostic port on which this process listens. Closed on drop, which also removes its socket.
+/// A diagnostic port on which this process listens. [`close`](Self::close) or a drop closes it, and
+/// removes its socket.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
@@ -150,8 +151,17 @@ impl PortListener {
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
     pub fn wait_for(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<PortRuntime, Error> {
-        let advertise = question(&self.queue, until, |giver| Ask::Find(which, giver))?;
-        Ok(PortRuntime { queue: Arc::clone(&self.queue), advertise })
+        find(&self.queue, which, until)
+    }
+
+    /// `wait_for` on another thread.
+    #[cfg(all(unix, feature = "tokio"))]
+    pub(super) fn waiter(
+        &self,
+        which: RuntimeFilter,
+    ) -> impl FnOnce(&Until<'_>) -> Result<PortRuntime, Error> + Send + use<> {
+        let queue = Arc::clone(&self.queue);
+        move |until| find(&queue, which, until)
     }
 
     /// Waits for a connection of a matching runtime, and returns it: it is good for one request.
@@ -178,6 +188,22 @@ impl PortListener {
             .collect())
     }
 
+    /// Closes the port, and waits until its thread has ended; a drop does the same, silently.
+    /// Runtimes that wait are disconnected, and connect again by themselves (F-57).
+    ///
+    /// # Errors
+    /// [`Phase::Listen`] if the thread had panicked.
+    pub fn close(mut self) -> Result<(), Error> {
+        self.end().map_err(|_| {
+            Error::new(Phase::Listen, io::Error::other("the thread of the port has panicked"))
+        })
+    }
+
+    fn end(&mut self) -> thread::Result<()> {
+        self.queue.close();
+        self.thread.take().map_or(Ok(()), JoinHandle::join)
+    }
+
     /// The port's counters.
     ///
     /// # Errors
@@ -189,11 +215,8 @@ impl PortListener {
 
 impl Drop for PortListener {
     fn drop(&mut self) {
-        self.queue.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic there was reported when it happened.
-            let _ = thread.join();
-        }
+        // A panic was reported when it happened.
+        let _ = self.end();
     }
 }
 
@@ -218,6 +241,16 @@ fn question<T: Send + 'static>(
         }
         Err(stopped) => Err(stopped.during(Phase::Connect)),
     }
+}
+
+/// Waits for a matching runtime.
+fn find(
+    queue: &Arc<Questions>,
+    which: RuntimeFilter,
+    until: &Until<'_>,
+) -> Result<PortRuntime, Error> {
+    let advertise = question(queue, until, |giver| Ask::Find(which, giver))?;
+    Ok(PortRuntime { queue: Arc::clone(queue), advertise })
 }
 
 fn take(

@@ -19,7 +19,7 @@ use crate::wire::Guid;
 /// let options = PortOptions { most_silent: 100, ..PortOptions::DEFAULT };
 /// # let _ = options;
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortOptions {
     /// From the start of a connection to the last byte of its advertise. A runtime sends it
     /// immediately.
@@ -32,6 +32,8 @@ pub struct PortOptions {
     /// How long a runtime may wait until its connection is taken; `None` means no limit. A
     /// disconnected runtime connects again by itself (F-57); an impostor is gone.
     pub held: Option<Duration>,
+    #[doc(hidden)]
+    pub more: (),
 }
 
 impl PortOptions {
@@ -42,6 +44,7 @@ impl PortOptions {
         most_silent: 1024,
         most_held: 4096,
         held: Some(Duration::from_secs(600)),
+        more: (),
     };
 }
 
@@ -62,7 +65,7 @@ impl Default for PortOptions {
 /// # known.push(dotnet_diagnostics_ipc::wire::Guid::NIL);
 /// # let _ = which;
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuntimeFilter {
     /// Any: the one waiting longest.

@@ -186,7 +186,7 @@ impl<S: System> Pump<S> {
                 AdvertiseAction::Receive(range) => range,
                 AdvertiseAction::Finished(outcome) => break outcome,
             };
-            let acknowledged = match self
+            let reported = match self
                 .system
                 .read(&mut silent.connection, silent.bytes.get_mut(range).unwrap_or_default())
             {
@@ -197,7 +197,7 @@ impl<S: System> Pump<S> {
                 Err(_) => silent.receiver.ended(End::Reset),
             };
             // The receiver asked for it.
-            if acknowledged.is_err() {
+            if reported.is_err() {
                 break AdvertiseOutcome::Ended { received: 0, end: End::Reset };
             }
         };

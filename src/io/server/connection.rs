@@ -3,8 +3,9 @@
 use core::ops::Range;
 use std::vec::Vec;
 
-use super::answer::{self, Answer, Passed};
+use super::answer::{Answer, Passed};
 use super::gate::{Gate, Place};
+use super::handler::ask;
 use super::writer::until;
 use super::{
     Entries, Handler, HeldConnection, HeldSession, Refusal, ServeOptions, Served, ServerTransport,
@@ -173,7 +174,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         if self.server.action() != ServerAction::Respond {
             return Ok(Follows::Nothing);
         }
-        let answer = answer::ask(self.handler, &request, fd);
+        let answer = ask(self.handler, &request, fd);
         match answer {
             Answer::Reply(reply) => self.respond(&reply)?,
             Answer::Refused(refusal) => self.refuse(&refusal)?,
@@ -251,6 +252,8 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
         let until = until(self.options.send, self.shutdown);
         while let ServerAction::Send(range) = self.server.action() {
             match self.transport.send(self.buffer.get(range).unwrap_or_default(), &until) {
+                // A transport that can send and takes nothing never will.
+                Ok(0) => self.server.send_failed(),
                 Ok(n) => self.server.sent(n),
                 Err(stopped) => match end(&stopped)? {
                     End::TimedOut => self.server.ended(End::TimedOut),

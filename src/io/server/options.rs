@@ -32,6 +32,8 @@ pub struct ServeOptions {
     pub most_at_once: usize,
     /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
     pub most_sessions: usize,
+    #[doc(hidden)]
+    pub more: (),
 }
 
 impl ServeOptions {
@@ -44,6 +46,7 @@ impl ServeOptions {
         stream: Some(Duration::from_secs(30)),
         most_at_once: 64,
         most_sessions: MAX_SESSIONS,
+        more: (),
     };
 }
 

@@ -115,7 +115,7 @@ impl<'h, E: Into<Entry<'h>>> FromIterator<E> for Entries<'h> {
 ///
 /// assert_eq!(Refusal::from(HResult::FAIL).message, None);
 /// let refusal = Refusal { hresult: HResult::FAIL, message: Some("the disk is full".into()) };
-/// # drop(refusal);
+/// assert_eq!(refusal.to_string(), "refused with 0x80004005 DS_IPC_E_FAIL: the disk is full");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -124,6 +124,15 @@ pub struct Refusal {
     /// The text; `None` if the message ends with the code.
     pub message: Option<String>,
 }
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused with {}", self.hresult)?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 impl From<HResult> for Refusal {
     fn from(hresult: HResult) -> Self {

@@ -73,7 +73,9 @@ impl io::Write for StreamWriter<'_> {
         let until = until(self.within, self.canceller);
         while let ServerAction::Send(range) = self.server.action() {
             let sent = self.transport.send(self.buffer.get(range).unwrap_or_default(), &until);
-            let (acknowledged, error) = match sent {
+            let (reported, error) = match sent {
+                // A transport that can send and takes nothing never will.
+                Ok(0) => (self.server.send_failed(), Some(io::ErrorKind::WriteZero.into())),
                 Ok(n) => (self.server.sent(n), None),
                 Err(Stopped::TimedOut) => {
                     (self.server.ended(End::TimedOut), Some(io::ErrorKind::TimedOut.into()))
@@ -81,7 +83,7 @@ impl io::Write for StreamWriter<'_> {
                 Err(Stopped::Cancelled) => (self.server.send_failed(), Some(shut_down())),
                 Err(Stopped::Io(error)) => (self.server.send_failed(), Some(error)),
             };
-            acknowledged.map_err(io::Error::other)?;
+            reported.map_err(io::Error::other)?;
             if let Some(error) = error {
                 return Err(error);
             }

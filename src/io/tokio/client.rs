@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AsyncConnect, AsyncConnection, AsyncTrace, Clock, until};
-use crate::continuation::{Entry, EnvironmentLimits};
+use super::{AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace, Clock, until};
 use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::io::answer::check_result;
 use crate::io::drive::Drive;
@@ -96,17 +95,12 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self.connect().await?.call(request).await
     }
 
-    /// `ProcessEnvironment`: passes each entry to `take` as it arrives; an entry of more than 256
-    /// KiB is an error.
+    /// `ProcessEnvironment`: the block is then read entry by entry.
     ///
     /// # Errors
-    /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
-    pub async fn environment(
-        &self,
-        limits: EnvironmentLimits,
-        take: impl FnMut(Entry<'_>),
-    ) -> Result<(), Error> {
-        self.connect().await?.environment(limits, take).await
+    /// [`Error`], as for every call.
+    pub async fn environment(&self) -> Result<AsyncEnvironmentBlock<C::Stream>, Error> {
+        self.connect().await?.environment().await
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose

@@ -47,7 +47,7 @@ impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
 }
 
 /// Runs blocking work on a thread for blocking.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -2,10 +2,8 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::{AsyncTrace, Clock, until};
-use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentLimits};
+use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
 use crate::io::drive::{Drive, Finished, Next};
-use crate::io::environment::{ENTRY, PIECE, at_the_end, ended, take_entries};
 use crate::io::{Answer, Deadlines, Error};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -88,36 +86,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
     }
 
-    /// Asks for the environment, and passes each entry to `take` as it arrives; an entry of more
-    /// than 256 KiB is an error.
+    /// Asks for the environment, which is then read entry by entry.
     ///
     /// # Errors
-    /// As [`EnvironmentBlock::for_each`](crate::io::EnvironmentBlock::for_each).
-    pub async fn environment(
-        mut self,
-        limits: EnvironmentLimits,
-        mut take: impl FnMut(Entry<'_>),
-    ) -> Result<(), Error> {
+    /// As [`call`](Self::call).
+    pub async fn environment(mut self) -> Result<AsyncEnvironmentBlock<S>, Error> {
         let clock = self.clock();
         let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
         let n_incoming_bytes = self.run(drive).await?.environment()?;
         let deadline = clock.within(self.deadlines.continuation);
-        let mut room = std::vec![0; ENTRY.min(n_incoming_bytes as usize)];
-        let mut piece = std::vec![0; PIECE];
-        let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut room, limits);
-        let mut have: &[u8] = &[];
-        loop {
-            if take_entries(&mut decoder, &mut have, &mut take)? {
-                return Ok(());
-            }
-            let wanted = decoder.wanted().min(piece.len());
-            let into = piece.get_mut(..wanted).unwrap_or_default();
-            let read = until(deadline, self.stream.read(into)).await;
-            match read.map_err(|stopped| ended(&decoder, stopped))? {
-                0 => return at_the_end(&decoder),
-                n => have = piece.get(..n).unwrap_or_default(),
-            }
-        }
+        Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
     }
 
     /// The deadlines of the call, which begins now unless it has begun.

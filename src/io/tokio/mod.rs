@@ -8,12 +8,16 @@
 mod client;
 mod connect;
 mod connection;
+mod environment;
+#[cfg(unix)]
+mod port;
 mod stopper;
 mod trace;
 
 pub use client::AsyncClient;
 pub use connect::AsyncConnect;
 pub use connection::AsyncConnection;
+pub use environment::AsyncEnvironmentBlock;
 pub use stopper::AsyncStopper;
 pub use trace::AsyncTrace;
 

@@ -8,7 +8,7 @@ use super::{
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Reader, Sink,
+    Array, Cursor, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Sink,
     Visit, Visitor, decode_by_read, macros::wire_struct,
 };
 
@@ -144,8 +144,8 @@ macro_rules! typed_session_request {
             decode_by_read! {}
 
             #[inline]
-            fn read(reader: &mut Reader<'a>) -> Option<Self> {
-                Self::build(reader).ok()
+            fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+                Self::build(cursor).ok()
             }
         }
 

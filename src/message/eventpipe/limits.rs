@@ -53,23 +53,40 @@ fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(
     check_items(providers, |_, provider| check_provider(provider))
 }
 
-/// The limits of each item of an array.
+/// The limits of each item of an array. A server registers tracepoints once it has read the whole
+/// request: what it refuses then counts only if nothing else is refused.
 #[inline]
 fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     items: Array<'a, T>,
     check: impl Fn(usize, &T) -> Result<(), LimitError>,
 ) -> Result<(), LimitError> {
-    let (mut all, mut index) = (items.iter(), 0usize);
-    // By reference: no second item on the stack.
-    while let Some(item) = all.next().as_ref() {
-        let mut checked = check(index, item);
-        if let Err(error) = &mut checked {
-            in_item(items, index, error);
-            return checked;
+    // The first item with a tracepoint that cannot be registered; in the second round it decides.
+    let (mut later, mut is_second) = (usize::MAX, false);
+    loop {
+        let (mut all, mut index) = (items.iter(), 0usize);
+        // By reference: no second item on the stack.
+        while let Some(item) = all.next().as_ref() {
+            let mut checked = check(index, item);
+            if let Err(error) = &mut checked {
+                if !is_of_registration(error) || is_second && index == later {
+                    in_item(items, index, error);
+                    return checked;
+                }
+                later = later.min(index);
+            }
+            index = index.saturating_add(1);
         }
-        index = index.saturating_add(1);
+        if later == usize::MAX {
+            return Ok(());
+        }
+        is_second = true;
     }
-    Ok(())
+}
+
+/// Whether a tracepoint cannot be registered, which is found after the whole request was read.
+#[cold]
+fn is_of_registration(error: &LimitError) -> bool {
+    matches!(error.kind(), LimitKind::TracepointNameTooLong(_) | LimitKind::DuplicateEventId(_))
 }
 
 /// Moves an error into item `index` of an array. The offset of that item is computed only here.
@@ -91,7 +108,7 @@ fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
     if level.name().is_none() {
         return provider.refuse(Field::LogLevel, LimitKind::LogLevelOutOfRange(level.0));
     }
-    if provider.provider_name().is_empty_to_runtimes() {
+    if provider.provider_name().is_blank_to_runtimes() {
         return provider.refuse(Field::ProviderName, LimitKind::EmptyProviderName);
     }
     match provider.config() {
@@ -105,8 +122,11 @@ fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
     if !config.has_tracepoint() {
         return Err(LimitError::new(LimitKind::NoTracepoint, 0));
     }
-    check_name_len(config, Field::DefaultTracepointName, config.default_tracepoint_name)?;
-    config.in_field(Field::Tracepoints, check_sets(config.tracepoints, config.duplicate_event_id()))
+    let sets = check_sets(config.tracepoints, config.duplicate_event_id());
+    if sets.as_ref().map_or_else(is_of_registration, |()| true) {
+        check_name_len(config, Field::DefaultTracepointName, config.default_tracepoint_name)?;
+    }
+    config.in_field(Field::Tracepoints, sets)
 }
 
 /// The limits of the sets, one of which has an id for the second time.
@@ -116,7 +136,7 @@ fn check_sets(
     duplicate: Option<(usize, usize)>,
 ) -> Result<(), LimitError> {
     check_items(sets, |index, set| {
-        if set.tracepoint_name.is_empty_to_runtimes() {
+        if set.tracepoint_name.is_blank_to_runtimes() {
             return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
         }
         check_name_len(set, Field::TracepointName, set.tracepoint_name)?;

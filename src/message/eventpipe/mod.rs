@@ -71,7 +71,7 @@ pub const fn request_rundown(keyword: u64) -> Option<bool> {
 }
 
 open_enum! {
-    /// How detailed the events of a provider are: `logLevel`. Above 5 is refused (F-16).
+    /// How detailed the events of a provider are: `logLevel`. A server refuses values above 5 (`check_limits`, F-16); decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::EventLevel;
@@ -95,7 +95,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// The format of the stream: `format`. Above 1 is refused (F-16).
+    /// The format of the stream: `format`. A server refuses values above 1 (`check_limits`, F-16); decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::Format;
@@ -111,7 +111,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Where the events of a [`CollectTracing5`] or [`CollectTracing6`] go: `session_type`. Others are refused (F-18).
+    /// Where the events of a [`CollectTracing5`] or [`CollectTracing6`] go: `session_type`. Decoding refuses others (F-18).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
@@ -127,7 +127,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a [`CollectTracing6`] session does when its buffer is full: `sessionBufferMode`. Others are refused (F-30).
+    /// What a [`CollectTracing6`] session does when its buffer is full: `sessionBufferMode`. A server refuses others (`check_limits`, F-30); decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::SessionBufferMode;

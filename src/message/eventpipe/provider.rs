@@ -55,7 +55,7 @@ wire_struct! {
     /// | 5 or more | `filter`, an [`EventFilter`] |
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, StreamingProviderConfig};
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, ProviderConfig, StreamingProviderConfig};
     /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _, IpcString};
     ///
     /// let provider = StreamingProviderConfig {
@@ -66,6 +66,8 @@ wire_struct! {
     ///     filter: EventFilter { enable: true, event_ids: Array::new(&[1, 2]) },
     /// };
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 1 + 4 + 8));
+    /// let plain = ProviderConfig::new("P", u64::MAX, EventLevel::VERBOSE);
+    /// assert_eq!(StreamingProviderConfig::from(plain).filter, EventFilter::ALL);
     /// ```
     pub struct StreamingProviderConfig<'a> {
         /// Groups of events.
@@ -78,6 +80,14 @@ wire_struct! {
         pub arguments: IpcString<'a> = Arguments,
         /// Event ids, among those that pass keywords and level.
         pub filter: EventFilter<'a> = Filter,
+    }
+}
+
+/// Without a filter: all events that pass keywords and level.
+impl<'a> From<ProviderConfig<'a>> for StreamingProviderConfig<'a> {
+    fn from(provider: ProviderConfig<'a>) -> Self {
+        let ProviderConfig { keywords, log_level, provider_name, arguments } = provider;
+        Self { keywords, log_level, provider_name, arguments, filter: EventFilter::ALL }
     }
 }
 

@@ -18,13 +18,10 @@ mod perf_map;
 mod process_info;
 mod startup;
 
-pub use environment::{ProcessEnvironment, ProcessEnvironmentReply, SetEnvironmentVariable};
-pub use perf_map::{DisablePerfMap, EnablePerfMap, PerfMapType};
-pub use process_info::{
-    ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply,
-    ProcessInfoReply, Tail,
-};
-pub use startup::{ApplyStartupHook, ResumeRuntime};
+pub use environment::*;
+pub use perf_map::*;
+pub use process_info::*;
+pub use startup::*;
 
 /// Declares a request that has no payload.
 macro_rules! empty_request {

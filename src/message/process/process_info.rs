@@ -4,7 +4,7 @@ use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{
-    Decode, Encode, EncodeError, Guid, IpcString, Reader, Sink, Visit, Visitor, decode_by_read,
+    Cursor, Decode, Encode, EncodeError, Guid, IpcString, Sink, Visit, Visitor, decode_by_read,
     macros::wire_struct,
 };
 
@@ -196,8 +196,8 @@ impl<'a> Decode<'a> for Tail<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        reader.bytes(reader.rest().len()).map(Self)
+    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+        cursor.bytes(cursor.rest().len()).map(Self)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::
 empty_request! {
     /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
     ///
-    /// Resumes only the port on which it arrives; otherwise the answer is OK, without effect (F-42).
+    /// Releases only the port on which it arrives. On any other port, the answer is OK and nothing
+    /// happens (F-42).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};

@@ -137,7 +137,7 @@ one_of! {
 }
 
 of_fields! {
-    EnvironmentLimits { max_bytes, max_entries }
+    EnvironmentLimits { max_bytes, max_entries, more }
     SocketName { prefix, pid, key, form }
     SocketPath<'a> { directory, name }
     PipeName { prefix, pid, is_path }

@@ -6,62 +6,47 @@ use ::arbitrary::{Arbitrary, Result, Unstructured};
 
 use super::generate::put;
 use super::{Choices, Generate};
+use crate::command::table::{each_command, each_reply};
 use crate::hresult::HResult;
 use crate::legacy::{
     DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldRequest, OldRequestType,
     ProviderConfigWithoutFilterData,
 };
-use crate::message::dump::{
-    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
-};
+use crate::message::dump::{DumpFlags, DumpType};
 use crate::message::eventpipe::{
-    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
-    CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode,
-    SessionReply, SessionType, StopTracing, StreamingProviderConfig, StreamingSession,
-    StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
-    UserEventsSession,
+    EventFilter, EventLevel, Format, ProviderConfig, SessionBufferMode, SessionType,
+    StreamingProviderConfig, StreamingSession, StreamingSession6, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig, UserEventsSession,
 };
-use crate::message::process::{
-    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment,
-    ProcessEnvironmentReply, ProcessInfo, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3,
-    ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime, SetEnvironmentVariable, Tail,
-};
-use crate::message::profiler::{AttachProfiler, StartupProfiler};
-use crate::message::server::ResultReply;
+use crate::message::process::{PerfMapType, Tail};
+use crate::message::{dump, eventpipe, process, profiler, server};
 use crate::wire::{Guid, IpcString, Visit as _};
 
 /// The type with another lifetime, if it has one.
 macro_rules! generate {
-    ($($Name:ident $(<$lt:lifetime>)?,)*) => {$(
-        impl Generate for $Name $(<$lt>)? {
-            generate!(of $Name $(<$lt>)?);
+    ($($Type:ident $(:: $Name:ident)? $(<$lt:lifetime>)?,)*) => {$(
+        impl<'a> Generate for $Type $(::$Name)? $(<$lt>)? {
+            generate!(of ($Type $(::$Name)?) $($lt)?);
 
             fn generate(choices: &mut Choices<'_>, out: &mut Vec<u8>) {
                 put::<Self>(choices, out);
             }
         }
     )*};
-    (of $Name:ident) => { type Of<'o> = $Name; };
-    (of $Name:ident <'_>) => { type Of<'o> = $Name<'o>; };
+    (of ($($Type:tt)*)) => { type Of<'o> = $($Type)*; };
+    (of ($($Type:tt)*) $lt:lifetime) => { type Of<'o> = $($Type)*<'o>; };
 }
 
 macro_rules! payloads {
-    ([$($Name:ident,)*] [$($Borrowed:ident<'a>,)*]) => {
+    ($($Type:ident $(:: $Name:ident)? $(<$lt:lifetime>)?,)*) => {
         $(
-            impl<'a> Arbitrary<'a> for $Name {
+            impl<'a> Arbitrary<'a> for $Type $(::$Name)? $(<$lt>)? {
                 fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
                     Self::build(input)
                 }
             }
         )*
-        $(
-            impl<'a> Arbitrary<'a> for $Borrowed<'a> {
-                fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-                    Self::build(input)
-                }
-            }
-        )*
-        generate! { $($Name,)* $($Borrowed<'_>,)* }
+        generate! { $($Type $(::$Name)? $(<$lt>)?,)* }
     };
 }
 
@@ -75,64 +60,50 @@ impl Generate for &[u8] {
     }
 }
 
+macro_rules! requests {
+    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+       since ($major:literal, $minor:literal), $reply:ident, $continuation:ident;)*) => {
+        payloads! { $($module::$Request $(<$lt>)?,)* }
+    };
+}
+
+macro_rules! replies {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
+        payloads! { $($module::$Reply $(<$lt>)?,)* }
+    };
+}
+
+each_command!(requests);
+each_reply!(replies);
+
+// The types of their fields.
 payloads! {
-    [
-        DisablePerfMap,
-        DraftErrorCode,
-        DumpFlags,
-        DumpType,
-        EnablePerfMap,
-        EventLevel,
-        Format,
-        Guid,
-        HResult,
-        OldRequest,
-        OldRequestType,
-        PerfMapType,
-        ProcessEnvironment,
-        ProcessEnvironmentReply,
-        ProcessInfo,
-        ProcessInfo2,
-        ProcessInfo3,
-        ResultReply,
-        ResumeRuntime,
-        SessionBufferMode,
-        SessionReply,
-        SessionType,
-        StopTracing,
-    ]
-    [
-        ApplyStartupHook<'a>,
-        AttachProfiler<'a>,
-        CollectTracing<'a>,
-        CollectTracing2<'a>,
-        CollectTracing3<'a>,
-        CollectTracing4<'a>,
-        CollectTracing5<'a>,
-        CollectTracing6<'a>,
-        DraftCollectTracing<'a>,
-        DraftProviderConfig<'a>,
-        EventFilter<'a>,
-        GenerateCoreDump<'a>,
-        GenerateCoreDump2<'a>,
-        GenerateCoreDump3<'a>,
-        IpcString<'a>,
-        ProcessInfo2Reply<'a>,
-        ProcessInfo3Reply<'a>,
-        ProcessInfoReply<'a>,
-        ProviderConfig<'a>,
-        ProviderConfigWithoutFilterData<'a>,
-        SetEnvironmentVariable<'a>,
-        StartupProfiler<'a>,
-        StreamingProviderConfig<'a>,
-        StreamingSession<'a>,
-        StreamingSession6<'a>,
-        Tail<'a>,
-        TracepointConfig<'a>,
-        TracepointSet<'a>,
-        UserEventsProviderConfig<'a>,
-        UserEventsSession<'a>,
-    ]
+    DraftCollectTracing<'a>,
+    DraftErrorCode,
+    DraftProviderConfig<'a>,
+    DumpFlags,
+    DumpType,
+    EventFilter<'a>,
+    EventLevel,
+    Format,
+    Guid,
+    HResult,
+    IpcString<'a>,
+    OldRequest,
+    OldRequestType,
+    PerfMapType,
+    ProviderConfig<'a>,
+    ProviderConfigWithoutFilterData<'a>,
+    SessionBufferMode,
+    SessionType,
+    StreamingProviderConfig<'a>,
+    StreamingSession6<'a>,
+    StreamingSession<'a>,
+    Tail<'a>,
+    TracepointConfig<'a>,
+    TracepointSet<'a>,
+    UserEventsProviderConfig<'a>,
+    UserEventsSession<'a>,
 }
 
 #[cfg(test)]
@@ -175,7 +146,7 @@ mod tests {
     #[test]
     fn every_payload_type_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let here = sources(&root.join("testing/arbitrary"));
+        let here = sources(&root.join("testing/arbitrary")) + &sources(&root.join("command"));
         let listed: Vec<&str> = here.split(|c: char| !c.is_ascii_alphanumeric()).collect();
         let (messages, legacy) = (sources(&root.join("message")), sources(&root.join("legacy")));
         let declared: Vec<_> = declared(&messages).into_iter().chain(declared(&legacy)).collect();

@@ -105,10 +105,10 @@ pub(super) const TABLE: &[Row] = &[
     Row {
         of: PROVIDERS,
         field: Field::ProviderName,
-        limits: &[Limit(LimitKind::EmptyProviderName, Measure::UnitsBeforeNul, &[[1, MOST]])],
+        limits: &[Limit(LimitKind::EmptyProviderName, Measure::VisibleBeforeNul, &[[1, MOST]])],
         strings: Some((
             "refused (F-16)",
-            "refused (F-16); a string that begins with NUL too (P-43)",
+            "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too",
         )),
         ..NOTHING
     },
@@ -132,12 +132,12 @@ pub(super) const TABLE: &[Row] = &[
         of: &["tracepoint_set"],
         field: Field::TracepointName,
         limits: &[
-            Limit(LimitKind::EmptyTracepointName, Measure::UnitsBeforeNul, &[[1, MOST]]),
+            Limit(LimitKind::EmptyTracepointName, Measure::VisibleBeforeNul, &[[1, MOST]]),
             NAME_LEN,
         ],
         strings: Some((
             "refused (F-21)",
-            "refused (F-21); a string that begins with NUL too (P-43)",
+            "refused (F-21); a string that begins with NUL (P-43), or has only white space (F-147), too",
         )),
         ..NOTHING
     },

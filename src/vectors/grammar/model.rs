@@ -212,8 +212,9 @@ pub enum Measure {
     Value,
     /// The count on the wire: of items, or of units with the NUL (0: absent).
     Count,
-    /// The number of units of a string before its first NUL; 0 if it is absent.
-    UnitsBeforeNul,
+    /// The number of units of a string before its first NUL that are not white space of C (9 to 13
+    /// and 32); 0 if it is absent.
+    VisibleBeforeNul,
     /// The number of UTF-8 bytes of these units; half a surrogate pair takes 3, as U+FFFD.
     Utf8BeforeNul,
     /// The sum of the counts of `fields`.

@@ -168,7 +168,7 @@ fn describe_command(command: Command, shapes: &[(&'static str, Part)]) -> model:
         since: command.since().map(|since| since.to_string()).unwrap_or_default(),
         direction: "client".into(),
         fields,
-        reply: command.reply_type().map(reply_name).unwrap_or_default().to_owned(),
+        reply: command.reply_type().map(ReplyType::name).unwrap_or_default().to_owned(),
         continuation,
         name,
     }
@@ -183,24 +183,13 @@ const fn continuation(continuation: Continuation) -> &'static str {
     }
 }
 
-const fn reply_name(reply: ReplyType) -> &'static str {
-    match reply {
-        ReplyType::Result => "ResultReply",
-        ReplyType::Session => "SessionReply",
-        ReplyType::ProcessInfo => "ProcessInfoReply",
-        ReplyType::ProcessInfo2 => "ProcessInfo2Reply",
-        ReplyType::ProcessInfo3 => "ProcessInfo3Reply",
-        ReplyType::ProcessEnvironment => "ProcessEnvironmentReply",
-    }
-}
-
 /// Those that answer a known command, in the order of the first command each answers.
 fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
     let mut replies = Vec::<model::Reply>::new();
     for (command, reply_type) in
         Command::known().filter_map(|command| Some((command, command.reply_type()?)))
     {
-        let name = reply_name(reply_type);
+        let name = reply_type.name();
         if let Some(known) = replies.iter_mut().find(|reply| reply.name == name) {
             known.answers.push(command.to_string());
             continue;

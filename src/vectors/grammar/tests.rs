@@ -240,8 +240,10 @@ impl Base<'_> {
     }
 
     fn items(&self, field: &Field, count: u32, full: bool) -> Value {
-        let item = |nth: u32| match self.grammar.structure(field.items.as_deref().unwrap()) {
+        let name = field.items.as_deref().unwrap();
+        let item = |nth: u32| match self.grammar.structure(name) {
             Some(of) => self.object(&of.fields, full),
+            None if name == "string" => nth.to_string().into(),
             None => nth.into(),
         };
         (0..count).map(item).collect()
@@ -293,6 +295,8 @@ impl Base<'_> {
                                 .into_iter()
                                 .map(|item| with(json!([item]))),
                         );
+                    } else if field.items.as_deref() == Some("string") {
+                        all.extend([json!(["a", "a"]), json!(["a", "", null, "a"])].map(with));
                     } else {
                         all.extend([json!([5, 5]), json!([5, 6, 7, 5])].map(with));
                     }
@@ -379,7 +383,9 @@ fn is_within(limit: &Limit, value: &Value) -> bool {
     let measured = match limit.of {
         Measure::Value => usize::try_from(value.as_u64().unwrap()).unwrap(),
         Measure::Count => count(value),
-        Measure::UnitsBeforeNul => before_nul().len(),
+        Measure::VisibleBeforeNul => {
+            before_nul().iter().filter(|unit| !matches!(unit, 9..=13 | 32)).count()
+        }
         Measure::Utf8BeforeNul => String::from_utf16_lossy(&before_nul()).len(),
         Measure::CountOfAll => limit.fields.iter().map(|field| count(&value[field])).sum(),
         Measure::Distinct => return repeated(limit, value).is_none(),

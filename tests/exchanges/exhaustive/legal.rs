@@ -1,4 +1,4 @@
-//! Which acknowledgements are legal after which question. Those that are not must change nothing.
+//! Which reportments are legal after which question. Those that are not must change nothing.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
@@ -18,7 +19,7 @@ pub(super) fn counts(asked: usize) -> [usize; 6] {
     [0, 1, asked, asked + 1, 0x1_0000, usize::MAX]
 }
 
-/// Applies `acknowledge` to a copy, and asserts that it is accepted if legal, and otherwise changes
+/// Applies `report` to a copy, and asserts that it is accepted if legal, and otherwise changes
 /// nothing.
 #[track_caller]
 pub(super) fn tried<M: Clone + Debug, E: Debug>(
@@ -26,10 +27,10 @@ pub(super) fn tried<M: Clone + Debug, E: Debug>(
     buffer: &[u8],
     is_legal: bool,
     what: &str,
-    acknowledge: impl FnOnce(&mut M, &mut [u8]) -> Result<(), E>,
+    report: impl FnOnce(&mut M, &mut [u8]) -> Result<(), E>,
 ) {
     let (mut copy, mut written) = (machine.clone(), buffer.to_vec());
-    let said = acknowledge(&mut copy, &mut written);
+    let said = report(&mut copy, &mut written);
     assert_eq!(said.is_ok(), is_legal, "{what} gives {said:?} in {machine:?}");
     if !is_legal {
         assert_eq!(format!("{copy:?}"), format!("{machine:?}"), "{what} is illegal and changed it");
@@ -49,7 +50,7 @@ pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     })
 }
 
-pub(super) fn client(client: &Client, buffer: &[u8]) {
+pub(super) fn client(client: &Client<FdByte>, buffer: &[u8]) {
     if !is_new(client, buffer) {
         return;
     }
@@ -59,7 +60,7 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
     match &action {
         ClientAction::Send(range) => sends = Some(range),
         ClientAction::Receive(range) => receives = Some(range),
-        ClientAction::SendFd => {}
+        ClientAction::SendFd(_) => {}
         ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
             too_small = Some(usize::from(*size));
         }
@@ -67,11 +68,15 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
             answered = matches!(outcome, Outcome::Ok { .. } | Outcome::Error { .. });
         }
     }
-    let in_fd = action == ClientAction::SendFd;
+    let in_fd = matches!(action, ClientAction::SendFd(_));
     for n in counts(len(sends.or(receives)).unwrap_or(1)) {
-        tried(client, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |client, _| {
-            client.sent(n)
-        });
+        tried(
+            client,
+            buffer,
+            len(sends).is_some_and(|asked| (1..=asked).contains(&n)),
+            "sent",
+            |client, _| client.sent(n),
+        );
         let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
         tried(client, buffer, taken, "received", |client, buffer| client.received(buffer, n));
         let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
@@ -92,7 +97,7 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
         client.send_failed()
     });
     for end in ENDS {
-        let legal = receives.is_some() || (end == End::TimedOut && (sends.is_some() || in_fd));
+        let legal = receives.is_some() || sends.is_some() || in_fd;
         tried(client, buffer, legal, "ended", |client, _| client.ended(end));
     }
     let is_dump = client.command().set == Command::GENERATE_CORE_DUMP.set;
@@ -131,9 +136,13 @@ pub(super) fn server(server: &Server, buffer: &[u8]) {
         _ => (false, None),
     };
     for n in counts(len(sends.or(receives)).or(left).unwrap_or(1)) {
-        tried(server, buffer, len(sends).is_some_and(|asked| n <= asked), "sent", |server, _| {
-            server.sent(n)
-        });
+        tried(
+            server,
+            buffer,
+            len(sends).is_some_and(|asked| (1..=asked).contains(&n)),
+            "sent",
+            |server, _| server.sent(n),
+        );
         let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
         tried(server, buffer, taken, "received", |server, buffer| server.received(buffer, n));
         let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();

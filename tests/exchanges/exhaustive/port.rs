@@ -308,9 +308,13 @@ impl Meeting {
             let sends =
                 if let ConnectPortAction::Send(range) = &action { Some(range.len()) } else { None };
             for n in counts(sends.unwrap_or(1)) {
-                tried(port, &[], sends.is_some_and(|asked| n <= asked), "sent", |port, _| {
-                    port.sent(n)
-                });
+                tried(
+                    port,
+                    &[],
+                    sends.is_some_and(|asked| (1..=asked).contains(&n)),
+                    "sent",
+                    |port, _| port.sent(n),
+                );
             }
             let is = |other| action == other;
             tried(

@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::exchange::{
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, StreamingSession,
+    CollectTracing5, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::vectors::script::{
@@ -47,7 +47,7 @@ struct Tool {
 /// The result of one request, and its connection.
 struct Answered {
     command: Command,
-    client: Client,
+    client: Client<FdByte>,
     outcome: Outcome,
     socket: Socket,
     buffer: Vec<u8>,
@@ -101,7 +101,8 @@ impl Tool {
             }
             AnyRequest::CollectTracing4(request) => {
                 // The fallback begins one request higher; that one is not sent.
-                let providers: Vec<_> = request.providers.iter().map(without_filter).collect();
+                let providers: Vec<_> =
+                    request.providers.iter().map(StreamingProviderConfig::from).collect();
                 let newer = CollectTracing5::Streaming(StreamingSession {
                     circular_buffer_mb: request.circular_buffer_mb,
                     format: request.format,
@@ -210,7 +211,7 @@ impl Tool {
     /// One request, on a new connection.
     async fn exchange(
         &self,
-        mut client: Client,
+        mut client: Client<FdByte>,
         mut buffer: Vec<u8>,
     ) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
@@ -218,7 +219,12 @@ impl Tool {
         Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
     }
 
-    async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
+    async fn drive(
+        &self,
+        client: &mut Client<FdByte>,
+        buffer: &mut [u8],
+        socket: &Socket,
+    ) -> Outcome {
         loop {
             match twice!(self.net, client.action()) {
                 ClientAction::Send(range) => {
@@ -228,7 +234,7 @@ impl Tool {
                         Err(_) => client.send_failed().unwrap(),
                     }
                 }
-                ClientAction::SendFd => {
+                ClientAction::SendFd(_) => {
                     match socket.write_fd(FdByte::CANONICAL.0, self.patience()).await {
                         Ok(()) => client.fd_sent().unwrap(),
                         Err(End::TimedOut) => client.ended(End::TimedOut).unwrap(),
@@ -358,17 +364,6 @@ impl Tool {
         }
         socket.close();
         ScriptOutcome::Ok(Box::new(ok))
-    }
-}
-
-fn without_filter(provider: ProviderConfig<'_>) -> StreamingProviderConfig<'_> {
-    let ProviderConfig { keywords, log_level, provider_name, arguments } = provider;
-    StreamingProviderConfig {
-        keywords,
-        log_level,
-        provider_name,
-        arguments,
-        filter: EventFilter::ALL,
     }
 }
 

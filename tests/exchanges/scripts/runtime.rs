@@ -267,6 +267,13 @@ impl Application {
                         )
                         .unwrap();
                 }
+                // F-153.
+                ServerAction::Refuse(RefusalReason::Malformed { .. })
+                    if command == Command::ATTACH_PROFILER
+                        && !self.suspension.borrow().is_started() =>
+                {
+                    server.refuse(HResult::NOT_YET_AVAILABLE, &mut buffer).unwrap();
+                }
                 ServerAction::Refuse(reason) => {
                     server.refuse(reason.hresult(), &mut buffer).unwrap();
                 }

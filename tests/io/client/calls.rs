@@ -40,7 +40,7 @@ fn call_waiting_for_reply_is_cancelled() {
         matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
         "{error:?}"
     );
-    assert_eq!(error.to_string(), "waiting for the reply: cancelled");
+    assert_eq!(error.to_string(), "cancelled (waiting for the reply)");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn call_over_limit_is_sent_only_unchecked() {
         dump_type: DumpType(9),
         flags: DumpFlags::NONE,
     };
-    let why = "sending the request: a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let why = "a runtime would refuse it (sending the request): GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
     let peer = Peer::saying(&[&[], FAILED, FAILED]);
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
@@ -73,10 +73,10 @@ fn call_over_limit_is_sent_only_unchecked() {
         "{error:?}"
     );
     assert_eq!(format!("{error:#}"), why);
-    assert_eq!(error.to_string(), "sending the request: a runtime would refuse it");
+    assert_eq!(error.to_string(), "a runtime would refuse it (sending the request)");
     assert_eq!(
         std::error::Error::source(&error).unwrap().to_string(),
-        why.split_once("it: ").unwrap().1
+        why.split_once("): ").unwrap().1
     );
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
 
@@ -112,7 +112,7 @@ fn call_error_with_code_0_is_a_failure() {
         matches!(error.kind(), ErrorKind::Refused { hresult: HResult::OK, message: None }),
         "{error:?}"
     );
-    let said = "waiting for the reply: the runtime answered with the error code 0x00000000, which gives no reason";
+    let said = "the runtime answered with the error code 0x00000000, which gives no reason (waiting for the reply)";
     assert_eq!(error.to_string(), said);
 }
 
@@ -208,12 +208,12 @@ fn environment_size_is_known_first() {
 fn session_takes_method_of_its_kind() {
     let peer = Peer::default();
     let client = Client::new(&peer);
-    let not_streaming = "sending the request: not a streaming session";
+    let not_streaming = "not a streaming session (sending the request)";
     assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
     let fallback = TracingFallback::new(&USER_EVENTS);
     assert_eq!(client.trace_by(fallback).unwrap_err().to_string(), not_streaming);
     let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: not a user_events session");
+    assert_eq!(error.to_string(), "not a user_events session (sending the request)");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
 }
 
@@ -274,7 +274,7 @@ fn user_events_session_lasts_until_hang_up() {
 #[test]
 fn call_of_user_events_is_refused_unsent() {
     let peer = Peer::saying(&[&[], &[]]);
-    let why = "sending the request: a user_events session takes a descriptor: Client::user_events passes one";
+    let why = "a user_events session takes a descriptor: Client::user_events passes one (sending the request)";
     let error =
         Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);

@@ -25,7 +25,7 @@ fn endpoint_display_is_its_path() {
 #[test]
 fn endpoint_pipe_is_refused_on_unix() {
     let error = Client::new(Endpoint::pipe("dotnet-diagnostic-12")).process_info().unwrap_err();
-    assert_eq!(error.to_string(), "looking for the endpoint: this system has no named pipes");
+    assert_eq!(error.to_string(), "this system has no named pipes (looking for the endpoint)");
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)));
 }
 
@@ -41,8 +41,9 @@ fn endpoint_policy_decides_trust() {
     let error = endpoint.connect(&Until::FOREVER).unwrap_err();
     let place = directory.path().display();
     let why = format!("other users can replace files in {place} (mode 777, not sticky)");
-    assert_eq!(error.to_string(), "checking the endpoint's owner");
-    assert_eq!(format!("{error:#}"), format!("checking the endpoint's owner: {why}"));
+    let text = "the endpoint is not trusted (checking the endpoint's owner)";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(format!("{error:#}"), format!("{text}: {why}"));
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), why);
     endpoint
         .trusting(TrustPolicy::CHECKED.allowing_shared_directory())
@@ -79,7 +80,7 @@ fn endpoint_full_backlog_is_waited_for() {
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
         "{error:?}"
     );
-    assert_eq!(error.to_string(), "connecting: timed out");
+    assert_eq!(error.to_string(), "timed out (connecting)");
 }
 
 #[test]

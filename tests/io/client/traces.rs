@@ -87,7 +87,7 @@ fn trace_waiting_read_is_cancelled() {
             matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)),
             "{error:?}"
         );
-        assert_eq!(error.to_string(), "reading what follows the reply: cancelled");
+        assert_eq!(error.to_string(), "cancelled (reading what follows the reply)");
     });
     // Not the end of the session: that ends when its connection is closed.
     assert!(trace.outcome().is_none());
@@ -109,7 +109,7 @@ fn stop_unanswered_can_be_repeated() {
     let error = stopper.stop().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "stopping the session: the runtime answered 0x80004005 DS_IPC_E_FAIL"
+        "the runtime answered 0x80004005 DS_IPC_E_FAIL (stopping the session)"
     );
     assert_eq!(stopper.stop().unwrap(), StopOutcome::Answered);
 }
@@ -168,13 +168,13 @@ fn trace_of_ended_process_is_incomplete() {
         panic!("{error:?}")
     };
     let why = "the stream ended after 8 bytes without a stop: the connection was closed";
-    assert_eq!(error.to_string(), format!("reading what follows the reply: {why}"));
+    assert_eq!(error.to_string(), format!("{why} (reading what follows the reply)"));
     let error = trace.stopper(&client).stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
         "{error:?}"
     );
-    assert_eq!(error.to_string(), "stopping the session: the session is over");
+    assert_eq!(error.to_string(), "the session is over (stopping the session)");
 }
 
 /// The session ends with its connection, and then another one may have its id.
@@ -307,7 +307,7 @@ fn connection_in_hand_can_trace() {
     let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap())
         .trace(&USER_EVENTS)
         .unwrap_err();
-    assert_eq!(error.to_string(), "sending the request: not a streaming session");
+    assert_eq!(error.to_string(), "not a streaming session (sending the request)");
 }
 
 /// Connects to the peer, and records the deadline.

@@ -136,7 +136,7 @@ fn call_to_full_stream_ends() {
 #[test]
 fn descriptor_over_other_stream_is_unsupported() {
     let file = tempfile::tempfile().unwrap();
-    let text = "passing the descriptor: this connection cannot pass descriptors";
+    let text = "an I/O error (passing the descriptor): this connection cannot pass descriptors";
     let client = Client::new(Once::new(Told::default()));
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // The same if the stream is only lent.
@@ -209,18 +209,18 @@ fn transport_miscounting_is_reported() {
     assert!(
         matches!(
             (error.phase(), error.kind()),
-            (Phase::Send, ErrorKind::Miscounted { asked: 20, said: 21 })
+            (Phase::Send, ErrorKind::Miscounted { asked: 20, reported: 21 })
         ),
         "{error:?}"
     );
     let why = "the transport reported 21 bytes, expected at most 20";
-    assert_eq!(error.to_string(), format!("sending the request: {why}"));
+    assert_eq!(error.to_string(), format!("{why} (sending the request)"));
     // One that counts only the stream wrongly.
     let client = Client::new(ThenBoasting);
     let mut trace = client.trace(&COLLECT).unwrap();
     let error = trace.read(&mut [0; 8]).unwrap_err();
     let kind = Error::in_io(&error).unwrap().kind();
-    assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, said: 9 }), "{error:?}");
+    assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, reported: 9 }), "{error:?}");
 }
 
 /// Who has had the socket from `stream` can let it not block.

@@ -119,7 +119,7 @@ fn bind_refuses_root_path() {
         matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))),
         "{error}"
     );
-    assert_eq!(error.to_string(), "listening: the path has no file name");
+    assert_eq!(error.to_string(), "the path has no file name (listening)");
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn discovery_socket_without_process_is_stale() {
     );
     assert_eq!(found[0].endpoint, path);
     assert!(found[0].is_stale());
-    assert_eq!(not_found(id), format!("looking for the endpoint: process {id} was not found"));
+    assert_eq!(not_found(id), format!("process {id} was not found (looking for the endpoint)"));
     drop(other);
 }
 

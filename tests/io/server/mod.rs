@@ -85,7 +85,7 @@ fn ask(
             ClientAction::Send(range) => {
                 client.sent(socket.write(&buffer[range]).unwrap()).unwrap();
             }
-            ClientAction::SendFd => {
+            ClientAction::SendFd(_) => {
                 let mut transport = UnixTransport::new(socket.try_clone().unwrap());
                 transport.send_fd(fd.unwrap().as_fd(), &Until::FOREVER).unwrap();
                 socket.set_nonblocking(false).unwrap();

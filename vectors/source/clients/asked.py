@@ -1,5 +1,6 @@
 """The steps of a runtime that answers an operation, which several families of scenarios share."""
 from answers import COOKIE
+from nettrace import HEAD, TAIL
 from notation import guid, string, u64
 from scenario import ENTRIES, STREAMS, announced, answer, block, descriptor, of_default, ok, stop
 from script import accept, close
@@ -23,7 +24,7 @@ def answered(operation, session=42, in_bytes=False, reserved=0, command=None):
     sent = ok(*payload(operation, session), reserved=reserved)
     reply = answer("a", sent, chunks=[1] * len(sent) if in_bytes else None)
     if operation in STREAMS:
-        return asked(operation, reply, answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))), close("b"), close("a"),
+        return asked(operation, reply, answer("a", HEAD), accept("b"), stop("b"), answer("a", TAIL), answer("b", ok(u64(42))), close("b"), close("a"),
                      command=command)
     if operation == "environment":
         return asked(operation, reply, answer("a", block(*ENTRIES)), close("a"))

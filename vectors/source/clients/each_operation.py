@@ -1,5 +1,6 @@
 """diagipc/clients/scenarios/each_operation.json: which replies a client accepts, for each operation that can have them."""
 from asked import FIELDS, answered, asked, payload
+from nettrace import COUNTERS, HEAD, TAIL
 from notation import OK, message, string, u32, u64, utf16
 from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, announced, answer, block, gives_up, lets_go,
                       leaves, ok, refuses, request, settles, stop,
@@ -31,7 +32,7 @@ def no_replies(operation):
             ("wrong-magic", "F-71", "magic-unchecked", OK, {"magic": b"DOTNET_IPC_V2\0"}),
             ("wrong-command-set", "R-HDR-002", "reply-command-set-unchecked", 0x0400, {})):
         after = {"environment": [answer("a", block(*ENTRIES)), close("a")],
-                 "trace": [answer("a", b"Nettrace"), refuses("a")]}.get(operation, [close("a")])
+                 "trace": [answer("a", HEAD), refuses("a")]}.get(operation, [close("a")])
         FILE.add(f"reply/{what}/{operation}", "An OK with one wrong header field: not a reply", [spec], operation,
                  asked(operation, answer("a", message(code, *payload(operation), **keys)), after), "failure", reveals=fault)
 
@@ -76,7 +77,7 @@ for operation in RESULTS:
              flags=[requirement is None and "open"])
 # The stream does not contain the other half.
 FILE.add("reply/half-an-id/trace", "An OK with half a session id, and a stream", ["R-ERR-003", "R-HDR-002"], "trace",
-         asked("trace", answer("a", ok(u32(42))), answer("a", b"Nettrace"), refuses("a")), "failure", reveals="reply-too-short-accepted")
+         asked("trace", answer("a", ok(u32(42))), answer("a", HEAD), refuses("a")), "failure", reveals="reply-too-short-accepted")
 
 
 # --- strings that current runtimes do not write: the length gives the number of units --------------------------------
@@ -110,9 +111,9 @@ texts("strings/without-nul/environment", WITHOUT_NUL, ["R-GRM-008"], "environmen
 # --- replies that are larger than necessary: what continues begins after them -----------------------------------------
 SURPLUS = bytes.fromhex("11223344")
 FILE.add("size-field/session", "Bytes after the session's id: the stream begins after them", ["F-4", "F-2"], "trace",
-         asked("trace", answer("a", ok(u64(42), SURPLUS)), answer("a", b"Nettrace"), accept("b"), stop("b"), answer("b", ok(u64(42))),
+         asked("trace", answer("a", ok(u64(42), SURPLUS)), answer("a", HEAD), accept("b"), stop("b"), answer("a", TAIL), answer("b", ok(u64(42))),
                close("b"), close("a")),
-         "success", output={"stream": [b"Nettrace".hex()], "not_before": [SURPLUS.hex()]}, reveals="reply-surplus-refused")
+         "success", output={"stream": [(HEAD + TAIL).hex()], "not_before": [SURPLUS.hex()], "counters": COUNTERS}, reveals="reply-surplus-refused")
 FILE.add("size-field/environment", "Bytes after `future`: the block begins after them", ["F-4"], "environment",
          environment(block(*ENTRIES), SURPLUS), "success", output={"environment": ENTRIES}, reveals="reply-surplus-refused")
 for operation, what in (("process-info", "of a later version"), ("stop", "behind the session's id"), ("user-events", "behind the session's id")):

@@ -21,6 +21,10 @@ STRINGS = [("set-env", "value"), ("set-env", "name"), ("unset-env", "name"), ("s
            ("user-events", "arguments")]
 
 
+# The placeholders of a command line for arguments that are not empty.
+ARGUMENTS = ["arguments", "arguments_kv", "arguments_quoted"]
+
+
 def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -30,7 +34,7 @@ def text(what, operation, argument, value, spec):
     pairs = argument == "arguments" and value != ""
     value = {"path": f"/tmp/{value}", "arguments": f"k={value}" if pairs else value}.get(argument, value)
     FILE.add(f"text/{what}/{operation}/{argument}", f"{argument} is {quoted(value)}", spec, operation, answered(operation), "success",
-             arguments={argument: value}, needs=[["arguments", "arguments_kv"] if pairs else argument])
+             arguments={argument: value}, needs=[ARGUMENTS if pairs else argument])
 
 
 for operation, argument in STRINGS:
@@ -94,7 +98,7 @@ def size(what, comment, operation, argument, units, *end, **keys):
     begins = {"arguments": "k=", "path": "/"}.get(argument, "")
     value = {**({"begins": begins} if begins else {}), "letters": units - len(begins)}
     FILE.add(f"size/{what}/{operation}", comment, SIZES, operation, *end, arguments={argument: value},
-             needs=[["arguments", "arguments_kv"] if pairs else argument], **keys)
+             needs=[ARGUMENTS if pairs else argument], **keys)
 
 
 def room(others, rest):

@@ -8,6 +8,7 @@ that fails, `others` of the request, `skip` why a program is not tested with it.
 import importlib
 
 from answers import error_is
+from nettrace import COUNTERS, TAIL
 from notation import OK, Message
 from scenario import COMMANDS, RESULTS, USUAL, Scenarios, gives_up, lets_go, request, stop, texts_of
 from script import UNKNOWN_COMMAND, close, parts
@@ -29,6 +30,8 @@ ARGUMENTS = {"name": "name", "value": "value", "dumpName": "path", "profilerPath
              "diagnostics": "flags", "attachTimeout": "timeout_ms", "profilerGuid": "clsid", "clientData": "client_data",
              "sessionId": "session", "circularBufferMB": "buffer_mb", "streaming_circularBufferMB": "buffer_mb",
              "rundownKeyword": "rundown", "requestStackwalk": "stacks", "sessionBufferMode": "buffer_mode"}
+# At a port there is no request/plain/OPERATION.
+PLAIN = ("tool-port", "tool-port-session")
 # The format is always nettrace, and rundown is requested.
 FIXED = ("format", "streaming_format", "session_type", "requestRundown")
 
@@ -190,6 +193,19 @@ def suspected(script):
                        ["reply-of-24-insisted-on", "reply-surplus-refused"])
 
 
+# What an OK has at most, for a client that knows the fields of today.
+OK_SIZES = {**dict.fromkeys(RESULTS, 24), "listen-port": 24, "stop": 28, "user-events": 28}
+
+
+def ok_size(script, operation):
+    """The size of the OK, if it is another than most runtimes send."""
+    outcome, usual = script["outcome"], OK_SIZES.get(operation)
+    if outcome["outcome"] != "ok" or usual is None:
+        return None
+    reply = next(step.given[0] for step in script["steps"] if "send" in step and isinstance(step.given[0], Message))
+    return reply.size if reply.code == OK and reply.size != usual else None
+
+
 # --- the output ----------------------------------------------------------------------------------------------------
 def output(script, operation):
     outcome = script["outcome"]
@@ -207,7 +223,9 @@ def output(script, operation):
         on = next(step["on"] for step in sends if is_session(step.given[0]))
         sent = [part for step in sends if step["on"] == on for part in step.given]
         begins = next(number for number, part in enumerate(sent) if is_session(part)) + 1
-        return {"stream": parts(sent[begins:]), **({} if outcome["stream"]["end"] == "complete" else {"may_be_cut": True})}
+        # Events are read once a further block, or the end, follows them.
+        counters = {"counters": COUNTERS} if TAIL in sent else {}
+        return {"stream": parts(sent[begins:]), **counters, **({} if outcome["stream"]["end"] == "complete" else {"may_be_cut": True})}
     return None
 
 
@@ -234,8 +252,8 @@ def add(file, section, script, client):
         return
     file.add(f"{section}/{script['name']}", script["comment"], script["spec"], operation, list(moves(script, operation, client)), exit_of(outcome, operation),
              arguments=given[0], needs=given[1], output=output(script, operation), reveals=client.get("reveals") or revealed(outcome),
-             suspects=suspected(script), refused_with=outcome.get("hresult"), says_text=outcome.get("message"),
-             flags=["patience_ms" in ask and "silent", client.get("open") and "open", section == "fallback" and "falls-back",
+             suspects=suspected(script), ok_size=ok_size(script, operation), refused_with=outcome.get("hresult"), says_text=outcome.get("message"),
+             flags=[script["name"] in PLAIN and "plain", "patience_ms" in ask and "silent", client.get("open") and "open", section == "fallback" and "falls-back",
                     outcome.get("hresult") == NAMELESS and "says-code"])
 
 
@@ -256,6 +274,28 @@ def for_others(file):
             file.add(f"{one['name']}/{operation}", one["comment"], one["spec"], operation, steps, one["exit"], needs=one.get("needs", ()), **keys)
 
 
+def for_tracers(file):
+    """The same runtimes, before a tool that traces: where all is well, as far as its session."""
+    session = next(one for one in file.scenarios if one["operation"] == "trace-port")
+    usual = next(step["send"] for step in session["steps"] if "send" in step)
+    from_request = next(number for number, step in enumerate(session["steps"]) if "request" in step)
+    for one in [one for one in file.scenarios if one["operation"] == "listen-port"]:
+        begin = next((number for number, step in enumerate(one["steps"]) if "request" in step), None)
+        # The session has a second connection already.
+        if one["name"] in ("tool_ports/tool-port", "tool_ports/tool-port-next-connection"):
+            continue
+        if one["exit"] == "success":
+            # It is one runtime: both connections have the same advertise.
+            advertise = next(step["send"] for step in one["steps"] if "send" in step)
+            steps = one["steps"][:begin] + [{**step, "send": advertise} if step.get("send") == usual else step
+                                            for step in session["steps"][from_request:]]
+        else:
+            steps = [request(step["on"]) if "request" in step else step for step in one["steps"]]
+        keys = {key: one[key] for key in ("reveals", "suspects", "refused_with", "flags") if key in one}
+        output = session["output"] if one["exit"] == "success" else None
+        file.add(f"{one['name']}/trace-port", one["comment"], one["spec"], "trace-port", steps, one["exit"], output=output, **keys)
+
+
 FILES = []
 for section, title in (("environment", "Environment blocks"), ("replies", "Replies"), ("streams", "Sessions, their streams and their stops"),
                        ("fallback", "UNKNOWN_COMMAND, and the older command for the same request"),
@@ -265,3 +305,5 @@ for section, title in (("environment", "Environment blocks"), ("replies", "Repli
         add(FILES[-1], section, script, client)
     if section == "replies":
         for_others(FILES[-1])
+    if section == "tool_ports":
+        for_tracers(FILES[-1])

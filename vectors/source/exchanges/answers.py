@@ -47,6 +47,7 @@ PROVIDER = u64(1) + u32(4) + string("Provider") + string(None)
 PROVIDER_VALUE = {"keywords": "1", "logLevel": 4, "provider_name": "Provider", "arguments": None}
 NO_FILTER = boolean(False) + u32(0)
 NO_FILTER_VALUE = {"enable": False, "event_ids": []}
+FILTER, FILTER_VALUE = boolean(True) + array(u32(7)), {"enable": True, "event_ids": [7]}
 FILTERED_VALUE = {**PROVIDER_VALUE, "filter": NO_FILTER_VALUE}
 USER_PROVIDER = PROVIDER + NO_FILTER + string("Point") + array()
 USER_PROVIDER_VALUE = {**FILTERED_VALUE, "config": {"default_tracepoint_name": "Point", "tracepoints": []}}

@@ -2,7 +2,7 @@
 from notation import array, boolean, header, message, string, u32, u64
 from script import (END_OF_NETTRACE, IN_TURN, BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, close, deviation, drain, ended, error, expect,
                     expect_any_of,
-                    half_close, nettrace, nothing, open_, process_info2_reply, resumed, same, send, session, target, wait, anything, ok_head)
+                    half_close, nettrace, nothing, open_, process_info2_reply, same, send, session, succeeded, target, wait, anything, ok_head)
 
 FILE = ScriptFile("eventpipe", "Streaming sessions, played against a runtime", 20200, 20299)
 STOP, C1, C2, C3, C4, C5, C6 = 0x0201, 0x0202, 0x0203, 0x0204, 0x0205, 0x0206, 0x0207
@@ -89,7 +89,7 @@ FILE.client(20211, "session-while-suspended",
             since="5.0", hazard="side-effect",
             needs=target(suspended=True), spec=["R-PRC-013", "R-EVP-014"],
             steps=[open_("a"), send("a", collect2(BUSY, 16)), expect("a", session()), nothing("a", 500), open_("b"),
-                   send("b", message(RESUME)), resumed("b"), ended("b"),
+                   send("b", message(RESUME)), succeeded("b"), ended("b"),
                    expect_any_of("a", *nettrace()), drain("a"), wait(500), stopped("c", within=20000),
                    ended("a", last=END_OF_NETTRACE, within=20000)])
 

@@ -1,8 +1,8 @@
 """vectors/exchanges/fallback.json: UNKNOWN_COMMAND, and the older command for the same request."""
-from answers import (OK_VALUE, SUCCESS, COOKIE, COLLECT2, COLLECT_USER, COLLECT_USER_VALUE, answered, ask, collect3, collect4,
+from answers import (OK_VALUE, SUCCESS, COOKIE, COLLECT2, COLLECT_USER, COLLECT_USER_VALUE, FILTER, FILTER_VALUE, answered, ask, collect3, collect4,
                      collect4_value,
                      collect5, collect5_value, collect6, collect6_value, error_is, no_reply, ok, session_ok)
-from notation import array, boolean, guid, message, string, u32, u64
+from notation import guid, message, string, u32, u64
 from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, accept, anything, close, error, expect, no_connection, send
 
 FILE = ScriptFile("fallback", "Older commands in place of unknown ones, played to a client", 21300, 21349)
@@ -44,7 +44,6 @@ script(21303, "fallback-no-rundown", "Rundown keyword 0 is requestRundown false"
 script(21304, "fallback-blocking-buffer", "CollectTracing6 that blocks: no older command can express it", ["F-30"],
        "EventPipe/CollectTracing6", collect6_value(1),
        [(collect6(1), UNKNOWN)], {**STANDS, "asked": tracing(6)}, further=True)
-FILTER, FILTER_VALUE = boolean(True) + array(u32(7)), {"enable": True, "event_ids": [7]}
 script(21305, "fallback-filters", "CollectTracing5 with a filter: no older command has one", ["R-EVP-050"],
        "EventPipe/CollectTracing5", collect5_value(event_filter=FILTER_VALUE),
        [(collect5(event_filter=FILTER), UNKNOWN)], {**STANDS, "asked": tracing(5)}, further=True)

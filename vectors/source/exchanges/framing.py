@@ -2,12 +2,11 @@
 from notation import MAGIC, hexa, header, message, string, u16, u32, u64
 from script import (BAD_ENCODING, IN_TURN, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
                     ended, error,
-                    expect, half_close, nothing, open_, process_info2_reply, repeated, send, wait)
+                    expect, half_close, nothing, open_, process_info2_reply, repeated, send, succeeded, wait)
 
 FILE = ScriptFile("framing", "Framing and errors, played against a runtime", 20100, 20199)
 INFO2, SET, STOP = 0x0404, 0x0403, 0x0201
 ASK = message(INFO2)
-SUCCESS = message(0xFF00, u32(0))
 MAGIC2 = b"DOTNET_IPC_V2\0"
 
 
@@ -97,8 +96,8 @@ FILE.client(20140, "longest-variable", "A variable with a value of the largest l
             hazard="harmful",
             spec=["R-HDR-011", "R-ENV-012"],
             steps=[open_("a"), send("a", header(SET, 65534), string("DIAG_LONG"), u32(32743), repeated(b"v\0", 32742), u16(0)),
-                   expect("a", SUCCESS), ended("a"),
-                   open_("b"), send("b", message(SET, string("DIAG_LONG"), string(None))), expect("b", SUCCESS), ended("b")])
+                   succeeded("a"), ended("a"),
+                   open_("b"), send("b", message(SET, string("DIAG_LONG"), string(None))), succeeded("b"), ended("b")])
 
 # --- magic and command ---------------------------------------------------------------------------------------------
 FILE.client(20145, "wrong-magic", "Another version in the magic", spec=["F-69", "R-HDR-010", "R-ERR-010", "R-ERR-014"],
@@ -115,11 +114,14 @@ FILE.client(20149, "wrong-magic-is-answered-behind-the-payload", "A wrong magic 
                    send("a", bytes(1)), expect("a", error(UNKNOWN_MAGIC)), ended("a")],
             deviations=[deviation("P-39", "the first piece of the payload is refused", 4, expect("a", error(BAD_ENCODING)),
                                   ended("a", "any"))])
-for sc, code in ((20150, 0x0000), (20151, 0x0500), (20152, 0x6301), (20153, 0xFF00), (20154, 0xFFFF)):
+for sc, code in ((20150, 0x0000), (20151, 0x0500), (20152, 0x6301), (20153, 0xFF00), (20154, 0xFFFF), (20164, 0xFE00), (20165, 0xFE09),
+                 (20166, 0xFEFF)):
     FILE.client(sc, f"unknown-set-{code:04x}", f"Set 0x{code >> 8:02X} has no commands for a client",
                 spec=["F-68", "R-ERR-009", "R-ERR-013", "R-ERR-002"],
                 steps=refused(message(code), UNKNOWN_COMMAND))
-for sc, code in ((20155, 0x0100), (20156, 0x0104), (20157, 0x0200), (20158, 0x0208), (20159, 0x0409), (20160, 0x04FF)):
+for sc, code, command_set in ((20156, 0x0104, "Dump"), (20158, 0x0208, "EventPipe"), (20159, 0x0409, "Process"), (20163, 0x0303, "Profiler")):
+    FILE.withdraw(sc, f"0x{code:04X} as an unknown command: the next {command_set} command of a runtime takes that code")
+for sc, code in ((20155, 0x0100), (20157, 0x0200), (20160, 0x04FF)):
     FILE.client(sc, f"unknown-id-{code:04x}", f"Set 0x{code >> 8:02X} has no id 0x{code & 0xFF:02X}",
                 spec=["F-68", "R-ERR-009", "R-ERR-013", "R-ERR-002"],
                 steps=refused(message(code), UNKNOWN_COMMAND))
@@ -127,13 +129,12 @@ FILE.client(20161, "unknown-command-with-a-payload", "The payload of an unknown 
             spec=["F-68", "F-69", "R-HDR-018"], habit="F-69",
             steps=[open_("a"), send("a", header(0x6301, 30)), nothing("a"), send("a", bytes(10)),
                    expect("a", error(UNKNOWN_COMMAND)), ended("a")])
-for sc, code in ((20162, 0x0300), (20163, 0x0303)):
-    FILE.client(sc, f"unknown-id-{code:04x}",
-                f"An unknown id of the profiler set: the error, and the end. A client that waits only for the end may wait forever",
-                hazard="harmful", spec=["F-5", "F-74", "R-ERR-002", "R-ERR-009"], steps=refused(message(code), UNKNOWN_COMMAND),
-                deviations=[deviation("F-74", "the connection stays open", 3, nothing("a"), answers()),
-                            deviation("F-68", "the set has no unknown ids: BAD_ENCODING", 2, expect("a", error(BAD_ENCODING)),
-                                      ended("a"), answers())])
+FILE.client(20162, "unknown-id-0300",
+            "An unknown id of the profiler set: the error, and the end. A client that waits only for the end may wait forever",
+            hazard="harmful", spec=["F-5", "F-74", "R-ERR-002", "R-ERR-009"], steps=refused(message(0x0300), UNKNOWN_COMMAND),
+            deviations=[deviation("F-74", "the connection stays open", 3, nothing("a"), answers()),
+                        deviation("F-68", "the set has no unknown ids: BAD_ENCODING", 2, expect("a", error(BAD_ENCODING)),
+                                  ended("a"), answers())])
 
 # --- who waits for whom --------------------------------------------------------------------------------------------
 def blocks(*first):

@@ -30,8 +30,8 @@ for sc, name, code, since in ((20600, "dump", 0x0101, "3.0"), (20601, "dump2", 0
                               (20609, "startup-profiler", 0x0302, "6.0"), (20610, "set-variable", 0x0403, "6.0"),
                               (20611, "perf-map", 0x0405, "8.0"), (20612, "startup-hook", 0x0407, "8.0")):
     script(sc, f"{name}-without-payload", f"{code:#06x} without the payload that it needs",
-           EMPTY + (["F-45", "F-84"] if code == 0x0405 else []),
-           message(code), since, dies())
+           EMPTY + (["F-45", "F-84"] if code == 0x0405 else []) + (["F-74"] if code >> 8 == 2 else []),
+           message(code), since, dies(), *([STAYS_OPEN] if code >> 8 == 2 else []))
 script(20613, "stop-without-payload", "StopTracing without the payload that it needs", ["F-10", "F-72", "R-ERR-008"],
        message(0x0201), None)
 

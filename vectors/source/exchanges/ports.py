@@ -2,7 +2,7 @@
 from notation import array, boolean, hexa, header, message, string, u16, u32, u64
 from script import (END_OF_NETTRACE, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, deviation, drain,
                     ended, error, expect, expect_any_of, listen, nettrace,
-                    no_connection, nothing, ok_head, open_, port, process_info2_reply, resumed, same, send, session, target, text, unlisten,
+                    no_connection, nothing, ok_head, open_, port, process_info2_reply, same, send, session, succeeded, target, text, unlisten,
                     until, wait)
 
 FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20449)
@@ -33,7 +33,7 @@ def default(on, request=ASK, *reply):
 
 
 def resume(on):
-    return [send(on, message(RESUME)), resumed(on), ended(on)]
+    return [send(on, message(RESUME)), succeeded(on), ended(on)]
 
 
 def held(on):

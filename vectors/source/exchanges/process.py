@@ -1,23 +1,22 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
-from script import (INVALIDARG, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
-                    process_info2_reply, process_info_reply, resumed, same, send, session, target, text, until)
+from script import (INVALIDARG, SUCCESS, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
+                    process_info2_reply, process_info_reply, replied, same, send, session, target, text, until)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
 ENABLE_MAP, DISABLE_MAP, HOOK, INFO3 = 0x0405, 0x0406, 0x0407, 0x0408
-SUCCESS = message(0xFF00, u32(0))
 # An absent value kills NativeAOT (F-95), an absent name NativeAOT 8 (F-96): a script with one is harmful.
 NOT_FOUND = 0x800700CB
 
 
 def exchange(on, request, *reply):
     """A separate connection for a request, its reply, and the end by the runtime."""
-    return [open_(on), send(on, request), expect(on, *reply), ended(on)]
+    return [open_(on), send(on, request), replied(on, *reply), ended(on)]
 
 
 def resume(on):
-    return [open_(on), send(on, message(RESUME)), resumed(on), ended(on)]
+    return exchange(on, message(RESUME), SUCCESS)
 
 
 def variable(on, name, value, *reply):
@@ -126,6 +125,10 @@ FILE.client(20053, "variable-with-an-equals-sign-in-its-name", "A name with an e
             steps=[variable("a", "DIAG_A=B", "x", SUCCESS), environment("b", has=[string("DIAG_A=B=x")])])
 FILE.client(20054, "variable-without-name-and-value", "An absent name and an absent value are refused like an absent name", since="6.0",
             hazard="harmful", spec=["F-80", "F-96", "R-ENV-013"], steps=variable("a", None, None, error(INVALIDARG)))
+
+FILE.client(20055, "variable-of-other-characters-is-told", "A value with characters of one, two and three bytes, and of two units",
+            since="6.0", hazard="side-effect", habit=SHOWN, spec=["F-94", "R-ENV-012", "R-ENV-016", "R-GRM-008"],
+            steps=[variable("a", "DIAG_TEXT", "x é € \U0001F600", SUCCESS), environment("b", has=[string("DIAG_TEXT=x é € \U0001F600")])])
 
 # --- an environment that is not UTF-8 --------------------------------------------------------------------------------
 def told(sc, name, comment, value, entry, *deviations, hazard):

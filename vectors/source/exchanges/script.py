@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went
+from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went, withdraw
 
 WITHIN = 5000
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
@@ -220,9 +220,16 @@ def answers(on="z"):
             expect_any_of(on, ("ProcessInfo2", process_info2_reply()), ("an older runtime", [error(UNKNOWN_COMMAND)])), ended(on)]
 
 
-def resumed(on):
-    """The reply to ResumeRuntime: a u32 0, or as printed nothing (F-41)."""
-    return expect_any_of(on, ("as shipped", [message(OK, u32(0))]), ("as printed", [message(OK)]))
+SUCCESS = message(OK, u32(0))
+
+
+def succeeded(on, within=None):
+    """The reply of a command that returns no value: a u32 0, or the generic OK (R-HDR-005, F-41)."""
+    return expect_any_of(on, ("with a result", [SUCCESS]), ("the generic OK", [message(OK)]), within=within)
+
+
+def replied(on, *reply, within=None):
+    return succeeded(on, within) if reply == (SUCCESS,) else expect(on, *reply, within=within)
 
 
 def ok_head(payload):
@@ -313,8 +320,8 @@ class ScriptFile:
     """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id, once published, keeps its meaning."""
     ids, names = set(), set()
 
-    def __init__(self, name, title, first, last):
-        self.name, self.title, self.first, self.last, self.scripts = name, title, first, last, []
+    def __init__(self, name, title, first, last, further=()):
+        self.name, self.title, self.ranges, self.scripts = name, title, [(first, last), *([further] if further else [])], []
         self.of_programs = []
 
     def client(self, sc, name, comment, *, spec, steps, since=None, hazard=None, needs=None, deviations=(), habit=None):
@@ -340,9 +347,12 @@ class ScriptFile:
                    "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome})
         self.of_programs.append((self.scripts[-1], client or {}))
 
+    def withdraw(self, sc, why):
+        withdraw(self.ids, sc, why)
+
     def _add(self, script):
         sc = script["scId"]
-        assert self.first <= sc <= self.last, f"scId {sc} is outside of {self.name}"
+        assert any(first <= sc <= last for first, last in self.ranges), f"scId {sc} is outside of {self.name}"
         assert sc not in self.ids, f"scId {sc} stands twice"
         assert script["name"] not in self.names, f"{script['name']} stands twice"
         assert script["hazard"] in (None, "side-effect", "harmful"), script["hazard"]

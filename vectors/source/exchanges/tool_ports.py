@@ -1,5 +1,6 @@
 """vectors/exchanges/tool_ports.json: the tool's side of a diagnostic port; the script is the runtime that connects to it."""
 from answers import COOKIE, OK_VALUE, SUCCESS, ask, COLLECT2, COLLECT2_VALUE, error_is, malformed, no_reply, ok, session_ok, stop
+from nettrace import HEAD, TAIL
 from notation import guid, hexa, message, u16, u32, u64
 from script import UNKNOWN_COMMAND, ScriptFile, close, ended, error, expect, nothing, open_, reset, send, wait
 
@@ -59,13 +60,13 @@ script(21417, "tool-port-next-connection",
        ["R-FLW-013", "R-FLW-014", "F-77"],
        [send("a", ADVERTISE), expect("a", RESUME), open_("b", "p"), send("b", ADVERTISE), send("a", SUCCESS), close("a"),
         nothing("b"), close("b")], DONE)
-script(21418, "tool-port-session", "A session over a port: the stop is sent over the next connection of the same runtime",
+script(21421, "tool-port-session", "A session over a port: the stop is sent over the next connection of the same runtime",
        ["R-FLW-010", "R-FLW-014", "F-76"],
-       [send("a", ADVERTISE), expect("a", COLLECT2), open_("b", "p"), send("b", ADVERTISE), send("a", session_ok(42), b"Nettrace"),
-        expect("b", stop(42)), send("a", b"rest"),
+       [send("a", ADVERTISE), expect("a", COLLECT2), open_("b", "p"), send("b", ADVERTISE), send("a", session_ok(42), HEAD),
+        expect("b", stop(42)), send("a", TAIL),
         send("b", session_ok(42)), close("b"), close("a")],
-       ok({"sessionId": "42"}, "stream", advertise=VALUE, stream={"bytes": 12, "end": "complete"}, stop="ok"),
-       "EventPipe/CollectTracing2", COLLECT2_VALUE, stop_after=8)
+       ok({"sessionId": "42"}, "stream", advertise=VALUE, stream={"bytes": len(HEAD) + len(TAIL), "end": "complete"}, stop="ok"),
+       "EventPipe/CollectTracing2", COLLECT2_VALUE, stop_after=len(HEAD))
 script(21419, "tool-port-closed-behind-the-advertise", "The runtime ends after its advertise, before the command",
        ["R-ERR-003", "R-PRT-030"],
        [send("a", ADVERTISE), expect("a", RESUME), close("a")], no_reply("closed"))

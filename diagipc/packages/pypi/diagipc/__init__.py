@@ -3,5 +3,5 @@ import pathlib
 
 
 def vectors():
-    """The directory of the vectors: `*.json`, `exchanges/*.json`, `schema/`."""
+    """The directory of the vectors: `index.json` lists its files."""
     return pathlib.Path(__file__).parent / "vectors"

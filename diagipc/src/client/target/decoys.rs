@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
+use dotnet_diagnostics_ipc::io::trust::peer_of;
 use rustix::fs::{Uid, chown};
 
 use crate::client::finding::Findings;
 use crate::client::scenario::Decoy;
 use crate::faults::Fault;
+use crate::proc;
 use crate::started::OwnDirectory;
 
 /// How long a client may take to send something after connecting.
@@ -86,11 +88,15 @@ impl Decoys {
         Ok(())
     }
 
-    /// Whether the client has sent something to one of them.
+    /// Whether the client has sent something to one of them. Whoever lists processes does so too.
     pub(super) fn judge(&self, findings: &mut Findings) -> bool {
         let mut is_reached = false;
         for (name, listener) in &self.0 {
             while let Ok((mut stream, _)) = listener.accept() {
+                let peer = peer_of(&stream).ok().and_then(|peer| peer.process_id);
+                if peer.is_some_and(proc::is_stranger) {
+                    continue;
+                }
                 let is_ready = stream
                     .set_nonblocking(false)
                     .and_then(|()| stream.set_read_timeout(Some(SENDS)));

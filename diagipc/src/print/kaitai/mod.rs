@@ -299,7 +299,7 @@ fn measure(limit: &Limit, field: Option<&Field>) -> Option<String> {
         Measure::Value if field.is_some_and(is_enum) => format!("{id}.to_i"),
         Measure::Value => id,
         Measure::Count => format!("{id}.count"),
-        Measure::UnitsBeforeNul => format!("{id}.units_before_nul"),
+        Measure::VisibleBeforeNul => format!("{id}.visible_before_nul"),
         Measure::Utf8BeforeNul => format!("{id}.utf8_before_nul"),
         Measure::CountOfAll => {
             let counts: Vec<String> =

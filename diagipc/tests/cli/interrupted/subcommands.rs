@@ -220,10 +220,10 @@ const LONG: [&str; 17] = [
     "--duration",
 ];
 
-/// A written recording can be read: a script.
-fn recording(left: &Left<'_>) -> bool {
+/// Whether a recording was written. It can be read: a script.
+fn is_recorded(out: &Path) -> bool {
     let files: Vec<PathBuf> =
-        fs::read_dir(left.out).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [json, text] = ["json", "txt"]
         .map(|kind| files.iter().find(|path| path.extension().is_some_and(|other| other == kind)));
     assert_eq!(json.is_some(), text.is_some(), "{files:?}");
@@ -314,13 +314,32 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
     );
     let arguments =
         ["proxy", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
-    let recordings = Mutex::new(0);
     interrupted(&arguments, Ends::Interrupted, nothing, |left| {
         let text = String::from_utf8_lossy(&left.output.stdout);
         assert!(!left.has_handler || text.contains("INTERRUPTED  "), "{text}");
-        *recordings.lock().unwrap() += u32::from(recording(left));
+        is_recorded(left.out);
     });
-    assert!(*recordings.lock().unwrap() > 0, "no moment came after the client's request");
+}
+
+#[test]
+fn record_interrupted_behind_a_request_has_recorded_it() {
+    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
+    let stream = tempfile::NamedTempFile::new().unwrap();
+    let trace = format!(
+        "exec \"{DIAGIPC}\" call --pid {{pid}} trace {} 600000 --output \"{}\"",
+        LONG.join(" "),
+        stream.path().display()
+    );
+    let directory = out.path().to_str().unwrap();
+    let arguments = ["proxy", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &trace];
+    let run = Run::start(diagipc(&arguments));
+    super::until("no stream comes", || {
+        (fs::metadata(stream.path()).unwrap().len() > 0).then_some(())
+    });
+    run.signal("-TERM");
+    let output = run.end("proxy");
+    assert_eq!(output.status.code(), Some(143));
+    assert!(is_recorded(out.path()));
 }
 
 /// A client that writes a last line when it is terminated.
@@ -368,11 +387,25 @@ fn proxy_ended_leaves_nothing_but_its_recording() {
             thread::sleep(Duration::from_millis(20));
         }
     };
-    let recordings = Mutex::new(0);
     interrupted(&arguments, Ends::Well, asks, |left| {
-        *recordings.lock().unwrap() += u32::from(recording(left));
+        is_recorded(left.out);
     });
-    assert!(*recordings.lock().unwrap() > 0, "no moment came after a client's request");
+}
+
+#[test]
+fn proxy_ended_behind_a_request_has_recorded_it() {
+    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
+    let at = tempfile::tempdir().unwrap();
+    let socket = at.path().join("at");
+    let [listen, directory] = [socket.as_path(), out.path()].map(|path| path.to_str().unwrap());
+    let arguments = ["proxy", "--listen", listen, "--to", &peer.socket, "--out", directory];
+    let run = Run::start(diagipc(&arguments));
+    super::until("the proxy does not answer", || {
+        Client::new(Endpoint::socket(&socket)).process_info().ok()
+    });
+    run.signal("-TERM");
+    assert_eq!(run.end("proxy").status.code(), Some(0));
+    assert!(is_recorded(out.path()));
 }
 
 /// A file with one script.

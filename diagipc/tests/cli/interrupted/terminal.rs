@@ -1,4 +1,5 @@
-//! `diagipc proxy` with a client at a terminal: its client can read the terminal, and gets its Ctrl-C.
+//! `diagipc proxy` and `trace` with a command at a terminal: it can read the terminal, and gets the Ctrl-C
+//! of `proxy`.
 
 use std::process::{Command, Output};
 
@@ -74,4 +75,22 @@ fn recorded_client_ends_by_itself_after_ctrl_c() {
         130,
         &["the client ended: signal: 2 (SIGINT)", "INTERRUPTED  "],
     );
+}
+
+/// It would end a runtime before its rundown.
+#[test]
+fn traced_command_does_not_get_ctrl_c() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    let file = file.to_str().unwrap();
+    // The reference runtime always handles SIGINT, and would get it in the group of the terminal.
+    let script =
+        "trap 'echo interrupted' INT; trap 'echo asked; exit' TERM; setsid \"$0\" runtime &
+        while ! [ -s \"$1\" ]; do sleep 0.01; done; echo ready; wait $!";
+    let tool = env!("CARGO_BIN_EXE_diagipc");
+    let mut command = Command::new("python3");
+    command.args(["-c", AT_A_TERMINAL, "\x03", tool, "trace", "-o", file, "--"]);
+    let output = command.args(["sh", "-c", script, tool, file]).output().unwrap();
+    check(&output, 0, &["bytes, complete", "asked"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("interrupted"));
 }

@@ -1,6 +1,6 @@
 //! Long recordings: they say what they omit, and the comparison uses what was received.
 
-use diagipc::record::{Log, Recording, Side, script_file};
+use diagipc::record::{Direction, Log, Recording, script_file};
 use dotnet_diagnostics_ipc::vectors::ScriptFile;
 use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
 
@@ -15,17 +15,17 @@ fn record_long_answers_are_kept_in_part() {
     let log = Log::new(false);
     // A stream is read and not compared.
     let stream = log.opened();
-    log.piece(stream, Side::Client, COLLECT, Vec::new());
-    log.piece(stream, Side::Runtime, SESSION, Vec::new());
+    log.piece(stream, Direction::Client, COLLECT, Vec::new());
+    log.piece(stream, Direction::Server, SESSION, Vec::new());
     for _ in 0..3 {
-        log.piece(stream, Side::Runtime, &vec![5; 40_000], Vec::new());
+        log.piece(stream, Direction::Server, &vec![5; 40_000], Vec::new());
     }
-    log.ended(stream, Side::Client, Ending::Close);
+    log.ended(stream, Direction::Client, Ending::Close);
     // Not a reply, and longer than what is kept.
     let memory = log.opened();
-    log.piece(memory, Side::Client, RESUME, Vec::new());
-    log.piece(memory, Side::Runtime, &vec![7; 140_000], Vec::new());
-    log.ended(memory, Side::Runtime, Ending::Close);
+    log.piece(memory, Direction::Client, RESUME, Vec::new());
+    log.piece(memory, Direction::Server, &vec![7; 140_000], Vec::new());
+    log.ended(memory, Direction::Server, Ending::Close);
 
     let file: ScriptFile = script_file(&log.recording(), "long").unwrap();
     let [client] = &file.scripts[..] else { panic!("{file:?}") };
@@ -47,12 +47,12 @@ fn record_of_many_connections_keeps_first() {
     for nth in 0..Recording::CONNECTIONS + 3 {
         let connection = log.opened();
         assert_eq!(connection, Some(nth).filter(|nth| *nth < Recording::CONNECTIONS));
-        log.piece(connection, Side::Client, RESUME, Vec::new());
-        log.piece(connection, Side::Runtime, OK, Vec::new());
-        log.ended(connection, Side::Runtime, Ending::Close);
+        log.piece(connection, Direction::Client, RESUME, Vec::new());
+        log.piece(connection, Direction::Server, OK, Vec::new());
+        log.ended(connection, Direction::Server, Ending::Close);
     }
     // A number that no connection has.
-    log.piece(Some(Recording::CONNECTIONS), Side::Client, b"lost", Vec::new());
+    log.piece(Some(Recording::CONNECTIONS), Direction::Client, b"lost", Vec::new());
     let recording = log.recording();
     assert_eq!((recording.totals.len(), recording.more_connections), (Recording::CONNECTIONS, 3));
     assert_eq!(recording.events.len(), 4 * Recording::CONNECTIONS);

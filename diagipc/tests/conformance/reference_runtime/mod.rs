@@ -5,6 +5,7 @@ mod profiles;
 mod program;
 mod recorded;
 mod scripts;
+mod stand_in;
 
 use std::fs::DirBuilder;
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -14,9 +14,9 @@ use crate::reference_runtime::{End, ask, ask_for_dump, message, request};
 use crate::tool;
 
 /// Ends with the test, however that ends.
-struct Program {
+pub(super) struct Program {
     child: Child,
-    socket: PathBuf,
+    pub(super) socket: PathBuf,
 }
 
 impl Drop for Program {
@@ -26,22 +26,31 @@ impl Drop for Program {
     }
 }
 
-fn start(directory: &Path, arguments: &[&str]) -> Program {
-    let mut command = tool::diagipc();
-    command
-        .arg("runtime")
-        .args(arguments)
-        .env("TMPDIR", directory)
-        .current_dir(directory)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    Program { child, socket: PathBuf::from(line.trim_end()) }
-}
-
 impl Program {
+    pub(super) fn start(directory: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(directory, arguments, |_| {})
+    }
+
+    pub(super) fn start_with(
+        directory: &Path,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = tool::diagipc();
+        command
+            .arg("runtime")
+            .args(arguments)
+            .env("TMPDIR", directory)
+            .current_dir(directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        prepare(&mut command);
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, socket: PathBuf::from(line.trim_end()) }
+    }
+
     fn status(&mut self) -> ExitStatus {
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(5) {
@@ -64,7 +73,7 @@ fn deadly() -> Vec<u8> {
 fn program_is_found_and_ends_with_success() {
     for signal in ["TERM", "INT"] {
         let directory = tempfile::tempdir().unwrap();
-        let mut program = start(directory.path(), &["--profile", "8"]);
+        let mut program = Program::start(directory.path(), &["--profile", "8"]);
         let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(
             program.socket.to_str().unwrap(),
         )
@@ -108,7 +117,7 @@ fn runtime_death_leaves_socket_as_its_build_does() {
         ("coreclr-8", "INT", 0, false),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        let mut program = start(directory.path(), &["--dies", "--profile", profile]);
+        let mut program = Program::start(directory.path(), &["--dies", "--profile", profile]);
         kill(&program, signal);
         let status = program.status();
         assert_eq!(
@@ -123,7 +132,8 @@ fn runtime_death_leaves_socket_as_its_build_does() {
 #[test]
 fn runtime_suspended_survives_sigterm_as_its_build_does() {
     let directory = tempfile::tempdir().unwrap();
-    let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
+    let mut program =
+        Program::start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
     kill(&program, "TERM");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(program.child.try_wait().unwrap(), None);
@@ -241,7 +251,8 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
 #[test]
 fn program_ends_with_its_input() {
     let directory = tempfile::tempdir().unwrap();
-    let mut program = start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
+    let mut program =
+        Program::start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
     assert!(UnixStream::connect(&program.socket).is_ok());
     drop(program.child.stdin.take());
     assert_eq!(program.status().code(), Some(0));
@@ -251,14 +262,14 @@ fn program_ends_with_its_input() {
 #[test]
 fn program_dies_of_empty_payload_only_with_that_fault() {
     let directory = tempfile::tempdir().unwrap();
-    let program = start(directory.path(), &[]);
+    let program = Program::start(directory.path(), &[]);
     assert_eq!(
         ask(&program.socket, &deadly()),
         (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed)
     );
     assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
 
-    let mut program = start(directory.path(), &["--misbehave", "dies-of-empty-payload"]);
+    let mut program = Program::start(directory.path(), &["--misbehave", "dies-of-empty-payload"]);
     let mut stream = UnixStream::connect(&program.socket).unwrap();
     stream.write_all(&deadly()).unwrap();
     // SIGABRT.
@@ -284,7 +295,8 @@ fn program_dies_of_missing_hook_after_resume() {
     let ok = (message(0xff00, &[0; 4]), End::Closed);
     for (profile, dies) in [("coreclr-8", true), ("coreclr-9", true), ("coreclr-10", false)] {
         let directory = tempfile::tempdir().unwrap();
-        let mut program = start(directory.path(), &["--dies", "--suspended", "--profile", profile]);
+        let mut program =
+            Program::start(directory.path(), &["--dies", "--suspended", "--profile", profile]);
         assert_eq!(ask(&program.socket, &hook), ok, "{profile}");
         assert_eq!(ask(&program.socket, &request(0x0401)), ok, "{profile}");
         if dies {

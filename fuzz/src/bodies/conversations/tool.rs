@@ -6,10 +6,11 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::ConnectionKey;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
-    Outcome, Session, SessionAction, StopOutcome,
+    Outcome, Session, SessionAction, StopOutcome, StreamBytes,
 };
 
 /// Bytes after a request, which no server may read.
@@ -38,7 +39,7 @@ pub(super) enum Step {
 /// A client, and what its caller does with the connection after the reply.
 #[derive(Debug)]
 pub(super) struct Asking {
-    pub(super) client: Client,
+    pub(super) client: Client<FdByte>,
     pub(super) buffer: Vec<u8>,
     pub(super) has_fd: bool,
     sends_more: bool,
@@ -100,7 +101,7 @@ impl Asking {
                 }
                 None => self.client.send_failed().unwrap(),
             },
-            ClientAction::SendFd => {
+            ClientAction::SendFd(_) => {
                 if there.write_fd(self.has_fd) {
                     self.client.fd_sent().unwrap();
                 } else {
@@ -155,7 +156,8 @@ impl Asking {
                 SessionAction::Read | SessionAction::ReadAndAwaitStop => {
                     match back.read(0..most, most, &mut piece) {
                         Read::Bytes(n) => {
-                            let (within, beyond) = session.received(&piece[..n]).unwrap();
+                            let StreamBytes { within, beyond } =
+                                session.received(&piece[..n]).unwrap();
                             assert_eq!([within, beyond].concat(), piece[..n]);
                             self.read.extend(within);
                         }

@@ -18,7 +18,7 @@ extern "C" fn _start() {
     loop {
         let done = match client.action() {
             ClientAction::Send(range) => client.sent(black_box(range.len())),
-            ClientAction::SendFd => client.fd_sent(),
+            ClientAction::SendFd(_) => client.fd_sent(),
             ClientAction::Receive(range) => client.received(buffer, black_box(range.len())),
             ClientAction::Finished(outcome) => {
                 return keep((

@@ -14,7 +14,6 @@ extern "C" fn _start() {
     loop {
         let done = match client.action() {
             ClientAction::Send(range) => client.sent(core::hint::black_box(range.len())),
-            ClientAction::SendFd => client.fd_sent(),
             ClientAction::Receive(range) => {
                 client.received(buffer, core::hint::black_box(range.len()))
             }

@@ -12,7 +12,7 @@ impl Pair {
     pub(super) fn client_ways(&self, ways: &mut Vec<Way<Self>>) {
         let server_is_gone = self.there.end.is_some();
         match self.client.action() {
-            ClientAction::Send(_) | ClientAction::SendFd if server_is_gone => {
+            ClientAction::Send(_) | ClientAction::SendFd(_) if server_is_gone => {
                 self.way(ways, "client's send fails", false, |pair| {
                     pair.client.send_failed().unwrap();
                 });
@@ -22,7 +22,7 @@ impl Pair {
                     self.way(ways, "client sends", false, |pair| pair.client_sent(n));
                 }
             }
-            ClientAction::SendFd => {
+            ClientAction::SendFd(_) => {
                 for fd in [true, false] {
                     if !self.pieces(1, &self.there).is_empty() {
                         // A descriptor is sent with a separate byte, the last one.

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::continuation::{
 };
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::{
-    Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome,
+    Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome, StreamBytes,
 };
 use dotnet_diagnostics_ipc::vectors::ValueForm as _;
 use dotnet_diagnostics_ipc::vectors::script::{
@@ -45,7 +45,7 @@ impl Tool {
                     (self.clone(), stopped.clone(), session.stop_request().unwrap());
                 self.spawner.spawn(async move {
                     let mut buffer = vec![0; BUFFER];
-                    let client = Client::new(&request, &mut buffer).unwrap();
+                    let client = Client::with_fd(&request, &mut buffer).unwrap();
                     let answered = tool.exchange(client, buffer).await;
                     let answered = answered.map(|answered| {
                         answered.socket.close();
@@ -80,7 +80,8 @@ impl Tool {
                     match socket.read(&mut buffer[..far], self.patience()).await {
                         Ok(n) => {
                             taken += n as u64;
-                            let (within, beyond) = session.received(&buffer[..n]).unwrap();
+                            let StreamBytes { within, beyond } =
+                                session.received(&buffer[..n]).unwrap();
                             assert_eq!(
                                 [within, beyond].concat(),
                                 buffer[..n],
@@ -130,6 +131,7 @@ impl Tool {
         let most = EnvironmentLimits {
             max_bytes: limit(limits.environment_bytes),
             max_entries: limit(limits.environment_entries),
+            ..EnvironmentLimits::NONE
         };
         let mut entry = vec![0; limits.entry_bytes.unwrap_or(1 << 20)];
         let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut entry, most);

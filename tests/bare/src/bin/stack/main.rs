@@ -168,7 +168,7 @@ fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1
     if let ClientAction::Send(range) = client.action() {
         calls.client_sent.call(number, &mut || keep(client.sent(range.len())));
     }
-    if let ClientAction::SendFd = client.action() {
+    if let ClientAction::SendFd(_) = client.action() {
         calls.client_fd_sent.call(number, &mut || keep(client.fd_sent()));
     }
     calls.client_ended.call(number, &mut || keep(client.ended(End::Reset)));

@@ -112,7 +112,6 @@ fn converse(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
         loop {
             let said = match client.action() {
                 ClientAction::Send(range) => client.sent(range.len()),
-                ClientAction::SendFd => client.fd_sent(),
                 ClientAction::Receive(range) => {
                     let Some(into) = buffer.get_mut(range) else { break };
                     let n = into.len().min(rest.len());

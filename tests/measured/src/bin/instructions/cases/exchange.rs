@@ -70,7 +70,6 @@ fn client_exchange() -> Case {
         loop {
             match client.action() {
                 ClientAction::Send(range) => client.sent(black_box(range).len()).unwrap(),
-                ClientAction::SendFd => client.fd_sent().unwrap(),
                 ClientAction::Receive(range) => {
                     let n = range.len();
                     buffer[range.clone()].copy_from_slice(&REPLY[range]);

@@ -1,4 +1,4 @@
-//! The list of what is measured. A name is a verb and a thing; `measure.py` has the targets by
+//! The list of what is measured. A name is a verb and a thing; `results.py` has the targets by
 //! name.
 
 mod arrays;

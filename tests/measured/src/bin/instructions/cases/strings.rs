@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::process::{
-    ProcessInfo2, ProcessInfo2Reply, SetEnvironmentVariable,
+    ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, SetEnvironmentVariable,
 };
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::message::{Message, Reply, Request as _, encode};
@@ -24,7 +24,12 @@ const PROFILER: &str = "/opt/example/profiler/libExampleProfiler.so";
 const DATA: &[u8] = &[7; 64];
 
 pub fn cases() -> Vec<Case> {
-    let cases = [set_environment_variable(), attach_profiler(), process_info2_reply()];
+    let cases = [
+        set_environment_variable(),
+        attach_profiler(),
+        process_info2_reply(),
+        process_info3_reply(),
+    ];
     cases.into_iter().flatten().collect()
 }
 
@@ -207,6 +212,71 @@ fn process_info2_reply() -> Vec<Case> {
         });
     let (decode, encode) = peers!(decode, encode, bytes, crate::model::Info2);
     vec![decode, encode]
+}
+
+/// The newest of them; and every unit of its strings.
+fn process_info3_reply() -> Vec<Case> {
+    const COMMAND: u16 = 0xff00;
+    let bytes = keep_bytes(plain::message(COMMAND, |bytes| {
+        bytes.extend_from_slice(&1u32.to_le_bytes());
+        bytes.extend_from_slice(&12345u64.to_le_bytes());
+        bytes.extend_from_slice(&[5; 16]);
+        INFO.iter().chain(&["linux-x64"]).for_each(|text| plain::string(bytes, Some(text)));
+    }));
+    let ours = |bytes: &'static [u8]| match Message::decode(bytes).ok()?.reply_as::<ProcessInfo3>()
+    {
+        Ok(Reply::Ok(reply)) => Some(reply),
+        _ => None,
+    };
+    let decode = Case::new("decode ProcessInfo3Reply", bytes.len())
+        .reads("ours", bytes, ours)
+        .memcpy(bytes)
+        .reads("unchecked", bytes, checked_info3::<false>)
+        .reads("ck", bytes, checked_info3::<true>)
+        .reads("Vec", bytes, |bytes| {
+            let mut payload = plain::payload(bytes, COMMAND)?;
+            let (version, process_id) = (payload.u32()?, payload.u64()?);
+            let cookie: [u8; 16] = payload.take(16)?.try_into().ok()?;
+            let mut text = || payload.string();
+            let texts = [text()?, text()?, text()?, text()?, text()?, text()?];
+            Some((version, process_id, cookie, texts))
+        });
+    let walk = Case::new("decode and walk ProcessInfo3Reply", bytes.len())
+        .reads("ours", bytes, move |bytes| {
+            let reply = ours(bytes)?;
+            let texts = [
+                reply.command_line,
+                reply.os,
+                reply.arch,
+                reply.managed_entrypoint_assembly_name,
+                reply.clr_product_version,
+                reply.runtime_identifier,
+            ];
+            Some((
+                reply.process_id,
+                texts.iter().flat_map(|text| text.units()).map(u64::from).sum::<u64>(),
+            ))
+        })
+        .reads("ck", bytes, |bytes| {
+            let (_, process_id, _, texts) = checked_info3::<true>(bytes)?;
+            let units = texts.iter().flat_map(|text| text.unwrap_or_default().chunks_exact(2));
+            let sum: u64 =
+                units.map(|unit| u64::from(u16::from_le_bytes([unit[0], unit[1]]))).sum();
+            Some((process_id, sum))
+        });
+    vec![decode, walk]
+}
+
+type Info3 = (u32, u64, [u8; 16], [Option<&'static [u8]>; 6]);
+
+fn checked_info3<const CHECKED: bool>(bytes: &'static [u8]) -> Option<Info3> {
+    let mut payload = ck::payload::<CHECKED>(bytes, 0xff00)?;
+    let fixed = payload.chunk::<28>()?;
+    let mut text = || payload.string();
+    let texts = [text()?, text()?, text()?, text()?, text()?, text()?];
+    let version = u32::from_le_bytes(*fixed.first_chunk()?);
+    let process_id = u64::from_le_bytes(*fixed[4..].first_chunk()?);
+    Some((version, process_id, *fixed.last_chunk()?, texts))
 }
 
 type Info = (u64, [u8; 16], [Option<&'static [u8]>; 5]);

@@ -1,0 +1,141 @@
+//! The answers for the page.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::vectors::annotated::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc::vectors::{Annotation, Direction, ReadAs, Type};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The most bytes that are explained.
+pub const MOST_BYTES: usize = MOST_IN_FIELDS;
+/// The longest text: an array takes six characters for a byte.
+pub const MOST_TEXT: usize = 8 * MOST_BYTES;
+/// So many parts are enough for an answer: further items are for the next one.
+pub const MOST_PARTS: usize = 1000;
+/// An item of more bytes is not shown as JSON.
+const MOST_AS_JSON: usize = 0xffff;
+
+/// How to explain the bytes; empty text stands for what is not known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// `client` or `server`.
+    pub from: String,
+    /// The request that replies answer.
+    pub request: String,
+    /// The type of all bytes, if they are not messages.
+    pub kind: String,
+    /// How many items are left out, as they are shown already.
+    pub skip: usize,
+}
+
+/// The bytes of a text, and what it was read as or why it was not.
+pub fn read(text: &[u8], form: usize) -> (Vec<u8>, Value) {
+    let refused = |message: String| (Vec::new(), json!({ "error": message }));
+    if text.len() > MOST_TEXT {
+        return refused(too_many(text.len(), MOST_TEXT, "characters"));
+    }
+    let Ok(text) = str::from_utf8(text) else { return refused("not a text".into()) };
+    let form = PastedForm::ALL.get(form).copied().unwrap_or_else(|| PastedForm::of(text));
+    match form.read(text) {
+        Ok(bytes) if bytes.len() > MOST_BYTES => {
+            refused(too_many(bytes.len(), MOST_BYTES, "bytes"))
+        }
+        Ok(bytes) => {
+            let said = json!({ "form": form.to_string(), "bytes": bytes.len() });
+            (bytes, said)
+        }
+        Err(error) => {
+            let said = json!({ "error": error.message, "line": error.line, "column": error.column, "form": form.to_string() });
+            (Vec::new(), said)
+        }
+    }
+}
+
+fn too_many(have: usize, most: usize, what: &str) -> String {
+    format!("{have} {what}; this page reads at most {most}. `diagipc decode` reads larger files.")
+}
+
+/// The items of the bytes after those that are skipped, until there are enough parts.
+pub fn explained(bytes: &[u8], options: &Options) -> Value {
+    match items(bytes, options) {
+        Ok(said) => said,
+        Err(error) => json!({ "error": error }),
+    }
+}
+
+fn items(bytes: &[u8], options: &Options) -> Result<Value, String> {
+    if bytes.len() > MOST_BYTES {
+        return Err(too_many(bytes.len(), MOST_BYTES, "bytes"));
+    }
+    let from = match options.from.as_str() {
+        "" => None,
+        "client" => Some(Direction::Client),
+        "server" => Some(Direction::Server),
+        other => return Err(format!("{other:?} is not client or server")),
+    };
+    let named = Some(&options.request).filter(|name| !name.is_empty());
+    let request = named.map(|name| name.parse::<Command>()).transpose();
+    let request = request.map_err(|error| format!("{:?} is {error}", options.request))?;
+    let mut items: Box<dyn Iterator<Item = Item>> = if options.kind.is_empty() {
+        Box::new(Splitter::new(bytes, from, request))
+    } else {
+        let kind = options.kind.parse::<Type>();
+        let kind = kind.map_err(|_| format!("{:?} is not a type of the vectors", options.kind))?;
+        Box::new(std::iter::once(Item::whole(kind, bytes)))
+    };
+    let (mut said, mut parts, mut end) = (Vec::new(), 0usize, 0);
+    let mut next = options.skip;
+    for item in items.by_ref().skip(options.skip) {
+        next += 1;
+        end = item.offset.saturating_add(item.size);
+        let shown = item.parts(bytes);
+        parts = parts.saturating_add(shown.len());
+        said.push(one(&item, &shown, bytes));
+        if parts >= MOST_PARTS {
+            break;
+        }
+    }
+    let rest = bytes.len().saturating_sub(end);
+    Ok(json!({ "items": said, "next": next, "rest": rest }))
+}
+
+fn one(item: &Item, parts: &[Annotation], bytes: &[u8]) -> Value {
+    let wrong = item.error.as_ref().or(item.limits.as_ref());
+    let shown: Vec<Value> = parts
+        .iter()
+        .take(MOST_PARTS)
+        .map(|part| json!([part.offset, part.len, part.field, part.text]))
+        .collect();
+    json!({
+        "title": item.title(),
+        "lacksRequest": item.lacks_request(),
+        "offset": item.offset,
+        "size": item.size,
+        "parts": shown,
+        "moreParts": parts.len().saturating_sub(shown.len()),
+        "remarks": item.remarks(bytes),
+        "answer": item.answer(),
+        // A continuation is passed on as it is.
+        "canonical": (item.error.is_none() && item.kind != ItemKind::Continuation).then_some(item.canonical),
+        "canonicalForm": canonical_form(item),
+        "verdict": if item.error.is_some() { Some("malformed") } else { item.limits.as_ref().map(|_| "refused") },
+        "wrongAt": wrong.map(|refusal| refusal.fault.offset),
+        "json": if item.size <= MOST_AS_JSON { serde_json::to_string_pretty(item).ok() } else { None },
+    })
+}
+
+/// The bytes that mean the same, of an item that is not canonical.
+fn canonical_form(item: &Item) -> Option<String> {
+    let subject = item.subject.filter(|_| !item.canonical && item.error.is_none())?;
+    let kind = item.kind.message().unwrap_or(subject.kind);
+    ReadAs { kind, ..subject }.encode(&item.value).ok().map(hex::encode)
+}
+
+/// What the page lets people choose from, and how much it reads.
+pub fn choices() -> Value {
+    let forms: Vec<_> = PastedForm::ALL.iter().map(ToString::to_string).collect();
+    let commands: Vec<_> = Command::known().map(|command| command.to_string()).collect();
+    json!({ "forms": forms, "commands": commands, "mostBytes": MOST_BYTES })
+}

@@ -1,0 +1,92 @@
+//! The commands that are left out of a build without the feature `kit`: those that test, explain, record and play.
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+use crate::commands::{
+    Outcome, adapter, call, check, client, codec, completions, decode, encode, explain,
+    fuzz_server, grammar, man, proxy, replay, report, runtime, scripts, server, vectors,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Checks this codec against every golden vector
+    Check(check::Arguments),
+    /// Checks a codec in any language against all golden vectors
+    Codec(codec::Arguments),
+    /// Checks a live diagnostic server against the protocol
+    Server(server::Arguments),
+    /// Checks a diagnostic client against the protocol
+    Client(client::Arguments),
+    /// Sends mutated requests to a live diagnostic server
+    FuzzServer(fuzz_server::Arguments),
+    /// Plays a process that is diagnosed
+    #[cfg(unix)]
+    #[command(hide = true)]
+    StandIn,
+    /// A client of all commands
+    #[command(hide = true)]
+    Call(call::Arguments),
+    /// Answers the questions of `codec` with this codec
+    #[command(hide = true)]
+    Adapter(adapter::Arguments),
+    /// Compares the reports of several runs
+    Report(report::Arguments),
+    /// Explains a case, vector, script, fact, fault, flag or word in a report
+    Explain(explain::Arguments),
+    /// Shows the meaning of bytes: an annotated dump, or JSON
+    Decode(decode::Arguments),
+    /// Creates bytes from the JSON that `decode --json` prints
+    Encode(encode::Arguments),
+    /// Plays a runtime, for testing clients: a correct one, or one with a fault
+    Runtime(runtime::Arguments),
+    /// Prints the grammar of every message for other languages and tools
+    Grammar(grammar::Arguments),
+    /// Lists or exports the golden vectors
+    Vectors(vectors::Arguments),
+    /// Lists the exchange scripts: whole conversations
+    Scripts(scripts::Arguments),
+    /// Forwards between clients and a runtime, and records their messages
+    #[command(alias = "record")]
+    Proxy(proxy::Arguments),
+    /// Plays a recorded conversation, or any exchange script, to a runtime or a client
+    Replay(replay::Arguments),
+    /// Prints completions for a shell
+    Completions(completions::Arguments),
+    /// Writes the manual pages
+    Man(man::Arguments),
+}
+
+pub(crate) fn run(
+    command: &Command,
+    mut program: clap::Command,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Check(arguments) => check::run(arguments, out),
+        Command::Codec(arguments) => codec::run(arguments, out),
+        Command::Server(arguments) => server::run(arguments, out),
+        Command::Client(arguments) => client::run(arguments, out),
+        Command::FuzzServer(arguments) => fuzz_server::run(arguments, out),
+        #[cfg(unix)]
+        Command::StandIn => client::stand_in(),
+        Command::Call(arguments) => call::run(arguments, out),
+        Command::Adapter(arguments) => adapter::run(arguments, out),
+        Command::Report(arguments) => report::run(arguments, out),
+        Command::Explain(arguments) => explain::run(arguments, out),
+        Command::Decode(arguments) => decode::run(arguments, out),
+        Command::Encode(arguments) => encode::run(arguments, out),
+        Command::Runtime(arguments) => runtime::run(arguments, out),
+        Command::Grammar(arguments) => grammar::run(arguments, out),
+        Command::Vectors(arguments) => vectors::run(arguments, out),
+        Command::Scripts(arguments) => scripts::run(arguments, out),
+        Command::Proxy(arguments) => proxy::run(arguments, out),
+        Command::Replay(arguments) => replay::run(arguments, out),
+        Command::Completions(arguments) => {
+            completions::run(arguments, &mut program, out);
+            Ok(Outcome::Well)
+        }
+        Command::Man(arguments) => man::run(arguments, program, out),
+    }
+}

@@ -1,0 +1,334 @@
+//! The runtime that is traced: one that listens, or the first that connects to a port, of a command
+//! or of any other program.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use diagipc::Address;
+use diagipc::{OwnDirectory, Program, RunningCommand};
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect, Endpoint, Error, ErrorKind, Until};
+use dotnet_diagnostics_ipc::wire::Guid;
+
+use crate::commands::info::Info;
+use crate::commands::named::Named;
+use crate::commands::printable::say;
+use crate::commands::target::{Reach, Refused};
+use crate::commands::{Outcome, ps};
+
+const PORTS: &str = "DOTNET_DiagnosticPorts";
+/// How often the end of a command is checked.
+const LOOK: Duration = Duration::from_millis(50);
+/// After which time without a runtime the user is told why there may be none.
+const SLOW: Duration = Duration::from_secs(10);
+/// How long another runtime that has connected may take to be resumed.
+const RESUMES: Duration = Duration::from_secs(10);
+const WHO_CONNECTS: &str = "expected a program of .NET 5 or newer with diagnostics enabled; trace an older one by its process id";
+
+/// A traced runtime.
+#[derive(Debug)]
+pub(crate) enum Runtime {
+    Listens(Endpoint),
+    Connects(PortRuntime),
+}
+
+impl Connect for Runtime {
+    type Transport = <Endpoint as Connect>::Transport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        match self {
+            Self::Listens(endpoint) => endpoint.connect(until),
+            Self::Connects(runtime) => runtime.connect(until),
+        }
+    }
+}
+
+/// Where the runtime comes from.
+pub(crate) enum Source {
+    Listens(Endpoint),
+    Port(Box<Port>),
+}
+
+impl Source {
+    /// That of these arguments. Its port is open, but no command is started yet.
+    pub(crate) fn new(target: &Named, command: &[OsString], reach: &Reach) -> anyhow::Result<Self> {
+        let name = target.name().map(str::to_owned);
+        let of_command = command.split_first();
+        // With a command the name is that of one of its processes.
+        let address = if of_command.is_none() { target.address()? } else { None };
+        Ok(match (&address, of_command) {
+            (None, Some((program, arguments))) => {
+                Self::Port(Box::new(Port::of_command(program, arguments, name)?))
+            }
+            (Some(Address::Port(path)), None) => Self::Port(Box::new(Port::at(path, name)?)),
+            (Some(address), None) => Self::Listens(reach.endpoint(address)?),
+            // The arguments exclude each other, and one is required.
+            _ => bail!("expected a target or a command"),
+        })
+    }
+
+    /// The runtime; one that connects is waited for, and a command is started for it. A signal ends
+    /// the wait.
+    pub(crate) fn runtime(&self, stop: &Canceller) -> anyhow::Result<Runtime> {
+        Ok(match self {
+            Self::Listens(endpoint) => Runtime::Listens(endpoint.clone()),
+            Self::Port(port) => Runtime::Connects(port.runtime(stop)?),
+        })
+    }
+
+    /// Whether the runtime waits at its start until it is resumed.
+    pub(crate) const fn is_suspended(&self) -> bool {
+        matches!(self, Self::Port(_))
+    }
+
+    /// Whether standard output belongs to a command.
+    pub(crate) fn has_command(&self) -> bool {
+        matches!(self, Self::Port(port) if port.program.is_some())
+    }
+
+    /// The traced runtime was resumed: from now on its command is not ended by the end of the trace.
+    pub(crate) fn resumed(&self) {
+        if let Self::Port(port) = self {
+            port.is_resumed.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for the end of the command, if there is one. The outcome is its status, if it ended by
+    /// itself and that is not 0; otherwise the outcome of the trace.
+    ///
+    /// `stop`, the first signal, asks it to end, also if that has stopped the trace before; `kill`,
+    /// the second, ends it. It is ended at once if its runtime was not resumed.
+    pub(crate) fn finish(
+        &self,
+        traced: anyhow::Result<Outcome>,
+        stop: &Canceller,
+        kill: &Canceller,
+    ) -> anyhow::Result<Outcome> {
+        let Self::Port(port) = self else { return traced };
+        let Some(mut command) = lock(&port.running).take() else { return traced };
+        // Said now: the command may run for long.
+        let traced = traced.unwrap_or_else(|error| {
+            say(&format!("diagipc trace: {error:#}"));
+            Outcome::Status(2)
+        });
+        let is_kept = port.is_resumed.load(Ordering::SeqCst);
+        let ended_itself = command.ends_before(|| !is_kept || stop.is_cancelled());
+        if !ended_itself && stop.is_cancelled() {
+            // On Windows no signal stops the trace.
+            #[cfg(unix)]
+            command.ask_to_end();
+            command.ends_before(|| kill.is_cancelled());
+        }
+        let status = command.end().map(code);
+        Ok(status.filter(|status| ended_itself && *status != 0).map_or(traced, Outcome::Status))
+    }
+}
+
+/// What starts a command at a terminal, whose Ctrl-C is sent to the command as well: it stops the
+/// trace only, and would end a runtime before its rundown.
+fn without_ctrl_c() -> Option<Command> {
+    if !(cfg!(unix) && io::stdin().is_terminal()) {
+        return None;
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]);
+    Some(shell)
+}
+
+/// As of a shell: 128 and the signal, if one ended it.
+fn code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    status.code().or(signal.map(|signal| 128 + signal)).unwrap_or(1)
+}
+
+/// A port of this program, where runtimes connect.
+pub(crate) struct Port {
+    listener: Arc<PortListener>,
+    /// As runtimes are told.
+    address: String,
+    /// The name of the traced process, if not any.
+    name: Option<String>,
+    /// The command that is started for it.
+    program: Option<Program>,
+    running: Mutex<Option<RunningCommand>>,
+    is_resumed: AtomicBool,
+    /// Resumes the other runtimes, until it is cancelled.
+    others: Mutex<Option<JoinHandle<()>>>,
+    closing: Canceller,
+    /// Of a command's port.
+    directory: Option<OwnDirectory>,
+}
+
+impl Port {
+    /// At this path, for any program.
+    fn at(path: &Path, name: Option<String>) -> anyhow::Result<Self> {
+        // A runtime has another directory.
+        let absolute = if cfg!(unix) { std::path::absolute(path)? } else { path.to_owned() };
+        let address = absolute
+            .to_str()
+            .filter(|address| !address.contains([',', ';']))
+            .with_context(|| {
+                format!(
+                    "{}: expected UTF-8 without `,` or `;`, which separate ports",
+                    path.display()
+                )
+            })?
+            .to_owned();
+        let listener = PortListener::bind(path, PortOptions::DEFAULT)
+            .map_err(|error| anyhow!("port:{address}: {error:#}"))?;
+        Ok(Self {
+            listener: Arc::new(listener),
+            address,
+            name,
+            program: None,
+            running: Mutex::new(None),
+            is_resumed: AtomicBool::new(false),
+            others: Mutex::new(None),
+            closing: Canceller::new()?,
+            directory: None,
+        })
+    }
+
+    /// At a path of its own, for a command.
+    fn of_command(
+        program: &OsString,
+        arguments: &[OsString],
+        name: Option<String>,
+    ) -> anyhow::Result<Self> {
+        #[cfg(unix)]
+        crate::commands::owner::own()?;
+        let directory = if cfg!(unix) { Some(OwnDirectory::new("diagipc-")?) } else { None };
+        let path = match &directory {
+            Some(directory) => directory.path().join("port"),
+            None => PathBuf::from(format!("diagipc-{}", std::process::id())),
+        };
+        let mut port = Self::at(&path, name)?;
+        port.program = Some(Program::new(program, arguments));
+        port.directory = directory;
+        Ok(port)
+    }
+
+    /// The first runtime that connects. All others are resumed, until this is dropped.
+    fn runtime(&self, stop: &Canceller) -> anyhow::Result<PortRuntime> {
+        match &self.program {
+            Some(program) => *lock(&self.running) = Some(self.start(program)?),
+            None => say(&format!("waiting for a program with {PORTS}='{}'", self.address)),
+        }
+        let mut known = Vec::new();
+        let runtime = self.first(&mut known, stop)?;
+        let (listener, closing) = (Arc::clone(&self.listener), self.closing.clone());
+        let others = thread::Builder::new().spawn(move || {
+            let until = Until { deadline: None, canceller: Some(&closing) };
+            // An error: the port is closed.
+            while let Ok(other) = listener.wait_for(RuntimeFilter::NotAmong(known.clone()), &until)
+            {
+                known.push(other.cookie());
+                resume_untraced(&other, &closing);
+            }
+        })?;
+        *lock(&self.others) = Some(others);
+        Ok(runtime)
+    }
+
+    /// The first runtime of the chosen name, or else of any. Those before it, which are resumed, and
+    /// itself are `known`.
+    fn first(&self, known: &mut Vec<Guid>, stop: &Canceller) -> anyhow::Result<PortRuntime> {
+        let began = Instant::now();
+        let mut is_told = self.program.is_none();
+        loop {
+            // Before the wait: what had connected by then is found.
+            let has_ended =
+                lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
+            let deadline = Instant::now().checked_add(LOOK);
+            let until = Until { deadline, canceller: Some(stop) };
+            match self.listener.wait_for(RuntimeFilter::NotAmong(known.clone()), &until) {
+                Ok(runtime) => {
+                    known.push(runtime.cookie());
+                    if self.is_chosen(&runtime, stop)? {
+                        return Ok(runtime);
+                    }
+                    resume_untraced(&runtime, stop);
+                    continue;
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if has_ended {
+                let name = self.name.as_ref().map(|name| format!(" with the name {name}"));
+                let who = name.unwrap_or_default();
+                return Err(Refused(format!(
+                    "the command ended before a runtime{who} connected: {WHO_CONNECTS}"
+                ))
+                .into());
+            }
+            if !is_told && began.elapsed() >= SLOW {
+                is_told = true;
+                say(&format!("no runtime of the command has connected yet: {WHO_CONNECTS}"));
+            }
+        }
+    }
+
+    fn is_chosen(&self, runtime: &PortRuntime, stop: &Canceller) -> anyhow::Result<bool> {
+        let Some(name) = &self.name else { return Ok(true) };
+        let client = Client::new(runtime.clone()).with_canceller(stop.clone());
+        let info = Info::ask(&client, dotnet_diagnostics_ipc::command::Command::PROCESS_INFO3)?;
+        let program = u32::try_from(runtime.process_id()).ok().and_then(ps::program_of);
+        Ok([info.managed_entrypoint_assembly_name, program].contains(&Some(name.clone())))
+    }
+
+    fn start(&self, program: &Program) -> anyhow::Result<RunningCommand> {
+        let mut ports = OsString::from(&self.address);
+        // It may have ports of its own.
+        if let Some(others) = env::var_os(PORTS).filter(|others| !others.is_empty()) {
+            ports.push(";");
+            ports.push(others);
+        }
+        let mut command = match without_ctrl_c() {
+            Some(mut command) => {
+                command.arg(&program.path);
+                command
+            }
+            None => Command::new(&program.path),
+        };
+        Ok(RunningCommand::start(command.args(&program.arguments).env(PORTS, ports))?)
+    }
+}
+
+/// A runtime that nobody resumes would wait forever.
+fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
+    let deadline = Instant::now().checked_add(RESUMES);
+    let id = runtime.process_id();
+    say(&match runtime.resume(&Until { deadline, canceller: Some(canceller) }) {
+        Ok(_) => format!("process {id} has connected too: resumed, not traced"),
+        Err(error) => format!("process {id} has connected too: not resumed: {error:#}"),
+    });
+}
+
+/// The socket is removed, which takes the end of the thread.
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.closing.cancel();
+        if let Some(others) = lock(&self.others).take() {
+            // A panic was reported when it happened.
+            let _ = others.join();
+        }
+    }
+}
+
+/// A thread that panicked has left it as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

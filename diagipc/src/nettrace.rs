@@ -1,0 +1,476 @@
+//! Reads the stream of a session, in nettrace 4 or 5, as far as it takes to know whether it is whole and
+//! which events the runtime has dropped.
+//!
+//! Every event has a number, which counts the events of the thread that wrote it, also those that found no
+//! room in the buffer. So a gap is a loss. Sequence points name the last number of each thread.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+use byteorder::{ByteOrder as _, LittleEndian};
+use fnv::FnvHashMap;
+
+/// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
+/// a zero, and then the versions.
+pub(crate) const FRONTS: [&[u8]; 2] =
+    [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
+
+/// The tags of the serializer: of an object's beginning and end, and the one after the last object.
+const BEGIN: u8 = 5;
+const END: u8 = 6;
+const LAST: u8 = 1;
+/// A type has the shortest of these beginnings: three tags, two versions and the length of its name.
+const TYPE: usize = 15;
+/// Names of types are shorter.
+const LONGEST_NAME: usize = 64;
+/// Threads of one session; more are not those of a process.
+const MOST_THREADS: usize = 1 << 20;
+
+/// What a stream says of itself. It is fed piece by piece, and keeps less than 200 bytes of it.
+///
+/// ```
+/// use diagipc::nettrace::{Stream, StreamState};
+///
+/// let mut stream = Stream::default();
+/// stream.feed(b"Nettrace\x14\0\0\0!FastSeri");
+/// assert_eq!(stream.state(), StreamState::Cut);
+/// stream.feed(b"alization.1\x01");
+/// assert_eq!(stream.state(), StreamState::Whole { lost: 0 });
+/// ```
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// What is not read yet.
+    rest: Vec<u8>,
+    /// How many bytes were read.
+    at: u64,
+    /// How many of the next ones are not looked at.
+    skipped: u64,
+    part: Part,
+    threads: FnvHashMap<u64, u32>,
+    lost: u64,
+}
+
+/// Whether a stream has its end, and all its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamState {
+    /// It has no end.
+    Cut,
+    /// It is whole, and this many events before its end were dropped by the runtime.
+    Whole {
+        /// Their number.
+        lost: u64,
+    },
+    /// It is not of a format that is read here.
+    Unknown,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, Default)]
+enum Part {
+    #[default]
+    Front,
+    /// An object, or the last tag.
+    Object,
+    /// The length of a block, which is aligned after it.
+    Length(Kind),
+    EventsHeader(u64),
+    /// So many bytes are left of the block.
+    Events(u64, EventHeader),
+    SequencePoint(u64),
+    Threads(u64),
+    ObjectEnd,
+    /// Nothing.
+    Over,
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Events,
+    SequencePoint,
+    Other,
+}
+
+/// What an event takes from the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct EventHeader {
+    metadata_id: u32,
+    sequence_number: u32,
+    capture_thread: u64,
+    payload: u32,
+}
+
+/// Why a part was not read.
+enum Stop {
+    /// It is longer than what has come.
+    Short,
+    /// It is not of this format.
+    Unknown,
+}
+
+impl Stream {
+    /// Reads the next piece.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let joined;
+        let mut bytes = if self.rest.is_empty() {
+            bytes
+        } else {
+            let mut rest = std::mem::take(&mut self.rest);
+            rest.extend_from_slice(bytes);
+            joined = rest;
+            &joined
+        };
+        loop {
+            let skipped = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(bytes.len());
+            bytes = self.read(bytes, skipped);
+            self.skipped = self.skipped.saturating_sub(skipped as u64);
+            if bytes.is_empty() || self.skipped > 0 {
+                return;
+            }
+            if matches!(self.part, Part::Over) {
+                // Nothing follows the last tag.
+                self.part = Part::Unknown;
+            }
+            if matches!(self.part, Part::Unknown) {
+                return;
+            }
+            match self.next(bytes) {
+                Ok(read) => bytes = self.read(bytes, read),
+                Err(Stop::Short) => {
+                    self.rest.extend_from_slice(bytes);
+                    return;
+                }
+                Err(Stop::Unknown) => self.part = Part::Unknown,
+            }
+        }
+    }
+
+    /// What is known of it so far.
+    pub fn state(&self) -> StreamState {
+        match self.part {
+            Part::Over => StreamState::Whole { lost: self.lost },
+            Part::Unknown => StreamState::Unknown,
+            // A front that is not one is unknown, however little of it came.
+            Part::Front if !FRONTS[0].starts_with(&self.rest) => StreamState::Unknown,
+            _ => StreamState::Cut,
+        }
+    }
+
+    fn read<'b>(&mut self, bytes: &'b [u8], count: usize) -> &'b [u8] {
+        self.at = self.at.saturating_add(count as u64);
+        bytes.get(count..).unwrap_or_default()
+    }
+
+    /// Reads one part, and says how long it is.
+    fn next(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
+        let mut cursor = Cursor { bytes, at: 0 };
+        match self.part {
+            Part::Front => {
+                if cursor.take(FRONTS[0].len())? != FRONTS[0] {
+                    return Err(Stop::Unknown);
+                }
+                self.part = Part::Object;
+            }
+            Part::Object => match cursor.u8()? {
+                LAST => self.part = Part::Over,
+                BEGIN => self.part = self.object(&mut cursor)?,
+                _ => return Err(Stop::Unknown),
+            },
+            Part::Length(kind) => {
+                let length = u64::from(cursor.u32()?);
+                let after = self.at.saturating_add(4);
+                cursor.take(usize::try_from(after.wrapping_neg() % 4).unwrap_or_default())?;
+                self.part = match kind {
+                    Kind::Events => Part::EventsHeader(length),
+                    Kind::SequencePoint => Part::SequencePoint(length),
+                    Kind::Other => {
+                        self.skipped = length;
+                        Part::ObjectEnd
+                    }
+                };
+            }
+            Part::EventsHeader(length) => {
+                let (size, flags) = (u64::from(cursor.u16()?), cursor.u16()?);
+                // Without compressed headers it is another format.
+                if flags & 1 == 0 || size < 4 {
+                    return Err(Stop::Unknown);
+                }
+                self.skipped = size.saturating_sub(4);
+                let left = length.checked_sub(size).ok_or(Stop::Unknown)?;
+                self.part = Part::Events(left, EventHeader::default());
+            }
+            Part::Events(0, _) | Part::Threads(0) => self.part = Part::ObjectEnd,
+            Part::Events(left, before) => {
+                let header = EventHeader::read(&mut cursor, before)?;
+                let payload = u64::from(header.payload);
+                let event = payload.saturating_add(cursor.at as u64);
+                let left = left.checked_sub(event).ok_or(Stop::Unknown)?;
+                // Metadata is not counted.
+                if header.metadata_id != 0 {
+                    let before = header.sequence_number.wrapping_sub(1);
+                    self.seen(header.capture_thread, before, header.sequence_number)?;
+                }
+                self.skipped = payload;
+                self.part = Part::Events(left, header);
+            }
+            Part::SequencePoint(length) => {
+                cursor.take(8)?;
+                let count = u64::from(cursor.u32()?);
+                if count.checked_mul(12).and_then(|all| all.checked_add(12)) != Some(length) {
+                    return Err(Stop::Unknown);
+                }
+                self.part = Part::Threads(count);
+            }
+            Part::Threads(count) => {
+                let (thread, number) = (cursor.u64()?, cursor.u32()?);
+                self.seen(thread, number, number)?;
+                self.part = Part::Threads(count.saturating_sub(1));
+            }
+            Part::ObjectEnd => {
+                if cursor.u8()? != END {
+                    return Err(Stop::Unknown);
+                }
+                self.part = Part::Object;
+            }
+            Part::Over | Part::Unknown => return Err(Stop::Unknown),
+        }
+        Ok(cursor.at)
+    }
+
+    /// The type of an object, which begins it.
+    fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<Part, Stop> {
+        let tags = cursor.take(2)?;
+        let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
+        let length = usize::try_from(cursor.u32()?).unwrap_or(usize::MAX);
+        if tags != [BEGIN, LAST] || length > LONGEST_NAME {
+            return Err(Stop::Unknown);
+        }
+        debug_assert_eq!(cursor.at, TYPE);
+        let name = cursor.take(length)?;
+        if cursor.u8()? != END {
+            return Err(Stop::Unknown);
+        }
+        Ok(match name {
+            b"Trace" if !(4..=5).contains(&version) => return Err(Stop::Unknown),
+            b"Trace" => {
+                self.skipped = 48;
+                Part::ObjectEnd
+            }
+            b"EventBlock" => Part::Length(Kind::Events),
+            b"SPBlock" => Part::Length(Kind::SequencePoint),
+            b"MetadataBlock" | b"StackBlock" => Part::Length(Kind::Other),
+            _ => return Err(Stop::Unknown),
+        })
+    }
+
+    /// A thread is at `now`, and should have been at `before`.
+    fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
+        if self.threads.len() >= MOST_THREADS {
+            return Err(Stop::Unknown);
+        }
+        let last = self.threads.insert(thread, now).unwrap_or_default();
+        let gap = before.wrapping_sub(last);
+        // Backwards: the id belongs to a new thread, which counts from the start.
+        let gap = if gap > u32::MAX / 2 { before } else { gap };
+        self.lost = self.lost.saturating_add(u64::from(gap));
+        Ok(())
+    }
+}
+
+impl EventHeader {
+    /// Of a compressed event, up to its payload. What it does not have is that of the one before.
+    fn read(cursor: &mut Cursor<'_>, before: Self) -> Result<Self, Stop> {
+        let mut header = before;
+        let flags = cursor.u8()?;
+        let has = |bit: u8| flags & (1 << bit) != 0;
+        if has(0) {
+            header.metadata_id = cursor.varuint32()?;
+        }
+        // The difference to the number that would follow.
+        if has(1) {
+            header.sequence_number = header.sequence_number.wrapping_add(cursor.varuint32()?);
+            header.capture_thread = cursor.varuint()?;
+            cursor.varuint()?;
+        }
+        if header.metadata_id != 0 {
+            header.sequence_number = header.sequence_number.wrapping_add(1);
+        }
+        // The thread and the stack, if they are others, and the time.
+        for is_there in [has(2), has(3), true] {
+            if is_there {
+                cursor.varuint()?;
+            }
+        }
+        // The activities.
+        for is_there in [has(4), has(5)] {
+            if is_there {
+                cursor.take(16)?;
+            }
+        }
+        if has(7) {
+            header.payload = cursor.varuint32()?;
+        }
+        Ok(header)
+    }
+}
+
+struct Cursor<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Cursor<'b> {
+    fn take(&mut self, count: usize) -> Result<&'b [u8], Stop> {
+        let end = self.at.checked_add(count).ok_or(Stop::Unknown)?;
+        let taken = self.bytes.get(self.at..end).ok_or(Stop::Short)?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, Stop> {
+        self.take(1)?.first().copied().ok_or(Stop::Short)
+    }
+
+    fn u16(&mut self) -> Result<u16, Stop> {
+        self.take(2).map(LittleEndian::read_u16)
+    }
+
+    fn u32(&mut self) -> Result<u32, Stop> {
+        self.take(4).map(LittleEndian::read_u32)
+    }
+
+    fn u64(&mut self) -> Result<u64, Stop> {
+        self.take(8).map(LittleEndian::read_u64)
+    }
+
+    /// Seven bits a byte, the lowest first.
+    fn varuint(&mut self) -> Result<u64, Stop> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Stop::Unknown)
+    }
+
+    fn varuint32(&mut self) -> Result<u32, Stop> {
+        u32::try_from(self.varuint()?).map_err(|_| Stop::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream of these objects, in nettrace 4.
+    fn stream(objects: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut stream = b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec();
+        object(&mut stream, "Trace", None, &[0; 48]);
+        for (name, block) in objects {
+            let length = u32::try_from(block.len()).unwrap();
+            object(&mut stream, name, Some(length), block);
+        }
+        stream.push(1);
+        stream
+    }
+
+    fn object(stream: &mut Vec<u8>, name: &str, length: Option<u32>, body: &[u8]) {
+        stream.extend(b"\x05\x05\x01\x04\0\0\0\x04\0\0\0");
+        stream.extend(u32::try_from(name.len()).unwrap().to_le_bytes());
+        stream.extend(name.as_bytes());
+        stream.push(6);
+        if let Some(length) = length {
+            stream.extend(length.to_le_bytes());
+            while stream.len() % 4 != 0 {
+                stream.push(0);
+            }
+        }
+        stream.extend(body);
+        stream.push(6);
+    }
+
+    fn state(stream: &[u8], piece: usize) -> StreamState {
+        let mut read = Stream::default();
+        for piece in stream.chunks(piece) {
+            read.feed(piece);
+            assert!(read.rest.len() < 200);
+        }
+        read.state()
+    }
+
+    /// A block header of 20 bytes; metadata 1, number 1 of thread 7 with two bytes; number 2 of the same,
+    /// with an activity; number 1 of thread 300.
+    const EVENTS: &[u8] = b"\x14\0\x01\0................\
+        \x83\x01\0\x07\0\x10\x02xx\
+        \x10\x11aaaaaaaaaaaaaaaaxx\
+        \x02\xfe\xff\xff\xff\x0f\xac\x02\x01\x12xx";
+    /// Number 3 of thread 300, without payload, and 4: number 2 was dropped.
+    const LATER: &[u8] = b"\x14\0\x01\0................\x83\x02\x02\xac\x02\0\x20\0\0\x21";
+
+    /// Time, and the threads 7 and 300 with their last numbers.
+    fn sequence_point(numbers: [u8; 2]) -> Vec<u8> {
+        let [seventh, other] = numbers;
+        let mut point =
+            b"tttttttt\x02\0\0\0\x07\0\0\0\0\0\0\0?\0\0\0\x2c\x01\0\0\0\0\0\0?\0\0\0".to_vec();
+        point[20] = seventh;
+        point[32] = other;
+        point
+    }
+
+    #[test]
+    fn gaps_in_events_and_at_sequence_points_are_losses() {
+        let (even, late) = (sequence_point([2, 4]), sequence_point([5, 4]));
+        for (objects, lost) in [
+            (&[][..], 0),
+            (&[("EventBlock", EVENTS)][..], 0),
+            (&[("MetadataBlock", b"anything"), ("StackBlock", b""), ("EventBlock", EVENTS)], 0),
+            (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &even)], 1),
+            // Three more after the last event of thread 7.
+            (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &late)], 4),
+            // All of both.
+            (&[("SPBlock", &late)], 9),
+        ] {
+            let stream = stream(objects);
+            for piece in [1, 7, stream.len()] {
+                assert_eq!(
+                    state(&stream, piece),
+                    StreamState::Whole { lost },
+                    "{objects:?} by {piece}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn thread_that_counts_from_the_start_again_is_a_new_one() {
+        let stream = stream(&[("EventBlock", EVENTS), ("EventBlock", EVENTS)]);
+        assert_eq!(state(&stream, 64), StreamState::Whole { lost: 0 });
+    }
+
+    #[test]
+    fn stream_is_whole_with_its_last_byte_only() {
+        let whole = stream(&[("EventBlock", EVENTS), ("SPBlock", &sequence_point([2, 1]))]);
+        for end in 0..whole.len() {
+            assert_eq!(state(&whole[..end], 64), StreamState::Cut, "{end}");
+        }
+        assert_eq!(state(&whole, 64), StreamState::Whole { lost: 0 });
+    }
+
+    #[test]
+    fn other_formats_are_unknown() {
+        let mut newer = stream(&[]);
+        newer[35] = 6;
+        let mut longer = stream(&[]);
+        longer.push(1);
+        let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+        let plain = stream(&[("EventBlock", b"\x14\0\0\0................")]);
+        let count = stream(&[("SPBlock", b"tttttttt\xff\xff\xff\xff")]);
+        let beyond = stream(&[("EventBlock", b"\x14\0\x01\0................\x81\x01\x10\x7fxx")]);
+        for stream in
+            [newer, longer, six, plain, count, beyond, b"hello".to_vec(), stream(&[("X", b"")])]
+        {
+            assert_eq!(state(&stream, 64), StreamState::Unknown, "{}", stream.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Where a started target listens, which each system has in its own way.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::path::PathBuf;
+
+use dotnet_diagnostics_ipc::io::{Canceller, Until};
+
+#[cfg(unix)]
+use self::unix as this;
+#[cfg(windows)]
+use self::windows as this;
+use this::is_ready;
+pub(super) use this::{
+    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, exposures, is_alive, named_process,
+    port_address, variable, without_core_file,
+};
+
+use crate::address::Address;
+
+/// The endpoint in a line that a target prints, once it exists.
+pub(super) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
+    let address: Address = line.parse().ok()?;
+    address.find(&Until { deadline: None, canceller }).ok().filter(|path| is_ready(path))
+}

@@ -1,0 +1,105 @@
+//! Where a target listens on Unix, and how it is found.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use dotnet_diagnostics_ipc::endpoint::SocketName;
+use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Until};
+use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+
+use crate::conversation::FaultSeen;
+use crate::faults::Fault;
+use crate::networks::{is_served, process};
+
+/// What is missing in a target that cannot be reached.
+pub(in crate::server) const NO_ENDPOINT: &str =
+    "prints no endpoint, and has no default-port socket in TMPDIR";
+/// The variables that give a target its directory.
+pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
+
+/// Checks that a process listens there, and that it is trusted.
+pub(in crate::server) fn check(
+    socket: &Path,
+    until: &Until<'_>,
+    trust: TrustPolicy,
+) -> Result<(), String> {
+    let connected = Endpoint::socket(socket).trusting(trust).connect(until);
+    connected.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Whether the process in the socket's name is alive, or else whether any process listens there.
+pub(in crate::server) fn is_alive(socket: &Path) -> bool {
+    named_process(socket).map_or_else(|| is_served(socket), process::lives)
+}
+
+/// Why other users of the machine can use or replace the socket.
+pub(in crate::server) fn exposures(socket: &Path) -> Vec<FaultSeen> {
+    let mut found = Vec::new();
+    if let Ok(metadata) = fs::metadata(socket) {
+        let mode = metadata.mode() & 0o777;
+        let text = format!("the mode of the socket is {mode:04o}, expected 0600");
+        found.extend((mode & 0o002 != 0).then(|| FaultSeen::new(Fault::SocketOpenToOthers, text)));
+    }
+    let path = check_path(socket, TrustPolicy::CHECKED.allowing_other_owner());
+    if let Err(ErrorKind::Untrusted(reason @ Distrust::SharedDirectory { .. })) =
+        path.as_ref().map_err(Error::kind)
+    {
+        found.push(FaultSeen::new(Fault::SocketReplaceable, reason.to_string()));
+    }
+    found
+}
+
+/// The address of a port for a target in this directory.
+pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
+    directory.join(id)
+}
+
+/// Whether a target that prints this socket has it already.
+pub(in crate::server) fn is_ready(socket: &Path) -> bool {
+    socket.is_absolute() && socket.exists()
+}
+
+/// The socket of a default port in `directory`: that of the process `id`, or of its child.
+pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
+    let own = format!("dotnet-diagnostic-{id}-");
+    let names = fs::read_dir(directory)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut sockets: Vec<String> = names
+        .filter(|name| name.starts_with("dotnet-diagnostic-") && name.ends_with("-socket"))
+        .collect();
+    sockets.sort_by_key(|name| !name.starts_with(&own));
+    sockets.first().map(|name| directory.join(name))
+}
+
+/// The process in the name of a socket.
+pub(in crate::server) fn named_process(path: &Path) -> Option<u32> {
+    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
+}
+
+/// The value as passed to a process.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
+pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
+    Some(OsStr::from_bytes(value.as_bytes()))
+}
+
+/// The process, which a case may kill, writes no core file into its current directory. Only Linux
+/// can set that for another process.
+pub(in crate::server) fn without_core_file(id: u32) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+        // A process that has ended already needs no limit.
+        let _ = process.map(|process| prlimit(Some(process), Resource::Core, none));
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = id;
+}

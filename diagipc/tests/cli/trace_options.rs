@@ -1,0 +1,196 @@
+//! `trace` and `dump`: which process, which events, for how long, into which file.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::runtime::Runtime;
+use crate::{diagipc, run};
+
+#[track_caller]
+fn errors(arguments: &[&str], status: i32) -> String {
+    String::from_utf8(run(arguments, b"", status).stderr).unwrap()
+}
+
+/// The only file of a directory, by its name.
+fn only_file(directory: &Path) -> String {
+    let names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    names.into_iter().next().unwrap()
+}
+
+#[test]
+fn file_has_name_of_process_and_time() {
+    let runtime = Runtime::start(&["--entry-assembly", "a/p p"]);
+    let old = Runtime::start(&["--profile", "coreclr-3.1"]);
+    for (runtime, begins) in
+        [(&runtime, format!("a_p_p_{}_", runtime.pid())), (&old, "process_".into())]
+    {
+        let here = tempfile::tempdir().unwrap();
+        let mut command = diagipc(&["trace", &runtime.pid(), "-d", "100ms"]);
+        assert!(command.current_dir(here.path()).stderr(Stdio::null()).status().unwrap().success());
+        let name = only_file(here.path());
+        let time = name.strip_prefix(&begins).unwrap().strip_suffix("Z.nettrace").unwrap();
+        let (day, time) = time.split_once('T').unwrap();
+        assert!(day.len() == 8 && time.len() == 6, "{name}");
+        assert!(day.bytes().chain(time.bytes()).all(|byte| byte.is_ascii_digit()), "{name}");
+    }
+}
+
+#[test]
+fn process_is_found_by_id_or_name() {
+    let name = format!("app-of-test-{}", std::process::id());
+    let runtime = Runtime::start(&["--entry-assembly", &name]);
+    let pid = runtime.pid();
+    for (nth, which) in
+        [["--name", &name], ["-n", &name], ["--process-id", &pid]].iter().enumerate()
+    {
+        let file = runtime.path(&nth.to_string());
+        errors(&["trace", which[0], which[1], "-d", "0", "-o", &file], 0);
+        assert!(fs::read(&file).unwrap().starts_with(b"Nettrace"));
+    }
+    assert!(errors(&["trace", "--name", "no-such-app"], 3).contains("with the name no-such-app"));
+    let second = Runtime::start(&["--entry-assembly", &name]);
+    let said = errors(&["dump", "--name", &name, "-o", &runtime.path("dump")], 2);
+    assert!(said.contains(&second.pid()) && said.contains("expected one"), "{said}");
+    let said = errors(&["trace", &pid, "--name", &name], 2);
+    assert!(said.contains(&format!("not with process {pid}")), "{said}");
+    for both in [&["--process-id", &pid, "--name", &name][..], &[&pid, "--process-id", &pid], &[]] {
+        errors(&[&["trace"], both].concat(), 2);
+    }
+}
+
+/// In dotnet-trace `-p` is the process.
+#[test]
+fn provider_that_is_a_number_is_refused() {
+    for option in ["-p", "--provider", "--providers"] {
+        let said = errors(&["trace", option, "4242"], 2);
+        assert!(said.contains("4242 is a number: expected a provider"), "{said}");
+        assert!(said.contains("here is TARGET or --process-id"), "{said}");
+    }
+}
+
+#[test]
+fn events_are_chosen_by_names() {
+    let runtime = Runtime::start(&[]);
+    let traced = |nth: usize, options: &[&str]| {
+        let file = runtime.path(&nth.to_string());
+        let said = errors(
+            &[&["trace", &runtime.pid(), "-d", "00:00:00", "-o", &file], options].concat(),
+            0,
+        );
+        let enabled = said.split_inclusive('\n').filter(|line| line.starts_with("enabled "));
+        enabled.collect::<String>()
+    };
+    let by_default = "enabled Microsoft-Windows-DotNETRuntime:0x100003801d:Informational\n\
+                      enabled Microsoft-DotNETCore-SampleProfiler:0xf00000000000:Informational\n";
+    assert_eq!(traced(0, &[]), by_default);
+    assert_eq!(
+        traced(1, &["--profile", "gc-verbose", "--clrevents", "jit+gc", "--providers", "A,B:1:5"]),
+        "enabled Microsoft-Windows-DotNETRuntime:0x8013:Verbose\n\
+         enabled A:0xffffffffffffffff:Informational\nenabled B:0x1:Verbose\n"
+    );
+    let said = errors(&["trace", "1", "--profile", "cpu"], 2);
+    assert!(
+        said.contains(
+            "dotnet-common, dotnet-sampled-thread-time, gc-verbose, gc-collect, database, gcdump"
+        ),
+        "{said}"
+    );
+    for (option, value, why) in [
+        ("--clrevents", "gc+cpu", "\"cpu\" is not a keyword: expected gc, "),
+        ("--clreventlevel", "6", "\"6\" is not a level: expected 0 to 5"),
+        ("--duration", "00:10", "expected seconds, a number with ms, s, m or h, or hh:mm:ss"),
+        ("--buffering-mode", "wait", "[possible values: drop, block]"),
+    ] {
+        let said = errors(&["trace", "1", option, value], 2);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn session_of_newer_runtime_is_said_so() {
+    for (profile, option, why) in [
+        (
+            "coreclr-10",
+            "--buffering-mode=Block",
+            "--buffering-mode block takes .NET 11: the runtime answered 0x80131385",
+        ),
+        ("coreclr-8", "--no-stacks", "--no-stacks takes .NET 9: the runtime answered 0x80131385"),
+    ] {
+        let runtime = Runtime::start(&["--profile", profile]);
+        let said = errors(&["trace", &runtime.pid(), option, "-o", &runtime.path("file")], 1);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn dump_is_written_to_its_output() {
+    let runtime = Runtime::start(&[]);
+    let there = runtime.path("there");
+    fs::write(&there, "mine").unwrap();
+    for kind in ["Mini", "heap", "TRIAGE", "Full"] {
+        let said = errors(&["dump", &runtime.pid(), "-o", &there, "--type", kind], 2);
+        assert!(said.contains("there already exists"), "{said}");
+    }
+    errors(&["dump", &runtime.pid(), "one", "-o", "two"], 2);
+}
+
+/// The name chooses among the runtimes that connect.
+#[test]
+fn name_chooses_a_runtime_of_a_command() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    let script = "\"$0\" runtime --until-eof --entry-assembly build & exec 3<&0; \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
+    let mut trace = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    trace.args(["trace", "--name", "app", "-d", "1", "-o"]).arg(&file);
+    trace.args(["--", "sh", "-c", script, env!("CARGO_BIN_EXE_diagipc")]);
+    let pipes = trace.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut trace = pipes.spawn().unwrap();
+    let input = trace.stdin.take();
+    let mut errors = std::io::BufReader::new(trace.stderr.take().unwrap());
+    crate::traced_command::after_line(&mut errors, "bytes, complete");
+    drop(input);
+    assert!(trace.wait().unwrap().success());
+}
+
+/// What this program sees of such a process, for example no socket, is misleading.
+#[test]
+fn process_of_another_user_is_said_so() {
+    use std::os::unix::process::CommandExt as _;
+
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: takes root, to run something as another user");
+        return;
+    }
+    let mut other =
+        Command::new("cat").uid(65533).gid(65533).stdin(Stdio::piped()).spawn().unwrap();
+    let (pid, home) = (other.id().to_string(), tempfile::tempdir().unwrap());
+    let file = home.path().join("file");
+    for command in [&["trace", &pid, "-o"][..], &["dump", &pid, "-o"]] {
+        let said = errors(&[command, &[file.to_str().unwrap()]].concat(), 3);
+        let why = format!(
+            "process {pid} belongs to another user, 65533: run as that user, or as root with --any-owner"
+        );
+        assert!(said.contains(&why), "{said}");
+    }
+    let said = errors(&["info", &pid, "--any-owner"], 3);
+    assert!(!said.contains("belongs to another user"), "{said}");
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
+#[test]
+fn dump_as_json_is_one_object() {
+    let runtime = Runtime::start(&["--entry-assembly", "app"]);
+    let file = runtime.path("dump");
+    let refused = run(&["dump", &runtime.pid(), "-o", &file, "--json"], b"", 1);
+    let refused: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert_eq!(refused["process"]["managedEntrypointAssemblyName"], "app", "{refused}");
+    assert_eq!((&refused["complete"], &refused["exit"]), (&false.into(), &1.into()), "{refused}");
+    assert!(refused["why"].is_string() && refused["file"].is_null(), "{refused}");
+}

@@ -1,0 +1,184 @@
+//! `trace -- COMMAND` and `trace port:PATH`: from the first instruction, with its status and signals.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use crate::interrupted::until;
+use crate::runtime::Runtime;
+use crate::{diagipc, run, text};
+
+/// The event of the start is asked for, which only a session from before the resume has.
+const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000:4"];
+
+/// Starts `trace` with a shell as its command, in which `$0` is this tool.
+fn traced(options: &[&str], script: &str) -> Child {
+    let mut command = diagipc(&["trace"]);
+    command.args(options).args(["--", "sh", "-c", script, env!("CARGO_BIN_EXE_diagipc")]);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pipes.spawn().unwrap()
+}
+
+/// What was printed on standard output and standard error; its input ends.
+#[track_caller]
+fn ended(child: Child, status: i32) -> (String, String) {
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{errors}");
+    (text(&output), errors)
+}
+
+fn has_event_of_the_start(file: &Path) -> bool {
+    let stream = fs::read(file).unwrap();
+    let name: Vec<u8> =
+        START[1].split(':').next().unwrap().bytes().flat_map(|unit| [unit, 0]).collect();
+    assert!(stream.starts_with(b"Nettrace"));
+    stream.windows(name.len()).any(|part| part == name)
+}
+
+fn until_written(file: &Path) {
+    until("the trace does not start", || {
+        fs::metadata(file).is_ok_and(|file| file.len() > 0).then_some(())
+    });
+}
+
+/// The rest of standard error, once it has a line that ends so.
+#[track_caller]
+pub(crate) fn after_line(errors: &mut BufReader<ChildStderr>, ending: &str) {
+    let mut line = String::new();
+    while !line.trim_end().ends_with(ending) {
+        line.clear();
+        assert!(errors.read_line(&mut line).unwrap() > 0, "no line ends with {ending}");
+        // Nothing more would come until the command ends.
+        assert!(!["whole, but", "diagipc trace: "].iter().any(|bad| line.contains(bad)), "{line}");
+    }
+}
+
+#[test]
+fn command_is_traced_from_its_start_and_runs_on_to_its_status() {
+    let home = tempfile::tempdir().unwrap();
+    for (status, script) in [
+        (0, "exec \"$0\" runtime --until-eof"),
+        (7, "\"$0\" runtime --until-eof; exit 7"),
+        (134, "\"$0\" runtime --until-eof; kill -ABRT $$"),
+    ] {
+        let file = home.path().join(status.to_string());
+        let options = [&["-d", "1", "-o", file.to_str().unwrap()][..], &START].concat();
+        let mut trace = traced(&options, script);
+        let mut errors = BufReader::new(trace.stderr.take().unwrap());
+        after_line(&mut errors, " bytes, complete");
+        assert_eq!(trace.try_wait().unwrap(), None);
+        // Now the command ends, and standard output has only what it printed.
+        let (printed, _) = ended(trace, status);
+        assert!(printed.ends_with("-socket\n") && printed.lines().count() == 1, "{printed}");
+        assert!(has_event_of_the_start(&file));
+    }
+    // A session from after the start has none.
+    let (runtime, file) = (Runtime::start(&[]), home.path().join("later"));
+    let later = ["trace", &runtime.pid(), "-d", "1", "-o", file.to_str().unwrap()];
+    run(&[&later[..], &START].concat(), b"", 0);
+    assert!(!has_event_of_the_start(&file));
+}
+
+#[test]
+fn command_is_asked_to_end_once_its_trace_is_complete() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, said] = ["file", "said"].map(|name| home.path().join(name));
+    let script = format!(
+        "trap 'echo asked > {}; exit 9' TERM; exec 3<&0; \"$0\" runtime --until-eof <&3 & wait $!",
+        said.display()
+    );
+    let mut trace = traced(&["-o", file.to_str().unwrap()], &script);
+    let input = trace.stdin.take();
+    until_written(&file);
+    let told = Command::new("kill").args(["-INT", &trace.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let (_, errors) = ended(trace, 0);
+    assert!(errors.ends_with("bytes, complete\n"), "{errors}");
+    assert_eq!(fs::read_to_string(&said).unwrap(), "asked\n");
+    drop(input);
+}
+
+#[test]
+fn command_without_a_runtime_is_said_so() {
+    for (script, status) in [("echo printed; exit 3", 3), ("echo printed", 1)] {
+        let (printed, errors) = ended(traced(&["-o", "none"], script), status);
+        assert_eq!(printed, "printed\n");
+        let why = "diagipc trace: the command ended before a runtime connected: expected a program of .NET 5 or newer";
+        assert!(errors.starts_with(why), "{errors}");
+    }
+    assert!(!Path::new("none").exists());
+    let output = run(&["trace", "--", "/nonexistent/program"], b"", 2);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.starts_with("diagipc: /nonexistent/program: No such file"), "{errors}");
+    let output = run(&["trace", "-o", "-", "--", "true"], b"", 2);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("standard output belongs to the command"), "{errors}");
+}
+
+/// It has run nothing yet.
+#[test]
+fn command_whose_session_is_refused_is_ended() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    let script = "exec \"$0\" runtime --until-eof --profile coreclr-8";
+    // .NET 8 has no session without stacks. Its input stays open.
+    let mut trace = traced(&["--no-stacks", "-o", file.to_str().unwrap()], script);
+    let input = trace.stdin.take();
+    let (_, errors) = ended(trace, 1);
+    assert!(errors.contains("DS_IPC_E_UNKNOWN_COMMAND"), "{errors}");
+    assert!(!file.exists());
+    drop(input);
+}
+
+/// `DOTNET_DiagnosticPorts` is inherited: a runtime that nobody resumes would wait forever.
+#[test]
+fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, port] = ["file", "port/socket"].map(|name| home.path().join(name));
+    let address = port.to_str().unwrap();
+    let mut trace = diagipc(&["trace", &format!("port:{address}"), "-o", file.to_str().unwrap()])
+        .args(START)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(trace.stderr.take().unwrap());
+    after_line(&mut errors, &format!("DOTNET_DiagnosticPorts='{address}'"));
+    let _first = Runtime::start(&["--ports", address]);
+    until_written(&file);
+    let second = Runtime::start(&["--ports", address]);
+    after_line(
+        &mut errors,
+        &format!("process {} has connected too: resumed, not traced", second.pid()),
+    );
+    drop(second);
+    let told = Command::new("kill").args(["-INT", &trace.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let output = trace.wait_with_output().unwrap();
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{rest}");
+    assert!(text(&output).ends_with("bytes, complete\n"));
+    assert!(has_event_of_the_start(&file));
+    assert!(!port.exists());
+}
+
+#[test]
+fn port_that_cannot_be_created_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    let there = home.path().join("there");
+    fs::write(&there, "mine").unwrap();
+    for (path, why) in [
+        (there.to_str().unwrap(), "there"),
+        ("a,b", "a,b: expected UTF-8 without `,` or `;`, which separate ports"),
+        (&"x".repeat(200), "the maximum is 107"),
+    ] {
+        let output = run(&["trace", &format!("port:{path}")], b"", 2);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.starts_with("diagipc: ") && errors.contains(why), "{errors}");
+    }
+    assert_eq!(fs::read(&there).unwrap(), b"mine");
+}

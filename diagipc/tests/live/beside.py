@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""beside.py [--diagipc PROGRAM] [--pid PID] [--runs N] [--write]
+
+Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, or with
+--pid one of yours: one that writes many events shows which tool loses some. Figures are medians, and their ratio is what carries over to other
+machines. --write puts the table into spec/DOTNET_TRACE.md. The tools are those of official_tools.py; exits with 77 if they are not there.
+"""
+import argparse
+import glob
+import json
+import os
+import platform
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch
+import official_tools
+from clients import program
+
+RUNTIME = "net10.0.12"
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../spec/DOTNET_TRACE.md")
+BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
+# The runtime's own events and samples of stacks, for both the same.
+PROVIDERS = "Microsoft-Windows-DotNETRuntime:4c14fccbd:5,Microsoft-DotNETCore-SampleProfiler:0:4"
+TRACED = 5
+SECONDS = 120
+
+
+def spent():
+    """Seconds of processor time of all children that were waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Tool:
+    def __init__(self, name, ps, trace, env):
+        self.name, self.ps, self.trace, self.env = name, ps, trace, env
+
+    def lists(self):
+        """Seconds of `ps`, on the clock."""
+        began = time.monotonic()
+        subprocess.run(self.ps, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                       timeout=SECONDS)
+        return {"list": time.monotonic() - began}
+
+    def traces(self, pid, directory, parser):
+        """Of a session of some seconds: seconds until its file has bytes, seconds of processor time, bytes, and what Microsoft's parser says."""
+        file = os.path.join(directory, self.name + ".nettrace")
+        used, began, first = spent(), time.monotonic(), None
+        command = [word.format(pid=pid, file=file, seconds=TRACED) for word in self.trace]
+        with subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and time.monotonic() - began < SECONDS:
+                if first is None and any(os.path.getsize(path) for path in glob.glob(directory + "/*.nettrace*")):
+                    first = time.monotonic() - began
+                time.sleep(0.001 if first is None else 0.02)
+            if process.poll() is None:
+                process.kill()
+        used = spent() - used
+        size = os.path.getsize(file)
+        read = subprocess.run([parser, file], env=self.env, stdout=subprocess.PIPE, text=True, timeout=SECONDS, check=False)
+        read = json.loads(read.stdout)
+        os.remove(file)
+        return {"first": first, "used": used, "bytes": size, "events": read["events"], "lost": read["lost"], "error": read["error"]}
+
+
+ROWS = [
+    ("list", "the list of processes, on the clock", lambda value: f"{value * 1000:.0f} ms"),
+    ("first", "from the start of the tool until the file has bytes", lambda value: f"{value * 1000:.0f} ms"),
+    ("used", f"processor time of a session of {TRACED} s", lambda value: f"{value * 1000:.0f} ms"),
+    ("bytes", "bytes in the file", lambda value: f"{value:,.0f}"),
+    ("events", "events in the file, by Microsoft's parser", lambda value: f"{value:,.0f}"),
+    ("lost", "events that were lost, by the same", lambda value: f"{value:,.0f}"),
+]
+
+
+def table(tools, seen, runs, about):
+    lines = [f"{about}, {runs} runs of each in turns, {os.cpu_count()} processors, {platform.system()}: medians.", "",
+             f"| | {tools[0].name} | {tools[1].name} | ratio |", "|---|--:|--:|--:|"]
+    for key, words, text in ROWS:
+        ours, theirs = (statistics.median(one[key] for one in seen[tool.name] if key in one) for tool in tools)
+        ratio = f"{theirs / ours:.1f}" if ours and key in ("list", "first", "used") else ""
+        lines.append(f"| {words} | {text(ours)} | {text(theirs)} | {ratio} |")
+    return "\n".join(lines) + "\n"
+
+
+def measure(tools, pid, runs, directory, parser):
+    seen = {tool.name: [] for tool in tools}
+    for _ in range(runs):
+        for tool in tools:
+            seen[tool.name].append({**tool.lists(), **tool.traces(pid, directory, parser)})
+            if seen[tool.name][-1]["error"]:
+                sys.exit(f"{tool.name}: {seen[tool.name][-1]}")
+    return seen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--diagipc")
+    parser.add_argument("--pid", type=int)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as unpacked:
+        home = official_tools.found(unpacked)
+        if not home:
+            print("SKIPPED: dotnet-trace not found", file=sys.stderr)
+            return launch.SKIP
+        # The tool is a .NET program too, whose own socket nobody needs.
+        env = {**os.environ, "PATH": home + os.pathsep + os.environ["PATH"], "DOTNET_EnableDiagnostics": "0"}
+        diagipc = program(arguments)
+
+        def tools(env):
+            trace = [diagipc, "trace", "{pid}", "--providers", PROVIDERS, "--duration", "{seconds}", "-o", "{file}"]
+            collect = ["dotnet-trace", "collect", "-p", "{pid}", "--providers", PROVIDERS, "--duration", "00:00:0{seconds}", "-o", "{file}"]
+            return Tool("diagipc", [diagipc, "ps"], trace, env), Tool("dotnet-trace", ["dotnet-trace", "ps"], collect, env)
+
+        parsed = os.path.join(home, "nettrace-read")
+        if arguments.pid:
+            both = tools(env)
+            about = "A process of yours"
+            with tempfile.TemporaryDirectory() as directory:
+                seen = measure(both, arguments.pid, arguments.runs, directory, parsed)
+        else:
+            launch.fetch_or_skip(RUNTIME)
+            about = f"{RUNTIME} without work"
+            with launch.started(RUNTIME, {}) as (process, directory):
+                launch.default_socket(process, directory)
+                both = tools({**env, "TMPDIR": directory})
+                seen = measure(both, process.pid, arguments.runs, directory, parsed)
+        text = table(both, seen, arguments.runs, about)
+        version = re.search(r"[0-9.]+", subprocess.run(["dotnet-trace", "--version"], env=env, capture_output=True, text=True, check=True).stdout)
+        text = text.replace("| dotnet-trace |", f"| dotnet-trace {version.group()} |")
+        print(text)
+        if arguments.write:
+            with open(PAGE, encoding="utf-8") as file:
+                before, _, rest = file.read().partition(BEGIN)
+            with open(PAGE, "w", encoding="utf-8") as file:
+                file.write(before + BEGIN + text + END + rest.partition(END)[2])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,442 @@
+//! This crate's codec against the server of .NET 11 itself.
+
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use ::arbitrary::{Arbitrary, Unstructured};
+
+use crate::dotnet::{Answer, Config, Dotnet, Filter, Provider, Session};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode,
+    StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig, rundown_keyword,
+};
+use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
+use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
+use dotnet_diagnostics_ipc::vectors::{self, Direction};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeError, DecodeErrorKind, IpcString, LimitKind};
+
+/// A request, of which both say the same: accepted, or the error; and what was read of a session. A message is taken as it is;
+/// otherwise the first byte chooses: 0 any bytes, 1 a changed message, 2 a generated request, another the command of a header.
+pub fn against_dotnet(input: &[u8], dotnet: &mut Dotnet) {
+    let Some((which, rest)) = input.split_first() else { return };
+    let request = match which {
+        _ if input.starts_with(b"DOTNET_IPC_V1") => input.to_vec(),
+        0 => rest.to_vec(),
+        1 | 2 => generated(*which == 1, rest),
+        _ => {
+            let payload = &rest[..rest.len().min(65_535 - HEADER_LEN)];
+            let commands: Vec<_> = Command::known().collect();
+            whole(commands[usize::from(which - 3) % commands.len()], payload)
+        }
+    };
+    let difference = same_answer(&request, dotnet).err();
+    assert_eq!(difference, None, "{}", hex::encode(&request));
+}
+
+/// The request that these bytes choose, or a message with changes.
+pub fn generated(is_changed: bool, chosen: &[u8]) -> Vec<u8> {
+    let chosen = &mut Unstructured::new(chosen);
+    if is_changed {
+        Hostile::arbitrary(chosen).unwrap().0
+    } else {
+        MadeRequest::arbitrary(chosen).unwrap().bytes().to_vec()
+    }
+}
+
+/// The requests of the vectors.
+pub fn messages() -> Vec<Vec<u8>> {
+    let files = vectors::files().unwrap();
+    let groups = files.into_iter().flat_map(|file| file.groups);
+    let requests = groups.filter(|group| group.direction == Some(Direction::Client));
+    requests
+        .flat_map(|group| group.tests)
+        .filter_map(|test| test.wire)
+        .filter(|wire| !wire.is_empty())
+        .collect()
+}
+
+/// Sends the request, and says how the server's answer differs from what this crate expects.
+///
+/// # Errors
+/// The difference.
+pub fn same_answer(request: &[u8], dotnet: &mut Dotnet) -> Result<(), String> {
+    // Nothing to answer.
+    if request.is_empty() {
+        return Ok(());
+    }
+    let answer = dotnet.ask(request);
+    let expected = Expected::of(request);
+    let theirs = outcome(&answer, &expected)?;
+    let by = expected.fact.unwrap_or("the codec");
+    if theirs != expected.outcome {
+        return Err(format!("{theirs:?} instead of {:?} ({by})", expected.outcome));
+    }
+    // A text that is not Unicode has more or fewer U+FFFD: it is compared without them.
+    let (read, expects) =
+        (answer.session.clone().map(unicode), expected.session.clone().map(unicode));
+    if read != expects {
+        return Err(format!(
+            "{:?} was read instead of {:?} ({by})",
+            answer.session, expected.session
+        ));
+    }
+    Ok(())
+}
+
+/// How a request ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The reply of its command.
+    Ok,
+    Error(HResult),
+    /// The payload, and bytes of memory: no message.
+    Raw,
+    /// The process dies.
+    Death,
+}
+
+/// What this crate reads, and how the server of .NET 11 ends it.
+struct Expected {
+    command: Option<Command>,
+    payload: Vec<u8>,
+    /// Whether a count claims more than the message has.
+    claims: bool,
+    /// Whether so many tracepoint sets have more than 4 GiB.
+    wraps: bool,
+    outcome: Outcome,
+    session: Option<Session>,
+    /// Why that is not what the codec itself says.
+    fact: Option<&'static str>,
+}
+
+/// A request as this crate reads it.
+struct Seen<'a> {
+    bytes: &'a [u8],
+    message: Option<Message<'a>>,
+    request: Option<AnyRequest<'a>>,
+    /// If its values are those of a session.
+    session: Option<Session>,
+}
+
+impl Seen<'_> {
+    fn is_one_of(&self, commands: &[Command]) -> bool {
+        self.message.is_some_and(|message| commands.contains(&message.command))
+    }
+}
+
+/// Where .NET 11 (Mono, in a browser) ends a request otherwise than the codec says: the fact, and the outcome where it holds. The
+/// first that holds counts.
+type Exception = (&'static str, fn(&Seen<'_>) -> Option<Outcome>);
+
+const EXCEPTIONS: [Exception; 8] = [
+    // The magic is looked at last.
+    ("F-3", |seen| {
+        let size = seen
+            .bytes
+            .get(14..16)
+            .map_or(0, |size| usize::from(size[0]) | usize::from(size[1]) << 8);
+        let is_whole = (HEADER_LEN..=seen.bytes.len()).contains(&size);
+        (seen.message.is_none() && !is_whole).then_some(Outcome::Error(HResult::BAD_ENCODING))
+    }),
+    // Mono 11 has no profiler and no perf map to stop: it does not read what is asked.
+    ("F-152", |seen| {
+        let unread =
+            seen.message.is_some_and(|message| message.command.set == Command::ATTACH_PROFILER.set)
+                || seen.is_one_of(&[Command::DISABLE_PERF_MAP]);
+        unread.then_some(Outcome::Error(HResult::NOT_SUPPORTED))
+    }),
+    // Dumps, perf maps and startup hooks are read, and not supported.
+    ("F-152", |seen| {
+        let without = [
+            Command::GENERATE_CORE_DUMP,
+            Command::GENERATE_CORE_DUMP2,
+            Command::GENERATE_CORE_DUMP3,
+            Command::ENABLE_PERF_MAP,
+            Command::APPLY_STARTUP_HOOK,
+        ];
+        (seen.request.is_some() && seen.is_one_of(&without))
+            .then_some(Outcome::Error(HResult::NOT_SUPPORTED))
+    }),
+    // A variable cannot have such a name.
+    ("F-152", |seen| match seen.request {
+        Some(AnyRequest::SetEnvironmentVariable(set)) => {
+            let name = text(set.name).unwrap_or_default();
+            (name.is_empty() || name.contains('=')).then_some(Outcome::Error(HResult::FAIL))
+        }
+        _ => None,
+    }),
+    // The buffer that the payload is read into is sent.
+    ("F-71", |seen| {
+        let infos = [
+            Command::PROCESS_INFO,
+            Command::PROCESS_INFO2,
+            Command::PROCESS_INFO3,
+            Command::PROCESS_ENVIRONMENT,
+        ];
+        (seen.message.is_some_and(|message| !message.payload.is_empty()) && seen.is_one_of(&infos))
+            .then_some(Outcome::Raw)
+    }),
+    // The number of a session is cut to a pointer of 32 bits, and 0 is found where there is none.
+    ("F-151", |seen| match seen.request {
+        Some(AnyRequest::StopTracing(stop)) => {
+            (stop.session_id != 0 && stop.session_id as u32 == 0).then_some(Outcome::Death)
+        }
+        _ => None,
+    }),
+    // user_events is not compiled in: the session is read, and has no descriptor.
+    ("F-21", |seen| {
+        let is_user_events = seen.session.as_ref()?.session_type == USER_EVENTS;
+        is_user_events.then_some(Outcome::Error(HResult::BAD_ENCODING))
+    }),
+    // Only a thread of its own can block.
+    ("F-146", |seen| {
+        let blocks = seen.session.as_ref()?.buffer_mode == SessionBufferMode::BLOCK.0;
+        blocks.then_some(Outcome::Error(HResult::FAIL))
+    }),
+];
+
+/// `EventPipeSessionType`.
+const IPC_STREAM: u32 = 2;
+const USER_EVENTS: u32 = 5;
+
+impl Expected {
+    fn of(request: &[u8]) -> Self {
+        let mut request = request.to_vec();
+        // F-8: the bytes of a string are twice its count, in 32 bits. It is read as if its highest bit were not there.
+        let mut fact = None;
+        while let Some(high) = high_bit_of_string(&request) {
+            request[high] &= 0x7f;
+            fact = Some("F-8");
+        }
+        let message = Message::decode_prefix(&request).map(|(message, _)| message);
+        let read = message.and_then(|message| message.request());
+        let limit = read.and_then(|read| Ok(read.check_limits())).unwrap_or(Ok(())).err();
+        let refusal = match &read {
+            Err(error) => Some(error.hresult()),
+            Ok(AnyRequest::Unknown { .. }) => Some(HResult::UNKNOWN_COMMAND),
+            Ok(_) => limit.map(|limit| limit.hresult()),
+        };
+        // These are for the registration of tracepoints to refuse.
+        let later = |limit: LimitKind| {
+            matches!(limit, LimitKind::TracepointNameTooLong(_) | LimitKind::DuplicateEventId(_))
+        };
+        let is_read = limit.is_none_or(|limit| later(limit.kind()));
+        let seen = Seen {
+            bytes: &request,
+            message: message.ok(),
+            request: read.ok(),
+            session: read.ok().as_ref().and_then(session).filter(|_| is_read),
+        };
+        let claims = read.err().is_some_and(|error| has_large_count(&error));
+        let exception = EXCEPTIONS.iter().find_map(|(fact, holds)| Some((*fact, holds(&seen)?)));
+        Self {
+            claims,
+            wraps: claims && has_too_many_sets(&request),
+            command: seen.message.map(|message| message.command),
+            payload: seen.message.map(|message| message.payload.to_vec()).unwrap_or_default(),
+            outcome: exception
+                .map_or(refusal.map_or(Outcome::Ok, Outcome::Error), |(_, outcome)| outcome),
+            session: seen.session,
+            fact: exception.map(|(fact, _)| fact).or(fact),
+        }
+    }
+}
+
+/// Where the first string that cannot be read, if there is one, has a count with the highest bit.
+fn high_bit_of_string(request: &[u8]) -> Option<usize> {
+    let (message, _) = Message::decode_prefix(request).ok()?;
+    let error = message.request().err()?;
+    let last = error.offset() + 3;
+    let is_array = ["providers", "event_ids", "tracepoints"]
+        .iter()
+        .any(|array| error.path().to_string().ends_with(array));
+    (has_large_count(&error) && !is_array && request.get(last)? & 0x80 != 0).then_some(last)
+}
+
+/// Whether the server computes the size of so many tracepoint sets, of 12 bytes each, in 32 bits. It reads the first providers of a
+/// request that has fewer than it claims; this crate does not.
+fn has_too_many_sets(request: &[u8]) -> bool {
+    let large = |request: &[u8]| {
+        let error =
+            Message::decode_prefix(request).and_then(|(message, _)| message.request()).err()?;
+        let DecodeErrorKind::CountTooLarge { count, .. } = error.kind() else { return None };
+        Some((error.path().to_string(), error.offset(), count))
+    };
+    let wraps =
+        |path: &str, count: u32| path.ends_with("tracepoints") && count.checked_mul(12).is_none();
+    match large(request) {
+        Some((path, at, claimed @ 2..=1000)) if path.ends_with("providers") => {
+            let mut request = request.to_vec();
+            (1..claimed).any(|fewer| {
+                request[at..at + 4].copy_from_slice(&fewer.to_le_bytes());
+                large(&request).is_some_and(|(path, _, count)| wraps(&path, count))
+            })
+        }
+        Some((path, _, count)) => wraps(&path, count),
+        None => false,
+    }
+}
+
+/// Whether a string or an array has more items than the message has bytes.
+fn has_large_count(error: &DecodeError) -> bool {
+    matches!(error.kind(), DecodeErrorKind::CountTooLarge { .. })
+}
+
+/// What the server made of it. Everything that it writes must be readable.
+fn outcome(answer: &Answer, expected: &Expected) -> Result<Outcome, String> {
+    // F-9: what a count claims is allocated before it is read, and Mono ends without memory. The bytes of as many tracepoint sets are
+    // computed in 32 bits: with fewer bytes than sets, it writes behind them.
+    if expected.claims && (answer.out_of_memory || expected.wraps) {
+        return Ok(expected.outcome);
+    }
+    if let Some(died) = &answer.died {
+        return if expected.outcome == Outcome::Death {
+            Ok(Outcome::Death)
+        } else {
+            Err(format!("died: {died}"))
+        };
+    }
+    if expected.outcome == Outcome::Raw && answer.reply.starts_with(&expected.payload) {
+        return Ok(Outcome::Raw);
+    }
+    let Ok((message, rest)) = Message::decode_prefix(&answer.reply) else {
+        return Err(format!("no reply: {}", hex::encode(&answer.reply)));
+    };
+    let reply =
+        message.reply_to(expected.command).map_err(|error| format!("its reply: {error}"))?;
+    match reply {
+        AnyReply::Error(error) if rest.is_empty() => Ok(Outcome::Error(error.hresult)),
+        AnyReply::Error(_) => Err("more than an error".into()),
+        _ => Ok(Outcome::Ok),
+    }
+}
+
+/// Text as the server keeps it: the first NUL ends it, and half a pair is U+FFFD.
+fn text(string: IpcString<'_>) -> Option<String> {
+    let chars = string.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+    (!string.is_absent()).then(|| chars.take_while(|c| *c != '\0').collect())
+}
+
+/// Without U+FFFD.
+fn unicode(mut session: Session) -> Session {
+    let only = |text: &mut Option<String>| {
+        if let Some(text) = text {
+            text.retain(|c| c != char::REPLACEMENT_CHARACTER);
+        }
+    };
+    for provider in &mut session.providers {
+        only(&mut provider.name);
+        only(&mut provider.arguments);
+        if let Some(config) = &mut provider.config {
+            only(&mut config.default_tracepoint_name);
+            config.tracepoints.iter_mut().for_each(|(name, _)| only(name));
+        }
+    }
+    session
+}
+
+/// A session as the server keeps it.
+fn session(request: &AnyRequest<'_>) -> Option<Session> {
+    let stream = |mb: u32, format: u32, keyword: u64, providers: Vec<Provider>| Session {
+        circular_buffer_mb: mb,
+        format,
+        request_rundown: keyword != 0,
+        request_stackwalk: true,
+        rundown_keyword: keyword,
+        session_type: IPC_STREAM,
+        buffer_mode: 0,
+        providers,
+    };
+    let plain = |providers: Array<'_, ProviderConfig<'_>>| providers.iter().map(plain).collect();
+    let streamed = |providers: Array<'_, StreamingProviderConfig<'_>>| {
+        providers.iter().map(streamed).collect()
+    };
+    Some(match request {
+        AnyRequest::CollectTracing(it) => {
+            let keyword = rundown_keyword(true);
+            stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
+        }
+        AnyRequest::CollectTracing2(it) => {
+            let keyword = rundown_keyword(it.request_rundown);
+            stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
+        }
+        AnyRequest::CollectTracing3(it) => {
+            let keyword = rundown_keyword(it.request_rundown);
+            Session {
+                request_stackwalk: it.request_stackwalk,
+                ..stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
+            }
+        }
+        AnyRequest::CollectTracing4(it) => Session {
+            request_stackwalk: it.request_stackwalk,
+            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, plain(it.providers))
+        },
+        AnyRequest::CollectTracing5(CollectTracing5::Streaming(it)) => Session {
+            request_stackwalk: it.request_stackwalk,
+            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, streamed(it.providers))
+        },
+        AnyRequest::CollectTracing6(CollectTracing6::Streaming(it)) => Session {
+            request_stackwalk: it.request_stackwalk,
+            buffer_mode: it.session_buffer_mode.0,
+            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, streamed(it.providers))
+        },
+        AnyRequest::CollectTracing5(CollectTracing5::UserEvents(it))
+        | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(it)) => Session {
+            request_stackwalk: false,
+            session_type: USER_EVENTS,
+            ..stream(0, 1, it.rundown_keyword, it.providers.iter().map(registered).collect())
+        },
+        _ => return None,
+    })
+}
+
+fn plain(provider: ProviderConfig<'_>) -> Provider {
+    Provider {
+        name: text(provider.provider_name),
+        arguments: text(provider.arguments),
+        keywords: provider.keywords,
+        log_level: provider.log_level.0,
+        filter: None,
+        config: None,
+    }
+}
+
+fn streamed(provider: StreamingProviderConfig<'_>) -> Provider {
+    let StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter } =
+        provider;
+    Provider {
+        filter: Some(filtered(filter)),
+        ..plain(ProviderConfig { keywords, log_level, provider_name, arguments })
+    }
+}
+
+fn registered(provider: UserEventsProviderConfig<'_>) -> Provider {
+    let UserEventsProviderConfig { keywords, log_level, provider_name, arguments, filter, config } =
+        provider;
+    let TracepointConfig { default_tracepoint_name, tracepoints } = config;
+    Provider {
+        filter: Some(filtered(filter)),
+        config: Some(Config {
+            default_tracepoint_name: text(default_tracepoint_name),
+            tracepoints: tracepoints
+                .iter()
+                .map(|set| (text(set.tracepoint_name), set.event_ids.iter().collect()))
+                .collect(),
+        }),
+        ..plain(ProviderConfig { keywords, log_level, provider_name, arguments })
+    }
+}
+
+fn filtered(filter: EventFilter<'_>) -> Filter {
+    Filter { enable: filter.enable, event_ids: filter.event_ids.iter().collect() }
+}
+
+/// A message.
+fn whole(command: Command, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(HEADER_LEN + payload.len()).unwrap().to_le_bytes();
+    [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat()
+}

@@ -1,0 +1,255 @@
+//! What each form reads and refuses.
+
+use alloc::{format, string::ToString as _, vec::Vec};
+
+use super::PastedForm::{self, Array, Base64, HexDump, Hexadecimal, Strings};
+
+const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+
+#[track_caller]
+fn reads(text: &str, form: PastedForm, bytes: &[u8]) {
+    assert_eq!(PastedForm::of(text), form, "{text}");
+    assert_eq!(form.read(text).as_deref(), Ok(bytes), "{text}");
+}
+
+#[track_caller]
+fn refuses(form: PastedForm, text: &str, why: &str) {
+    assert_eq!(form.read(text).unwrap_err().to_string(), why, "{text}");
+}
+
+#[test]
+fn one_request_in_every_form() {
+    for (text, form) in [
+        ("444f544e45545f4950435f5631001400 04010000", Hexadecimal),
+        ("0x444F544E45545F4950435F563100140004010000\n", Hexadecimal),
+        ("44:4f:54:4e:45:54:5f:49:50:43:5f:56:31:00:14:00:04:01:00:00", Hexadecimal),
+        ("44-4F-54-4E-45-54-5F-49-50-43-5F-56-31-00-14-00-04-01-00-00", Hexadecimal),
+        // xxd
+        (
+            "00000000: 444f 544e 4554 5f49 5043 5f56 3100 1400  DOTNET_IPC_V1...\n\
+             00000010: 0401 0000                                ....\n",
+            HexDump,
+        ),
+        // hexdump -C
+        (
+            "00000000  44 4f 54 4e 45 54 5f 49  50 43 5f 56 31 00 14 00  |DOTNET_IPC_V1...|\n\
+             00000010  04 01 00 00                                       |....|\n00000014\n",
+            HexDump,
+        ),
+        // Wireshark
+        (
+            "0000   44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 14 00   DOTNET_IPC_V1...\n\
+             0010   04 01 00 00                                       ....\n",
+            HexDump,
+        ),
+        // tcpdump -X
+        (
+            "\t0x0000:  444f 544e 4554 5f49 5043 5f56 3100 1400  DOTNET_IPC_V1...\n\
+             \t0x0010:  0401 0000                                ....\n",
+            HexDump,
+        ),
+        // od -A x -t x1
+        (
+            "000000 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 14 00\n000010 04 01 00 00\n000014\n",
+            HexDump,
+        ),
+        // diagipc decode
+        (
+            "request Process/ResumeRuntime, 0x0401, 20 bytes at offset 0\n  \
+             000000  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00        magic        \"DOTNET_IPC_V1\"\n  \
+             00000e  14 00                                            size         20 = 20 + 0\n  \
+             000010  04                                               command_set  0x04 Process\n  \
+             000011  01                                               command_id   0x01 ResumeRuntime\n  \
+             000012  00 00                                            reserved     0x0000\n\n",
+            HexDump,
+        ),
+        (
+            "static const uint8_t resume[20] = { // \"DOTNET_IPC_V1\"\n\
+             0x44, 0x4f, 0x54, 0x4e, 0x45, 0x54, 0x5f, 0x49, 0x50, 0x43,\n\
+             0x5f, 0x56, 0x31, 0x00, /* size */ 0x14, 0, 4, 1, '\\0', 0x00 };",
+            Array,
+        ),
+        (
+            "let resume: [u8; 20] = [0x44u8, 79, 84, 78, 69, 84, 95, 73, 80, 67, 95, 86, 49, 0, 20, 0, 4, 1, 0, 0];",
+            Array,
+        ),
+        ("[68,79,84,78,69,84,95,73,80,67,95,86,49,0,20,0,4,1,0,0]", Array),
+        (
+            "0x44 0x4f 0x54 0x4e 0x45 0x54 0x5f 0x49 0x50 0x43 0x5f 0x56 0x31 0x00 0x14 0x00 0x04 0x01 0x00 0x00",
+            Array,
+        ),
+        (r#"sendto(4, "DOTNET_IPC_V1\0\24\0\4\1\0\0", 20, 0, NULL, 0) = 20"#, Strings),
+        (r"b'DOTNET_IPC_V1\x00\x14\x00\x04\x01\x00\x00'", Strings),
+        ("\"DOTNET\" /* two */ \"_IPC_V1\\0\"\n  \"\\024\\0\\004\\x1\\0\\0\"", Strings),
+        (r"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Strings),
+        ("RE9UTkVUX0lQQ19WMQAUAAQBAAA=", Base64),
+        ("RE9UTkVUX0lQ\nQ19WMQAUAAQBAAA=\n", Base64),
+    ] {
+        reads(text, form, RESUME);
+    }
+}
+
+#[test]
+fn every_escape_and_every_number() {
+    let escapes = r#""\a\b\t\n\v\f\r\e\\\'\"\?\0\7\377\xff\x4""#;
+    let bytes = [7, 8, 9, 10, 11, 12, 13, 27, b'\\', b'\'', b'"', b'?', 0, 7, 255, 255, 4];
+    reads(escapes, Strings, &bytes);
+    // Octal has up to three digits, hexadecimal two; a character may have several bytes.
+    reads(r#""\1234\x414""#, Strings, b"\x534\x414");
+    reads("\"caf\u{e9}\"", Strings, "caf\u{e9}".as_bytes());
+    reads(
+        "{ -1, -128, 127, 255, 0XfF, 007, 00, '\\'', '{' }",
+        Array,
+        b"\xff\x80\x7f\xff\xff\x07\0'{",
+    );
+    reads("new byte[][] { { 1, 2 }, { 3 } };", Array, &[1, 2, 3]);
+    reads("+/+/-_-_", Base64, &[0xfb, 0xff, 0xbf, 0xfb, 0xff, 0xbf]);
+    reads("AQ==", Base64, &[1]);
+}
+
+#[test]
+fn all_bytes_in_every_form() {
+    let all: Vec<u8> = (0..=255).collect();
+    let join = |each: fn(&u8) -> alloc::string::String, between| {
+        all.iter().map(each).collect::<Vec<_>>().join(between)
+    };
+    reads(&join(|byte| format!("{byte:02x}"), " "), Hexadecimal, &all);
+    reads(&join(|byte| format!("{byte}"), ", "), Array, &all);
+    reads(&format!("\"{}\"", join(|byte| format!("\\{byte:03o}"), "")), Strings, &all);
+    let dump = all.chunks(16).enumerate().map(|(nth, line)| {
+        let cells: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:08x}  {}\n", nth * 16, cells.join(" "))
+    });
+    reads(&dump.collect::<alloc::string::String>(), HexDump, &all);
+}
+
+#[test]
+fn digits_that_are_no_dump_are_hexadecimal() {
+    // The fields of a message may look like an offset and bytes.
+    for (text, bytes) in [
+        ("1400 01 02", &[0x14, 0, 1, 2][..]),
+        ("0000 01 02", &[0, 0, 1, 2]),
+        ("01000000 04000000 41003d0062000000", b"\x01\0\0\0\x04\0\0\0\x41\0\x3d\0\x62\0\0\0"),
+        ("444f 544e\n4554 5f49", b"DOTNET_I"),
+        ("", b""),
+    ] {
+        reads(text, Hexadecimal, bytes);
+    }
+}
+
+#[test]
+fn several_dumps_are_read_one_after_the_other() {
+    let text = "request\n00000000: 0102 0304  ....\n00000004: 05  .\n\nreply\n00000000: 06  .\n";
+    reads(text, HexDump, &[1, 2, 3, 4, 5, 6]);
+    // One that begins later.
+    reads("00000010  01 02\n00000012  03\n", HexDump, &[1, 2, 3]);
+}
+
+/// A mistake in digits is reported as one.
+#[test]
+fn a_typing_error_is_not_base64() {
+    for text in ["zz", "444g4f54", "44 4f 5g", "44O0"] {
+        assert_eq!(PastedForm::of(text), Hexadecimal, "{text}");
+        assert!(Hexadecimal.read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (form, text, why) in [
+        (Hexadecimal, "44 4f\n  5g", "line 2, column 4: 'g' is not a hexadecimal digit"),
+        (Hexadecimal, "\u{e9}", "line 1, column 1: '\u{e9}' is not a hexadecimal digit"),
+        (
+            Hexadecimal,
+            "44 4 f0",
+            "line 1, column 4: 1 digits: a byte has two, so a group has an even number",
+        ),
+        (
+            Hexadecimal,
+            "444f5",
+            "line 1, column 1: 5 digits: a byte has two, so a group has an even number",
+        ),
+        (Hexadecimal, "0x0x44", "line 1, column 4: 'x' is not a hexadecimal digit"),
+        (
+            HexDump,
+            "00000000  01 02\n00000003  04\n",
+            "line 2, column 1: the offset is 0x3, expected 0x2 after the bytes before it",
+        ),
+        (
+            HexDump,
+            "00000000  01 02\n*\n00000020  04\n",
+            "line 2, column 1: * leaves out lines; hexdump -v and xxd print all of them",
+        ),
+        (
+            HexDump,
+            "00000000  01 02  |..|\n00000003\n",
+            "line 2, column 1: the offset is 0x3, expected 0x2 after the bytes before it",
+        ),
+        (
+            HexDump,
+            "0000000 4f44 4e54\n0000004\n",
+            "line 1, column 8: groups of several bytes are in the order of the machine; hexdump -C and od -t x1 print bytes",
+        ),
+        (
+            HexDump,
+            "  000000  01\n  000001  \u{2026} 20 more bytes\n",
+            "line 2, column 9: this dump leaves out bytes; --json has all of them",
+        ),
+        (HexDump, "no bytes", "line 1, column 1: no line begins with an offset and bytes"),
+        (Array, "{ 1, 2", "line 1, column 1: this bracket is not closed: the array is cut"),
+        (Array, "{ 1 } }", "line 1, column 7: '}' without an opening one"),
+        (Array, "{ 256 }", "line 1, column 3: 256 is not a byte: it is not from -128 to 255"),
+        (Array, "{ -129 }", "line 1, column 3: -129 is not a byte: it is not from -128 to 255"),
+        (
+            Array,
+            "{ 99999999999 }",
+            "line 1, column 3: 99999999999 is not a byte: it is not from -128 to 255",
+        ),
+        (Array, "{ 4f }", "line 1, column 3: 4f is not a number; hexadecimal begins with 0x"),
+        (Array, "{ 0x }", "line 1, column 3: 0x is not a number"),
+        (
+            Array,
+            "{ 010 }",
+            "line 1, column 3: 010 is octal in C and decimal elsewhere: write it without the 0",
+        ),
+        (Array, "{ 1; 2 }", "line 1, column 4: expected a number such as 0x44 or 68, not ';'"),
+        (Array, "{ 'ab' }", "line 1, column 3: not a character of one byte in quotes"),
+        (Array, "{ (byte)1 }", "line 1, column 3: expected a number such as 0x44 or 68, not '('"),
+        (Array, "-", "line 1, column 1: expected a number such as 0x44 or 68, not the end"),
+        (Strings, "\"ab\ncd\"", "line 1, column 1: this string does not end on its line"),
+        (Strings, "x = 'ab", "line 1, column 5: this string does not end on its line"),
+        (Strings, r#""a\q""#, r"line 1, column 3: \q is not an escape"),
+        (Strings, r#""a\xg""#, r"line 1, column 3: \x without hexadecimal digits"),
+        (Strings, r#""\400""#, r"line 1, column 2: \400 is more than a byte"),
+        (
+            Strings,
+            r#""\u0041""#,
+            r"line 1, column 2: \u is a character and not a byte: write its bytes with \x",
+        ),
+        (Strings, r"a\", "line 1, column 2: the text ends with a backslash"),
+        (
+            Strings,
+            r#"L"a""#,
+            "line 1, column 1: a string with L before it may have other characters or no escapes",
+        ),
+        (
+            Strings,
+            r#"read(3, "DOT"..., 20) = 20"#,
+            "line 1, column 14: the string was cut here; strace -s 65536 prints all of it",
+        ),
+        (Base64, "RE9U*", "line 1, column 5: '*' is not a character of base64"),
+        (Base64, "AQ==AQ==", "line 1, column 5: 'A' after the padding (=)"),
+        (
+            Base64,
+            "RE9UTg\n",
+            "line 1, column 7: 2 characters and 0 of padding (=) after the last group of four, expected 2 and 2, or 3 and 1",
+        ),
+        (
+            Base64,
+            "RE9UTh==",
+            "line 1, column 9: the last character has bits that belong to no byte",
+        ),
+    ] {
+        refuses(form, text, why);
+    }
+}
