@@ -458,6 +458,33 @@ mod tests {
     }
 
     #[test]
+    fn changed_stream_says_the_same_in_pieces_of_any_size() {
+        let stream = stream(&[
+            ("MetadataBlock", b"anything"),
+            ("EventBlock", EVENTS),
+            ("EventBlock", LATER),
+            ("SPBlock", &sequence_point([5, 4])),
+        ]);
+        let mut seen = [false; 3];
+        for at in 0..stream.len() {
+            for other in [0x00, 0x7f, 0xff, stream[at] ^ 0x01, stream[at] ^ 0x80] {
+                let mut changed = stream.clone();
+                changed[at] = other;
+                let whole = state(&changed, changed.len());
+                for piece in [1, 3, 64] {
+                    assert_eq!(state(&changed, piece), whole, "{other} at {at}, by {piece}");
+                }
+                seen[match whole {
+                    StreamState::Cut => 0,
+                    StreamState::Whole { .. } => 1,
+                    StreamState::Unknown => 2,
+                }] = true;
+            }
+        }
+        assert_eq!(seen, [true; 3]);
+    }
+
+    #[test]
     fn other_formats_are_unknown() {
         let mut newer = stream(&[]);
         newer[35] = 6;
