@@ -2,7 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
-use dotnet_diagnostics_ipc::vectors::player::Quiet;
+use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
 use super::fault_seen::FaultSeen;
@@ -94,7 +94,7 @@ fn names_alone(block: &[u8]) -> Option<FaultSeen> {
 pub(super) fn fault_in_block(
     announced: usize,
     rest: &[u8],
-    quiet: Option<Quiet>,
+    quiet: Option<End>,
 ) -> Option<FaultSeen> {
     let block = rest.get(..announced);
     if block.is_some_and(|block| length_of(block) == Some(announced)) {
@@ -137,7 +137,7 @@ pub(super) fn fault_in_block(
             return misspelled;
         }
     }
-    if block.is_none() && quiet == Some(Quiet::Silence) && texts_of(rest).1 {
+    if block.is_none() && quiet == Some(End::TimedOut) && texts_of(rest).1 {
         let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
         return Some(FaultSeen::cut(quiet, text));
     }

@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Quiet, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
 
 use super::reply::Reply;
 use super::request_bytes::command_of;
@@ -27,7 +27,7 @@ pub(crate) struct Exchange {
     /// The runtime's advertise before that: the connection is one to a port.
     pub(crate) advertise: Option<Advertise>,
     /// Why no more arrived, if it was waited for.
-    pub(crate) quiet: Option<Quiet>,
+    pub(crate) quiet: Option<End>,
     /// We have closed it.
     pub(crate) is_closed: bool,
 }
@@ -61,7 +61,7 @@ impl Exchanges {
             let nth = known.unwrap_or_else(|| {
                 exchanges.all.push(Exchange {
                     on: on.clone(),
-                    quiet: conversation.quiet(on),
+                    quiet: conversation.end(on),
                     is_closed: conversation.is_closed(on),
                     ..Exchange::default()
                 });
@@ -88,7 +88,7 @@ impl Exchanges {
 
     /// The connection of that name, used or not.
     fn take(self, conversation: &Conversation, name: &str) -> Exchange {
-        let quiet = conversation.quiet(name);
+        let quiet = conversation.end(name);
         let unused = || Exchange { on: name.to_owned(), quiet, ..Exchange::default() };
         self.all.into_iter().find(|one| one.on == name).unwrap_or_else(unused)
     }
@@ -136,11 +136,8 @@ impl Exchange {
     }
 
     /// How the connection ended, if it did.
-    pub(crate) const fn end(&self) -> Option<End> {
-        match self.quiet {
-            Some(Quiet::Ended(end)) => Some(end),
-            _ => None,
-        }
+    pub(crate) fn end(&self) -> Option<End> {
+        self.quiet.filter(|end| *end != End::TimedOut)
     }
 
     /// The answer to its first request.
@@ -196,7 +193,7 @@ impl fmt::Display for Exchange {
 #[cfg(test)]
 impl Exchange {
     /// What came in reply to what was sent, until it grew quiet.
-    pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: Quiet) -> Self {
+    pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: End) -> Self {
         let mut exchange = Self {
             on: on.to_owned(),
             sent: sent.to_vec(),

@@ -1,6 +1,6 @@
 //! A fault of a server as it was seen.
 
-use dotnet_diagnostics_ipc::vectors::player::Quiet;
+use dotnet_diagnostics_ipc::exchange::End;
 
 use crate::CaseFault;
 use crate::faults::Fault;
@@ -21,9 +21,9 @@ impl FaultSeen {
     }
 
     /// That a reply is incomplete: the connection ended, or nothing more came in time.
-    pub(super) fn cut(quiet: Option<Quiet>, text: String) -> Self {
+    pub(super) fn cut(quiet: Option<End>, text: String) -> Self {
         match quiet {
-            Some(Quiet::Silence) => Self::new(Fault::NoAnswer, format!("{text} in time")),
+            Some(End::TimedOut) => Self::new(Fault::NoAnswer, format!("{text} in time")),
             _ => Self::new(Fault::ReplyCut, text),
         }
     }

@@ -4,9 +4,9 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::Quiet;
 use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
@@ -62,7 +62,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// Reads all that came in reply to `request`. `quiet`: why nothing more followed.
-    pub(crate) fn read(request: &[u8], came: &[u8], quiet: Option<Quiet>) -> Self {
+    pub(crate) fn read(request: &[u8], came: &[u8], quiet: Option<End>) -> Self {
         let command = command_of(request);
         let mut reply = Self::decoded(command, came);
         if !came.is_empty() {
@@ -176,7 +176,7 @@ impl Reply {
         &mut self,
         request: &[u8],
         came: &[u8],
-        quiet: Option<Quiet>,
+        quiet: Option<End>,
     ) -> Result<(), FaultSeen> {
         if let Some(fault) = no_header(came) {
             return Err(fault);
@@ -284,7 +284,7 @@ struct Message<'b> {
     command: Option<Command>,
     came: &'b [u8],
     /// Why nothing more followed.
-    quiet: Option<Quiet>,
+    quiet: Option<End>,
     /// From the size field.
     size: usize,
     /// Everything after the header.
@@ -506,7 +506,7 @@ mod tests {
 
     use super::*;
 
-    const ENDED: Option<Quiet> = Some(Quiet::Ended(End::Closed));
+    const ENDED: Option<End> = Some(End::Closed);
 
     fn faults<'r>(of: impl Iterator<Item = &'r FaultSeen>) -> Vec<Fault> {
         of.map(|seen| seen.fault).collect()
@@ -577,7 +577,7 @@ mod tests {
         for came in [b"DOTNET_IPC".as_slice(), b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10"] {
             let found = |quiet| faults(Reply::read(request, came, quiet).faults());
             assert_eq!(found(ENDED), [Fault::ReplyCut]);
-            assert_eq!(found(Some(Quiet::Silence)), [Fault::NoAnswer]);
+            assert_eq!(found(Some(End::TimedOut)), [Fault::NoAnswer]);
         }
     }
 

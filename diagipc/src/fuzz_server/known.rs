@@ -39,7 +39,6 @@ fn left_open(
 #[cfg(test)]
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::conversation::Exchange;
@@ -55,7 +54,7 @@ mod tests {
             message: message.to_vec(),
             delivery: Delivery::Whole,
         };
-        let reset = Quiet::Ended(End::Reset);
+        let reset = End::Reset;
         let answered = Exchange::new(ON, message, &[], reset).into();
         known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered })
             .map(|deviation| deviation.fact)
@@ -72,7 +71,7 @@ mod tests {
             delivery: Delivery::Whole,
         };
         let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
-        let answered = Exchange::new(ON, &case.message, unknown, Quiet::Silence).into();
+        let answered = Exchange::new(ON, &case.message, unknown, End::TimedOut).into();
         let answered = Reaction { left_open: true, ..answered };
         let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);

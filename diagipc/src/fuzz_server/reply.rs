@@ -104,7 +104,6 @@ fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
 mod tests {
     use dotnet_diagnostics_ipc::command::Command;
     use dotnet_diagnostics_ipc::exchange::End;
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
     use super::*;
     use crate::conversation::Exchange;
@@ -126,10 +125,10 @@ mod tests {
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 
-    const CLOSED: Quiet = Quiet::Ended(End::Closed);
+    const CLOSED: End = End::Closed;
 
     /// This answer to a request, and then the end, or nothing more.
-    fn answered(request: &[u8], came: &[u8], quiet: Quiet) -> Reaction {
+    fn answered(request: &[u8], came: &[u8], quiet: End) -> Reaction {
         Exchange::new(ON, request, came, quiet).into()
     }
 
@@ -154,15 +153,15 @@ mod tests {
             (CaseVerdict::Ok, CaseVerdict::Error)
         );
         assert_eq!(verdict(&[7; 20], CLOSED), CaseVerdict::Leaked);
-        assert_eq!(verdict(&[7], Quiet::Silence), CaseVerdict::Leaked);
+        assert_eq!(verdict(&[7], End::TimedOut), CaseVerdict::Leaked);
         // It begins like a message, but is not one.
         let size_0 = [MAGIC.as_slice(), &[0; 6]].concat();
         assert_eq!(verdict(&size_0, CLOSED), CaseVerdict::Malformed);
         assert_eq!(verdict(&MAGIC, CLOSED), CaseVerdict::Malformed);
-        assert_eq!(verdict(&MAGIC, Quiet::Silence), CaseVerdict::Malformed);
-        assert_eq!(verdict(&[], Quiet::Ended(End::Reset)), CaseVerdict::Closed);
-        assert_eq!(verdict(&[], Quiet::Silence), CaseVerdict::Silent);
-        let silence = answered(RESUME, &[], Quiet::Silence);
+        assert_eq!(verdict(&MAGIC, End::TimedOut), CaseVerdict::Malformed);
+        assert_eq!(verdict(&[], End::Reset), CaseVerdict::Closed);
+        assert_eq!(verdict(&[], End::TimedOut), CaseVerdict::Silent);
+        let silence = answered(RESUME, &[], End::TimedOut);
         let left = judge(&silence, &case(RESUME, Delivery::Leave));
         assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
         let left_open = Reaction { left_open: true, ..message(OK) };

@@ -10,7 +10,6 @@ use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::vectors::Direction;
-use dotnet_diagnostics_ipc::vectors::player::Quiet;
 
 use super::log::{EventKind, Recording};
 use crate::conversation::Reply;
@@ -140,7 +139,7 @@ impl RecordedConnection {
         {
             self.push(Kind::Advertise, ADVERTISE_LEN);
         }
-        self.reply = Reply::read(self.request(), self.rest(), Some(Quiet::Ended(End::Closed)));
+        self.reply = Reply::read(self.request(), self.rest(), Some(End::Closed));
         if let Some(len) = self.reply.len.filter(|_| self.reply.refusal.is_none()) {
             self.push(Kind::Reply, len);
             if self.reply.is_ok() {
@@ -167,8 +166,7 @@ impl RecordedConnection {
                 if self.command.map(|command| command.set)
                     == Some(Command::GENERATE_CORE_DUMP.set) =>
             {
-                let second =
-                    Reply::read(self.request(), self.rest(), Some(Quiet::Ended(End::Closed)));
+                let second = Reply::read(self.request(), self.rest(), Some(End::Closed));
                 self.push(Kind::Reply, second.len.unwrap_or(0));
             }
             _ => {}

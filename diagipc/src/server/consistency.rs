@@ -194,7 +194,7 @@ mod tests {
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
+    use dotnet_diagnostics_ipc::exchange::End;
 
     use super::*;
 
@@ -216,7 +216,7 @@ mod tests {
         let reply = encode_to_vec(Command::OK, &info).unwrap();
         let exchange = Exchange {
             advertise: Some(advertise),
-            ..Exchange::new("a", &request, &reply, Quiet::Silence)
+            ..Exchange::new("a", &request, &reply, End::TimedOut)
         };
         let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
         let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };

@@ -199,7 +199,6 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
     use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
@@ -210,18 +209,18 @@ mod tests {
     const CORECLR: Profile = Profile::CORECLR_10;
 
     /// The received bytes, and why no more arrived.
-    type Came = (Vec<u8>, Quiet);
+    type Came = (Vec<u8>, End);
 
-    const SILENCE: Came = (Vec::new(), Quiet::Silence);
+    const SILENCE: Came = (Vec::new(), End::TimedOut);
 
     fn error(hresult: HResult) -> Came {
         let error = ErrorReply { hresult, message: None };
-        (encode_to_vec(Command::ERROR, &error).unwrap(), Quiet::Silence)
+        (encode_to_vec(Command::ERROR, &error).unwrap(), End::TimedOut)
     }
 
     /// The generic OK, which fits every command.
     fn ok() -> Came {
-        (b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec(), Quiet::Silence)
+        (b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec(), End::TimedOut)
     }
 
     fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
@@ -265,12 +264,9 @@ mod tests {
             found(valid, error(HResult::BAD_ENCODING)),
             ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
         );
+        assert_eq!(found(valid, (vec![1], End::Reset)), ["the connection was reset after 1 byte"]);
         assert_eq!(
-            found(valid, (vec![1], Quiet::Ended(End::Reset))),
-            ["the connection was reset after 1 byte"]
-        );
-        assert_eq!(
-            found(valid, (vec![0xab; 20], Quiet::Silence)),
+            found(valid, (vec![0xab; 20], End::TimedOut)),
             [format!("bytes that are not a header: {}", "ab".repeat(20))]
         );
     }
@@ -383,7 +379,7 @@ mod tests {
             group.command.as_deref() == Some("Process/ProcessInfo")
                 && test.result == Verdict::Invalid
         });
-        assert_eq!(known(process, (vec![0; 20], Quiet::Silence)), informational("F-71"));
+        assert_eq!(known(process, (vec![0; 20], End::TimedOut)), informational("F-71"));
         // None of this is known of any other server.
         let (grade, fact, _) =
             judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
@@ -446,6 +442,6 @@ mod tests {
                 && group.command.as_deref() == Some("EventPipe/CollectTracing5")
         });
         assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-7"));
-        assert_eq!(judged(&files, old, taken, (vec![1], Quiet::Silence), false).0, Grade::Fail);
+        assert_eq!(judged(&files, old, taken, (vec![1], End::TimedOut), false).0, Grade::Fail);
     }
 }

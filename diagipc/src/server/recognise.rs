@@ -211,17 +211,17 @@ pub(super) fn known_version(text: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use dotnet_diagnostics_ipc::command::Command;
+    use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo2, ProcessInfo2Reply};
     use dotnet_diagnostics_ipc::message::server::ErrorReply;
-    use dotnet_diagnostics_ipc::vectors::player::Quiet;
     use dotnet_diagnostics_ipc::wire::Guid;
 
     use super::*;
 
     fn came(bytes: &[u8]) -> Exchange {
         let request = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap();
-        Exchange::new("a", &request, bytes, Quiet::Silence)
+        Exchange::new("a", &request, bytes, End::TimedOut)
     }
 
     fn error(hresult: HResult) -> Exchange {

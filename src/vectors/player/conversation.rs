@@ -37,15 +37,6 @@ pub struct Passage {
     pub fds: usize,
 }
 
-/// Why no more arrived on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quiet {
-    /// It ended.
-    Ended(End),
-    /// Nothing arrived in time.
-    Silence,
-}
-
 /// A conversation as it went, on all of its connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversation {
@@ -53,8 +44,8 @@ pub struct Conversation {
     pub passages: Vec<Passage>,
     /// What was captured.
     pub captures: Captures,
-    /// The connections on which no more arrived.
-    quiet: BTreeMap<String, Quiet>,
+    /// Why no more arrived on a connection.
+    ends: BTreeMap<String, End>,
     /// The connections that the player closed or reset.
     closed: BTreeSet<String>,
 }
@@ -64,14 +55,14 @@ impl Conversation {
     /// has at most 6 MiB, of which UTF-16 makes twice as many.
     pub const KEPT: usize = 16 << 20;
 
-    /// Why no more arrived on a connection, if that was seen.
-    pub fn quiet(&self, on: &str) -> Option<Quiet> {
-        self.quiet.get(on).copied()
+    /// Why no more arrived on a connection, if that was seen: silence is [`End::TimedOut`].
+    pub fn end(&self, on: &str) -> Option<End> {
+        self.ends.get(on).copied()
     }
 
     /// Whether any connection has ended.
     pub fn has_end(&self) -> bool {
-        self.quiet.values().any(|quiet| matches!(quiet, Quiet::Ended(_)))
+        self.ends.values().any(|end| *end != End::TimedOut)
     }
 
     /// Whether the player closed or reset that connection.
@@ -84,8 +75,8 @@ impl Conversation {
         self.passages.iter().any(|passage| passage.direction == TurnDirection::Received)
     }
 
-    pub(super) fn grew_quiet(&mut self, on: &str, quiet: Quiet) {
-        self.quiet.insert(on.to_owned(), quiet);
+    pub(super) fn ended(&mut self, on: &str, end: End) {
+        self.ends.insert(on.to_owned(), end);
     }
 
     pub(super) fn closed(&mut self, on: &str) {

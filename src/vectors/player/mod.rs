@@ -53,7 +53,7 @@ mod network;
 mod tests;
 mod trouble;
 
-pub use conversation::{Conversation, Passage, Quiet, TurnDirection};
+pub use conversation::{Conversation, Passage, TurnDirection};
 pub use fields::FieldDifference;
 pub use network::{Drained, Link, Network, Received, Sent};
 pub use trouble::{Difference, Mismatch, PlayerError};
@@ -355,8 +355,8 @@ impl<'n> Player<'n> {
             Received::Bytes(bytes, fds) => {
                 self.conversation.push(on, TurnDirection::Received, bytes, *fds);
             }
-            Received::End(end) => self.conversation.grew_quiet(on, Quiet::Ended(*end)),
-            Received::Nothing => self.conversation.grew_quiet(on, Quiet::Silence),
+            Received::End(end) => self.conversation.ended(on, *end),
+            Received::Nothing => self.conversation.ended(on, End::TimedOut),
         }
         received
     }
