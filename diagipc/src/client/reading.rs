@@ -76,7 +76,7 @@ impl ScenarioPlayer<'_, '_> {
             match self.player.receive(on, count.saturating_sub(bytes.len()), until)? {
                 Received::Bytes(more, with) => {
                     bytes.extend(more);
-                    fds += with;
+                    fds += with.len();
                 }
                 Received::End(_) | Received::Nothing => break,
             }

@@ -129,11 +129,7 @@ impl Verdict {
         case.level = scenario.level();
         case.faults =
             faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
-        let detail = Detail::conversation(
-            self.conversation.passages.iter().map(Turn::from),
-            expected(scenario),
-            found,
-        );
+        let detail = Detail::conversation(Turn::all(&self.conversation), expected(scenario), found);
         case.detail = Some(Detail { about, ..detail });
         case.took = self.took;
         case

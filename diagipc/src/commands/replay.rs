@@ -67,8 +67,8 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use diagipc::Address;
     use diagipc::networks::{Listener, LiveNetwork};
+    use diagipc::{Address, Turn};
     use dotnet_diagnostics_ipc::vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
     };
@@ -135,11 +135,7 @@ mod unix {
                 show(&conversation, out)?;
                 let meets =
                     matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));
-                Ok(if meets && conversation.passages.is_empty() {
-                    Outcome::Lost
-                } else {
-                    Outcome::Faulty
-                })
+                Ok(if meets && !conversation.has_bytes() { Outcome::Lost } else { Outcome::Faulty })
             }
         }
     }
@@ -224,21 +220,20 @@ mod unix {
 
     /// The bytes on the connections.
     fn show(conversation: &Conversation, out: &mut dyn Write) -> anyhow::Result<()> {
-        for passage in &conversation.passages {
-            let what = match passage.direction {
+        for turn in Turn::all(conversation) {
+            let what = match turn.direction {
                 TurnDirection::Sent => "sent",
                 TurnDirection::Received => "seen",
             };
-            let (shown, rest) =
-                passage.bytes.split_at_checked(SHOWN).unwrap_or((&passage.bytes, &[]));
-            let more = u64::try_from(rest.len()).unwrap_or(u64::MAX).saturating_add(passage.more);
-            let all = more.saturating_add(u64::try_from(shown.len()).unwrap_or(u64::MAX));
-            write!(out, "  {} {what} {all} bytes: {}", passage.connection, hex::encode(shown))?;
+            let shown = turn.bytes.get(..SHOWN).unwrap_or(&turn.bytes);
+            let all = turn.length.unwrap_or(turn.bytes.len() as u64);
+            write!(out, "  {} {what} {all} bytes: {}", turn.connection, hex::encode(shown))?;
+            let more = all - shown.len() as u64;
             if more > 0 {
                 write!(out, " … {more} more")?;
             }
-            if passage.fds > 0 {
-                write!(out, ", with {} descriptors", passage.fds)?;
+            if turn.fds > 0 {
+                write!(out, ", with {} descriptors", turn.fds)?;
             }
             writeln!(out)?;
         }

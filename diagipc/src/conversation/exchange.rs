@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::player::{Connection, Conversation, Did, TurnDirection};
 
 use super::reply::Reply;
 use super::request_bytes::command_of;
@@ -46,7 +46,7 @@ pub(crate) enum Answer {
 /// Those of a conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
-    /// In the order in which their connections were first used.
+    /// In the order in which their connections were opened.
     pub(crate) all: Vec<Exchange>,
     /// The order of messages: the exchange number, and whether it was sent.
     pub(crate) order: Vec<(usize, bool)>,
@@ -54,48 +54,19 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     pub(crate) fn of(conversation: &Conversation) -> Self {
-        let mut exchanges = Self::default();
-        for passage in &conversation.passages {
-            let on = &passage.connection;
-            let known = exchanges.all.iter().position(|one| one.on == *on);
-            let nth = known.unwrap_or_else(|| {
-                exchanges.all.push(Exchange {
-                    on: on.clone(),
-                    quiet: conversation.end(on),
-                    is_closed: conversation.is_closed(on),
-                    ..Exchange::default()
-                });
-                exchanges.all.len().saturating_sub(1)
-            });
-            let is_sent = passage.direction == TurnDirection::Sent;
-            if let Some(exchange) = exchanges.all.get_mut(nth) {
-                let bytes = if is_sent { &mut exchange.sent } else { &mut exchange.came };
-                bytes.extend_from_slice(&passage.bytes);
-                exchanges.order.push((nth, is_sent));
-            }
+        let said = |did: &Did| matches!(did, Did::Said { .. });
+        let events = conversation.events.iter().filter(|event| said(&event.did));
+        Self {
+            all: conversation.connections.iter().map(Exchange::from).collect(),
+            order: events
+                .map(|event| (event.connection, event.by == TurnDirection::Sent))
+                .collect(),
         }
-        for exchange in &mut exchanges.all {
-            if exchange.came.starts_with(&ADVERTISE_MAGIC) {
-                // An advertise is not a reply.
-                let said: Vec<u8> =
-                    exchange.came.drain(..ADVERTISE_LEN.min(exchange.came.len())).collect();
-                exchange.advertise = Advertise::decode(&said).ok();
-            }
-            exchange.read();
-        }
-        exchanges
     }
 
-    /// The connection of that name, used or not.
-    fn take(self, conversation: &Conversation, name: &str) -> Exchange {
-        let quiet = conversation.end(name);
-        let unused = || Exchange { on: name.to_owned(), quiet, ..Exchange::default() };
-        self.all.into_iter().find(|one| one.on == name).unwrap_or_else(unused)
-    }
-
-    /// The connection of that name.
+    /// The last connection of that name on which anything passed.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
-        self.all.iter().find(|one| one.on == name)
+        self.all.iter().rfind(|one| one.on == name && one.is_used())
     }
 
     /// The last one on which something was sent.
@@ -124,10 +95,32 @@ impl Exchanges {
     }
 }
 
+impl From<&Connection> for Exchange {
+    fn from(connection: &Connection) -> Self {
+        let mut came = connection.came.first.clone();
+        let mut advertise = None;
+        if came.starts_with(&ADVERTISE_MAGIC) {
+            // An advertise is not a reply.
+            let said: Vec<u8> = came.drain(..ADVERTISE_LEN.min(came.len())).collect();
+            advertise = Advertise::decode(&said).ok();
+        }
+        let (sent, quiet) = (connection.sent.first.clone(), connection.came.end);
+        Self {
+            on: connection.name.clone(),
+            reply: Reply::read(&sent, &came, quiet),
+            sent,
+            came,
+            advertise,
+            quiet,
+            is_closed: connection.sent.end.is_some(),
+        }
+    }
+}
+
 impl Exchange {
-    /// The connection of that name so far.
-    pub(crate) fn on(conversation: &Conversation, name: &str) -> Self {
-        Exchanges::of(conversation).take(conversation, name)
+    /// Whether anything passed.
+    fn is_used(&self) -> bool {
+        !self.sent.is_empty() || !self.came.is_empty() || self.advertise.is_some()
     }
 
     /// Whether all of an answer was waited for in vain.
@@ -149,11 +142,6 @@ impl Exchange {
             None if self.came.is_empty() && self.end().is_none() => Answer::Nothing,
             None => Answer::Other,
         }
-    }
-
-    /// Reads the reply, once all bytes are there.
-    fn read(&mut self) {
-        self.reply = Reply::read(&self.sent, &self.came, self.quiet);
     }
 
     /// The requested command, if its header was sent, whatever its magic.
@@ -194,14 +182,10 @@ impl fmt::Display for Exchange {
 impl Exchange {
     /// What came in reply to what was sent, until it grew quiet.
     pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: End) -> Self {
-        let mut exchange = Self {
-            on: on.to_owned(),
-            sent: sent.to_vec(),
-            came: came.to_vec(),
-            quiet: Some(quiet),
-            ..Self::default()
-        };
-        exchange.read();
-        exchange
+        let mut connection = Connection { name: on.to_owned(), ..Connection::default() };
+        connection.sent.push(sent, Conversation::KEPT);
+        connection.came.push(came, Conversation::KEPT);
+        connection.came.end = Some(quiet);
+        Self::from(&connection)
     }
 }

@@ -6,12 +6,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::player::Drained;
+use dotnet_diagnostics_ipc::vectors::player::Flow;
 
 /// The most that is read at once.
 const PIECE: usize = 65_536;
+/// How many of the first bytes are kept.
+const FIRST: usize = 64;
 
-type State = (Mutex<Drained>, Condvar);
+type State = (Mutex<Flow>, Condvar);
 
 /// The reading thread. It ends with the connection, or when this is dropped.
 pub(super) struct Background {
@@ -26,7 +28,7 @@ impl Background {
         read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
         stop: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
-        let state = Arc::new((Mutex::new(Drained::default()), Condvar::new()));
+        let state = Arc::new((Mutex::new(Flow::default()), Condvar::new()));
         let shared = state.clone();
         let thread = thread::Builder::new()
             .name("drain".to_owned())
@@ -35,7 +37,7 @@ impl Background {
     }
 
     /// What was read, once the end was reached or `patience` is over.
-    pub(super) fn drained(&self, patience: Duration) -> Drained {
+    pub(super) fn drained(&self, patience: Duration) -> Flow {
         let (drained, ended) = &*self.state;
         let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = ended.wait_timeout_while(guard, patience, |drained| drained.end.is_none());
@@ -59,7 +61,7 @@ fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state,
         let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(0) => drained.end = Some(End::Closed),
-            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default()),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), FIRST),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => drained.end = Some(End::Reset),
         }

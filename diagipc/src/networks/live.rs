@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::player::{
-    Difference, Drained, Link, Network, PlayerError, Received, Sent,
+    Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 
@@ -384,7 +384,7 @@ impl Network for LiveNetwork {
         Ok(())
     }
 
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let canceller = self.canceller.clone();
         loop {
             let left = until.saturating_sub(self.now());

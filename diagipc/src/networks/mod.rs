@@ -40,7 +40,7 @@ pub(crate) use peer::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
-pub(crate) use unix::is_served;
+pub(crate) use unix::{is_served, kind_of};
 #[cfg(windows)]
 pub use windows::Listener;
 #[cfg(windows)]

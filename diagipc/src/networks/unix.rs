@@ -1,9 +1,9 @@
 //! What only Unix sockets have: descriptors, half-closes, resets and files.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use dotnet_diagnostics_ipc::io::{
 };
 use dotnet_diagnostics_ipc::vectors::player::PlayerError;
 use dotnet_diagnostics_ipc::vectors::script::{FdKind, Step};
+
+use rustix::fs::FileType;
 
 use super::background::Background;
 use super::{cancelled, failed};
@@ -140,10 +142,22 @@ pub(super) fn receive(
     stream: &mut Stream,
     into: &mut [u8],
     until: &Until<'_>,
-) -> Result<(usize, usize), Stopped> {
+) -> Result<(usize, Vec<FdKind>), Stopped> {
     let (count, descriptors) =
         retried(|| fd::receive(&*stream, into), || until.readable(&*stream))?;
-    Ok((count, descriptors.len()))
+    Ok((count, descriptors.iter().map(kind_of).collect()))
+}
+
+/// The file of a descriptor, by its name in scripts. Anything else is `null`.
+pub(crate) fn kind_of(fd: &OwnedFd) -> FdKind {
+    let name = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+    if name.ends_with("user_events_data") {
+        return FdKind::UserEventsData;
+    }
+    match rustix::fs::fstat(fd) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo => FdKind::Pipe,
+        _ => FdKind::Null,
+    }
 }
 
 /// Tries first: what is possible at once needs no time.

@@ -160,8 +160,8 @@ pub(super) fn receive(
     pipe: &mut Stream,
     into: &mut [u8],
     until: &Until<'_>,
-) -> Result<(usize, usize), Stopped> {
-    Ok((pipe.receive(into, until)?, 0))
+) -> Result<(usize, Vec<FdKind>), Stopped> {
+    Ok((pipe.receive(into, until)?, Vec::new()))
 }
 
 /// Whether the system reports that the peer has closed its end.

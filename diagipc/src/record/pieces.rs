@@ -1,13 +1,10 @@
 //! Bytes on a Unix socket, with their descriptors on the right bytes.
 
-use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use dotnet_diagnostics_ipc::io::fd;
-use dotnet_diagnostics_ipc::vectors::script::FdKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
 
 /// The most read at once.
 pub(super) const MOST: usize = 65_536;
@@ -77,18 +74,6 @@ pub(super) fn take(
 pub(super) fn discard(stream: BorrowedFd<'_>) {
     let mut buffer = vec![0; MOST];
     while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
-}
-
-/// The file of a descriptor, by its name in scripts. Anything else is `null`.
-pub(super) fn kind_of(fd: &OwnedFd) -> FdKind {
-    let name = fs::read_link(std::format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    if name.ends_with("user_events_data") {
-        return FdKind::UserEventsData;
-    }
-    match rustix::fs::fstat(fd) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo => FdKind::Pipe,
-        _ => FdKind::Null,
-    }
 }
 
 /// Whether the peer has closed the connection, not only its sending direction.

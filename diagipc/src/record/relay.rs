@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::log::Log;
 use super::pieces::{self, Piece};
+use crate::networks::kind_of;
 
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
@@ -201,7 +202,7 @@ impl Way {
                         connection,
                         self.from,
                         &piece.bytes,
-                        piece.fds.iter().map(pieces::kind_of).collect(),
+                        piece.fds.iter().map(kind_of).collect(),
                     );
                     self.pieces.push_back(piece);
                 }

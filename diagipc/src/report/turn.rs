@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::player::{Passage, TurnDirection};
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Did, TurnDirection};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes kept of a turn.
@@ -39,33 +39,38 @@ impl Turn {
     /// The bytes of a turn, of which at most 4,096 are kept.
     /// [`Detail::conversation`](super::Detail::conversation) counts the turns.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
-        Self::cut(connection, direction, bytes, 0, 0)
+        let connection = connection.to_owned();
+        let mut turn =
+            Self { turn: 0, connection, direction, bytes: Vec::new(), length: None, fds: 0 };
+        turn.extend(bytes, bytes.len() as u64);
+        turn
     }
 
-    fn cut(
-        connection: &str,
-        direction: TurnDirection,
-        bytes: &[u8],
-        more: u64,
-        fds: usize,
-    ) -> Self {
-        let kept = bytes.get(..KEPT).unwrap_or(bytes);
-        let all = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(more);
-        let length = (u64::try_from(kept.len()) != Ok(all)).then_some(all);
-        Self {
-            turn: 0,
-            connection: connection.to_owned(),
-            direction,
-            bytes: kept.to_vec(),
-            length,
-            fds,
+    /// Those of a conversation: consecutive bytes in one direction of a connection are one.
+    pub fn all(conversation: &Conversation) -> Vec<Self> {
+        let mut turns: Vec<Self> = Vec::new();
+        for (event, bytes) in conversation.passed() {
+            let Did::Said { len, fds, .. } = &event.did else { continue };
+            let Some(connection) = conversation.connections.get(event.connection) else { continue };
+            let name = connection.name.as_str();
+            let is_same = |turn: &Self| turn.connection == name && turn.direction == event.by;
+            if !turns.last().is_some_and(is_same) {
+                turns.push(Self::new(name, event.by, &[]));
+            }
+            if let Some(turn) = turns.last_mut() {
+                turn.extend(bytes, *len);
+                turn.fds += fds.len();
+            }
         }
+        turns
     }
-}
 
-impl From<&Passage> for Turn {
-    fn from(passage: &Passage) -> Self {
-        Self::cut(&passage.connection, passage.direction, &passage.bytes, passage.more, passage.fds)
+    /// Adds bytes, of which there were `len`.
+    fn extend(&mut self, bytes: &[u8], len: u64) {
+        let all = self.length.unwrap_or(self.bytes.len() as u64) + len;
+        let room = KEPT.saturating_sub(self.bytes.len()).min(bytes.len());
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        self.length = (self.bytes.len() as u64 != all).then_some(all);
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn next_message(
             _ => break,
         }
     }
-    Ok(Exchange::on(player.conversation(), on))
+    player.so_far(on).map(Exchange::from)
 }
 
 /// A runtime's reply to `ProcessInfo2`.

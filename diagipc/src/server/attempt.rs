@@ -558,7 +558,7 @@ pub(super) fn entry(
     let is_claimed = |command: Command| options.claims.claims(command) == Some(true);
     if grade == Grade::Unimplemented
         && case.wanted_commands().into_iter().any(is_claimed)
-        && !conversation.passages.is_empty()
+        && conversation.has_bytes()
     {
         grade = Grade::Fail;
         found.insert(0, "it is claimed".to_owned());
@@ -570,10 +570,9 @@ pub(super) fn entry(
             }
             ServerCaseKind::Script { script, .. } => expected(script),
         };
-        let turns = conversation.passages.iter().map(Turn::from);
-        let mut detail = Detail::conversation(turns, &expected, found);
+        let mut detail = Detail::conversation(Turn::all(conversation), &expected, found);
         // Not where nothing was sent.
-        let is_played = !conversation.passages.is_empty();
+        let is_played = conversation.has_bytes();
         if let (Some(Hazard::Harmful), Some(word), true) =
             (case.hazard(), case.words().last(), is_played)
         {

@@ -43,7 +43,8 @@ pub(crate) struct Reaction {
 impl Reaction {
     /// What was received, and nothing wrong with it.
     pub(crate) fn of(conversation: &Conversation) -> Self {
-        Self::from(Exchange::on(conversation, ON))
+        let on = conversation.connections.iter().rfind(|one| one.name == ON);
+        Self::from(on.map(Exchange::from).unwrap_or_default())
     }
 
     /// Why the message or what follows it is wrong, whatever was expected.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use diagipc::Turn;
 use diagipc::networks::{Listener, LiveNetwork};
 use dotnet_diagnostics_ipc::vectors::player::{
     Failure, Link, Network as _, Player, PlayerError, TurnDirection,
@@ -351,14 +352,10 @@ fn player_failure_keeps_other_connections() {
     let failure = player.play(&steps(text)).unwrap_err();
     assert_eq!(failure.step, 3);
     assert_eq!(player.conversation().captures.get("what").map(Vec::as_slice), Some(&b"two"[..]));
-    let came: Vec<_> = player
-        .conversation()
-        .passages
-        .iter()
-        .map(|one| (one.connection.as_str(), one.direction, one.bytes.as_slice()))
-        .collect();
+    let turns = Turn::all(player.conversation());
+    let came = turns.iter().map(|one| (one.connection.as_str(), one.direction, &one.bytes[..]));
     assert_eq!(
-        came,
+        came.collect::<Vec<_>>(),
         [("b", TurnDirection::Received, &b"two"[..]), ("a", TurnDirection::Received, b"one")]
     );
     player.close_all().unwrap();

@@ -3,12 +3,12 @@
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
-use super::conversation::{Conversation, TurnDirection};
+use super::conversation::Connection;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::Message;
-use crate::vectors::script::Pattern;
+use crate::vectors::script::{Captures, Pattern};
 use crate::vectors::{Annotation, FieldKind, ReadAs, Type};
 use crate::wire::{Decode as _, Reader};
 
@@ -39,18 +39,17 @@ impl fmt::Display for FieldDifference {
 
 /// The fields in which the reply on a connection differs from a pattern.
 pub(super) fn reply_differences(
-    conversation: &Conversation,
-    on: &str,
+    connection: &Connection,
+    captures: &Captures,
     pattern: &Pattern,
     came: &[u8],
 ) -> Vec<FieldDifference> {
-    let mut sent = conversation
-        .passages
-        .iter()
-        .filter(|one| one.connection == on && one.direction == TurnDirection::Sent);
-    let Some(request) = sent.next() else { return Vec::new() };
-    let command = Message::decode_prefix(&request.bytes).ok().map(|(message, _)| message.command);
-    differences(command, &pattern.filled_from(came, &conversation.captures), came)
+    if connection.sent.len == 0 {
+        return Vec::new();
+    }
+    let request = Message::decode_prefix(&connection.sent.first);
+    let command = request.ok().map(|(message, _)| message.command);
+    differences(command, &pattern.filled_from(came, captures), came)
 }
 
 /// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either

@@ -27,7 +27,7 @@
 //!     fn receive(&mut self, _: Link, most: usize, _: Duration) -> Result<Received, PlayerError> {
 //!         let (now, later) = self.0.split_at(most.min(self.0.len()));
 //!         self.0 = later;
-//!         Ok(if now.is_empty() { Received::End(End::Closed) } else { Received::Bytes(now.to_vec(), 0) })
+//!         Ok(if now.is_empty() { Received::End(End::Closed) } else { Received::Bytes(now.to_vec(), Vec::new()) })
 //!     }
 //!     fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
 //!         Ok(())
@@ -42,7 +42,7 @@
 //! let mut network = Knows(b"");
 //! let mut player = Player::new(&mut network, Duration::from_secs(5));
 //! player.play(&steps)?;
-//! assert_eq!(player.conversation().passages.len(), 2);
+//! assert_eq!(player.conversation().connections[0].came.len, 24);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -53,9 +53,9 @@ mod network;
 mod tests;
 mod trouble;
 
-pub use conversation::{Conversation, Passage, TurnDirection};
+pub use conversation::{Connection, Conversation, Did, Event, Flow, TurnDirection};
 pub use fields::FieldDifference;
-pub use network::{Drained, Link, Network, Received, Sent};
+pub use network::{Link, Network, Received, Sent};
 pub use trouble::{Difference, Mismatch, PlayerError};
 
 use alloc::{
@@ -97,8 +97,12 @@ impl fmt::Display for Failure {
     }
 }
 
-struct Connection {
+/// A connection that is open.
+#[derive(Clone, Copy)]
+struct Open {
     link: Link,
+    /// Its place in the conversation.
+    number: usize,
     is_drained: bool,
 }
 
@@ -106,7 +110,7 @@ struct Connection {
 pub struct Player<'n> {
     network: &'n mut dyn Network,
     within: Duration,
-    connections: BTreeMap<String, Connection>,
+    connections: BTreeMap<String, Open>,
     conversation: Conversation,
     /// When the present time limit began, and when it ends on an idle machine.
     limit: (Duration, Duration),
@@ -202,7 +206,21 @@ impl<'n> Player<'n> {
     /// # Errors
     /// If it does not exist.
     pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
-        let found = self.connections.get(name).map(|connection| connection.link);
+        self.connection(name).map(|open| open.link)
+    }
+
+    fn connection(&self, name: &str) -> Result<Open, PlayerError> {
+        let found = self.connections.get(name).copied();
+        found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
+    }
+
+    /// What passed so far on the open connection of that name.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub fn so_far(&self, name: &str) -> Result<&Connection, PlayerError> {
+        let number = self.connection(name)?.number;
+        let found = self.conversation.connections.get(number);
         found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
     }
 
@@ -212,7 +230,7 @@ impl<'n> Player<'n> {
     /// [`PlayerError`] of the network.
     pub fn open(&mut self, name: &str, until: Duration) -> Result<(), PlayerError> {
         let link = self.opened(None, until)?;
-        self.named(name, link)
+        self.named(name, link, TurnDirection::Sent)
     }
 
     fn opened(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
@@ -265,9 +283,8 @@ impl<'n> Player<'n> {
     ///
     /// # Errors
     /// [`PlayerError`] of the network.
-    pub fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
-        let has_ended =
-            |drained: &Result<Drained, _>| !matches!(drained, Ok(Drained { end: None, .. }));
+    pub fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
+        let has_ended = |drained: &Result<Flow, _>| !matches!(drained, Ok(Flow { end: None, .. }));
         self.patiently(until, has_ended, |network, until| network.drained(link, until))
     }
 
@@ -291,9 +308,10 @@ impl<'n> Player<'n> {
         fd: Option<FdKind>,
         until: Duration,
     ) -> Result<Sent, PlayerError> {
-        let sent = self.network.send(self.link(on)?, bytes, fd, until)?;
+        let Open { link, number, .. } = self.connection(on)?;
+        let sent = self.network.send(link, bytes, fd, until)?;
         if sent == Sent::All {
-            self.conversation.push(on, TurnDirection::Sent, bytes, usize::from(fd.is_some()));
+            self.said(number, TurnDirection::Sent, bytes, fd.into_iter().collect());
         }
         Ok(sent)
     }
@@ -312,10 +330,8 @@ impl<'n> Player<'n> {
 
     /// The same, but keeps the name: a script does not use it twice.
     fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
-        let link = self.link(on)?;
-        if how != Ending::HalfClose {
-            self.conversation.closed(on);
-        }
+        let Open { link, number, .. } = self.connection(on)?;
+        self.conversation.ended(number, TurnDirection::Sent, how, self.network.now());
         self.network.end(link, how)
     }
 
@@ -329,11 +345,11 @@ impl<'n> Player<'n> {
         most: usize,
         until: Duration,
     ) -> Result<Received, PlayerError> {
-        let link = self.link(on)?;
+        let Open { link, number, .. } = self.connection(on)?;
         let is_it = |received: &Result<Received, _>| !matches!(received, Ok(Received::Nothing));
         let received =
             self.patiently(until, is_it, |network, until| network.receive(link, most, until));
-        Ok(self.noted(on, received?))
+        Ok(self.noted(number, received?))
     }
 
     /// The same, but where nothing should arrive: not longer than `until`.
@@ -346,17 +362,29 @@ impl<'n> Player<'n> {
         most: usize,
         until: Duration,
     ) -> Result<Received, PlayerError> {
-        let received = self.network.receive(self.link(on)?, most, until)?;
-        Ok(self.noted(on, received))
+        let Open { link, number, .. } = self.connection(on)?;
+        let received = self.network.receive(link, most, until)?;
+        Ok(self.noted(number, received))
     }
 
-    fn noted(&mut self, on: &str, received: Received) -> Received {
+    fn said(&mut self, number: usize, by: TurnDirection, bytes: &[u8], fds: Vec<FdKind>) {
+        let now = self.network.now();
+        self.conversation.said(number, by, bytes, fds, now, Conversation::KEPT);
+    }
+
+    fn noted(&mut self, number: usize, received: Received) -> Received {
+        let by = TurnDirection::Received;
         match &received {
-            Received::Bytes(bytes, fds) => {
-                self.conversation.push(on, TurnDirection::Received, bytes, *fds);
+            Received::Bytes(bytes, fds) => self.said(number, by, bytes, fds.clone()),
+            Received::End(end) => {
+                let how = if *end == End::Reset { Ending::Reset } else { Ending::Close };
+                self.conversation.ended(number, by, how, self.network.now());
             }
-            Received::End(end) => self.conversation.ended(on, *end),
-            Received::Nothing => self.conversation.ended(on, End::TimedOut),
+            Received::Nothing => {
+                if let Some(flow) = self.conversation.flow(number, by) {
+                    flow.end = Some(End::TimedOut);
+                }
+            }
         }
         received
     }
@@ -371,11 +399,12 @@ impl<'n> Player<'n> {
         match step {
             Step::Open(step) => {
                 let link = self.opened(step.port.as_deref(), until)?;
-                self.named(&step.open, link)
+                self.named(&step.open, link, TurnDirection::Sent)
             }
             Step::Accept(step) => {
                 let link = self.accepted(step.port.as_deref(), until)?;
-                self.named(&step.accept, link.ok_or(Difference::NotConnected)?)
+                let link = link.ok_or(Difference::NotConnected)?;
+                self.named(&step.accept, link, TurnDirection::Received)
             }
             Step::Listen(step) => self.network.listen(&step.port, step.listen),
             Step::ExpectNoConnection(step) => {
@@ -396,8 +425,8 @@ impl<'n> Player<'n> {
             }
             Step::Drain(step) => {
                 self.network.drain(self.link(&step.on)?)?;
-                if let Some(connection) = self.connections.get_mut(&step.on) {
-                    connection.is_drained = true;
+                if let Some(open) = self.connections.get_mut(&step.on) {
+                    open.is_drained = true;
                 }
                 Ok(())
             }
@@ -476,8 +505,9 @@ impl<'n> Player<'n> {
         self.network.now().saturating_add(time)
     }
 
-    fn named(&mut self, name: &str, link: Link) -> Result<(), PlayerError> {
-        match self.connections.insert(name.to_owned(), Connection { link, is_drained: false }) {
+    fn named(&mut self, name: &str, link: Link, by: TurnDirection) -> Result<(), PlayerError> {
+        let number = self.conversation.opened(name, by, self.network.now());
+        match self.connections.insert(name.to_owned(), Open { link, number, is_drained: false }) {
             None => Ok(()),
             Some(_) => Err(PlayerError::differs(format!("{name} is used for two connections"))),
         }
@@ -537,7 +567,7 @@ impl<'n> Player<'n> {
         with_fd: bool,
         until: Duration,
     ) -> Result<(), PlayerError> {
-        let (mut so_far, mut fds) = (Vec::new(), 0_usize);
+        let (mut so_far, mut fds) = (Vec::new(), Vec::new());
         let captured = loop {
             let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
             let mut matched = None;
@@ -564,22 +594,26 @@ impl<'n> Player<'n> {
                     .zip(&mismatches)
                     .rev()
                     .max_by_key(|(_, mismatch)| mismatch.offset);
-                let fields = most_like.map_or_else(Vec::new, |(pattern, _)| {
-                    fields::reply_differences(&self.conversation, on, pattern, &so_far)
-                });
+                let captures = &self.conversation.captures;
+                let fields = match (self.so_far(on), most_like) {
+                    (Ok(connection), Some((pattern, _))) => {
+                        fields::reply_differences(connection, captures, pattern, &so_far)
+                    }
+                    _ => Vec::new(),
+                };
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
             match self.receive(on, most, until)? {
                 Received::Bytes(bytes, with) => {
                     so_far.extend(bytes);
-                    fds = fds.saturating_add(with);
+                    fds.extend(with);
                 }
                 Received::End(end) => return Err(Difference::Ended { end, after: so_far }.into()),
                 Received::Nothing => return Err(Difference::Nothing { after: so_far }.into()),
             }
         };
-        if fds != usize::from(with_fd) {
-            return Err(Difference::Descriptors(fds).into());
+        if fds.len() != usize::from(with_fd) {
+            return Err(Difference::Descriptors(fds.len()).into());
         }
         self.conversation.captures.extend(captured);
         Ok(())
@@ -631,7 +665,7 @@ impl<'n> Player<'n> {
                     step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
                 let came = drained.last.get(from..).unwrap_or_default().to_vec();
-                return Err(Difference::LastBytes { of: drained.bytes, came }.into());
+                return Err(Difference::LastBytes { of: drained.len, came }.into());
             }
             drained.end
         } else {

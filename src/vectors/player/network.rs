@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::PlayerError;
+use super::{Flow, PlayerError};
 use crate::exchange::End;
 use crate::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 
@@ -26,8 +26,8 @@ impl Link {
 /// The result of waiting for bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// At least one byte, and the number of descriptors.
-    Bytes(Vec<u8>, usize),
+    /// At least one byte, and the files of the descriptors.
+    Bytes(Vec<u8>, Vec<FdKind>),
     /// The end of the connection.
     End(End),
     /// Nothing in time.
@@ -59,36 +59,6 @@ pub enum Sent {
     All,
     /// The peer no longer reads; the reason in words.
     PeerGone(String),
-}
-
-/// The bytes of a connection that was read in the background.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// The number of bytes.
-    pub bytes: u64,
-    /// The first of them, up to [`Drained::FIRST`].
-    pub first: Vec<u8>,
-    /// The last of them, at least [`Drained::KEPT`] if there were so many.
-    pub last: Vec<u8>,
-    /// How it ended, if it has.
-    pub end: Option<End>,
-}
-
-impl Drained {
-    /// How many of the last bytes are kept.
-    pub const KEPT: usize = 4096;
-    /// How many of the first bytes are kept.
-    pub const FIRST: usize = 64;
-
-    /// Adds received bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        let missing = Self::FIRST.saturating_sub(self.first.len()).min(bytes.len());
-        self.first.extend_from_slice(bytes.get(..missing).unwrap_or_default());
-        self.last.extend_from_slice(bytes);
-        let surplus = self.last.len().saturating_sub(Self::KEPT);
-        self.last.drain(..surplus);
-    }
 }
 
 /// Connections to the side under test, and a clock. A port has its name in the script; `None` is
@@ -187,7 +157,7 @@ pub trait Network {
     ///
     /// # Errors
     /// [`PlayerError`].
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let _ = (link, until);
         Err(unsupported())
     }

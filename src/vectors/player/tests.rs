@@ -28,7 +28,7 @@ impl Network for Slow {
         let came = if self.now < self.sends {
             Received::Nothing
         } else {
-            Received::Bytes([0x61].into(), 0)
+            Received::Bytes([0x61].into(), Vec::new())
         };
         Ok(came)
     }

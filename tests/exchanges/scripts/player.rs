@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::vectors::player::{
-    Drained, Link, Network as Connections, Player, PlayerError, Received, Sent,
+    Flow, Link, Network as Connections, Player, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{
     Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step,
@@ -20,7 +20,7 @@ use crate::scripts::{client, runtime};
 struct Memory {
     net: Net,
     executor: Executor,
-    drained: BTreeMap<Link, Drained>,
+    drained: BTreeMap<Link, Flow>,
     /// The ports of a runtime at which the player always listens.
     always_listens: BTreeSet<String>,
 }
@@ -95,8 +95,8 @@ impl Memory {
             for (link, drained) in &mut self.drained {
                 match self.net.borrow_mut().read(link.number(), Side::Player, usize::MAX) {
                     Some(Ok(cells)) => {
-                        drained.bytes += u64::try_from(cells.len()).unwrap();
-                        drained.last.extend(cells.iter().map(|cell| cell.0));
+                        let bytes: Vec<u8> = cells.iter().map(|cell| cell.0).collect();
+                        drained.push(&bytes, 0);
                         more = true;
                     }
                     Some(Err(how)) => drained.end = Some(how),
@@ -200,7 +200,7 @@ impl Connections for Memory {
         })?;
         Ok(match read {
             Some(Ok(cells)) => {
-                let fds = cells.iter().filter(|cell| cell.1.is_some()).count();
+                let fds = cells.iter().filter_map(|cell| cell.1).collect();
                 Received::Bytes(cells.iter().map(|cell| cell.0).collect(), fds)
             }
             Some(Err(end)) => Received::End(end),
@@ -209,11 +209,11 @@ impl Connections for Memory {
     }
 
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
-        self.drained.insert(link, Drained::default());
+        self.drained.insert(link, Flow::default());
         Ok(())
     }
 
-    fn drained(&mut self, link: Link, until: Duration) -> Result<Drained, PlayerError> {
+    fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         self.until(until, |memory| Ok(memory.drained[&link].end.map(drop)))?;
         Ok(self.drained[&link].clone())
     }

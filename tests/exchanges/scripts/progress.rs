@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::vectors::player::{
-    Drained, Link, Network, Player, PlayerError, Received, Sent,
+    Flow, Link, Network, Player, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
 
@@ -65,7 +65,7 @@ impl Network for Filling {
         unreachable!("nothing is drained")
     }
 
-    fn drained(&mut self, _: Link, _: Duration) -> Result<Drained, PlayerError> {
+    fn drained(&mut self, _: Link, _: Duration) -> Result<Flow, PlayerError> {
         unreachable!("nothing is drained")
     }
 

@@ -74,7 +74,7 @@ fn bytes_are_sent_while_others_are_drained() {
     );
     Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
     server.join().unwrap();
-    assert_eq!(network.drained(Link::new(0), Duration::ZERO).unwrap().bytes, 100_001);
+    assert_eq!(network.drained(Link::new(0), Duration::ZERO).unwrap().len, 100_001);
 }
 
 #[test]
