@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use diagipc::record::{Direction, Event, EventKind, Witness};
+use diagipc::record::Witness;
+use dotnet_diagnostics_ipc::vectors::player::{Did, Event, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
 
 use crate::commands::output_file;
@@ -34,8 +35,6 @@ const END_OF_OPTIONS: [u8; 4] = [0; 4];
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
-    /// Who opens connections.
-    opens: Direction,
     state: Mutex<State>,
 }
 
@@ -47,13 +46,13 @@ struct State {
 }
 
 impl Capture {
-    /// Begins a file with one interface, which is an endpoint; `opens` opens connections to it.
-    pub(crate) fn create(path: &Path, endpoint: &str, opens: Direction) -> anyhow::Result<Self> {
+    /// Begins a file with one interface, which is an endpoint.
+    pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
         let mut file = output_file::create(path)?;
         front(endpoint)
             .and_then(|front| file.write_all(&front))
             .with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), opens, state: Mutex::new(State { file, trouble: None }) })
+        Ok(Self { path: path.to_owned(), state: Mutex::new(State { file, trouble: None }) })
     }
 
     /// Why the file is not whole, if it is not.
@@ -64,13 +63,13 @@ impl Capture {
 }
 
 impl Witness for Capture {
-    fn saw(&self, event: &Event) {
+    fn saw(&self, event: &Event, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.trouble.is_none() {
             // Taken here, so that packets are in the order of their times.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            let written = packet(&contents(event, self.opens), nanoseconds)
+            let written = packet(&contents(event, bytes), nanoseconds)
                 .and_then(|block| state.file.write_all(&block));
             state.trouble = written.err();
         }
@@ -78,27 +77,21 @@ impl Witness for Capture {
 }
 
 /// The pseudo-header, and what was sent.
-fn contents(event: &Event, opens: Direction) -> Vec<u8> {
-    let side = |side: Direction| match side {
-        Direction::Client => 0,
-        Direction::Server => 1,
+fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
+    let from = match event.by {
+        TurnDirection::Sent => 0,
+        TurnDirection::Received => 1,
     };
-    let nothing: (&[u8], &[FdKind]) = (&[], &[]);
-    let (kind, from, detail, (bytes, fds)) = match &event.seen {
-        EventKind::Opened => (0, side(opens), 0, nothing),
-        EventKind::Piece { from, bytes, fds } => {
+    let (kind, detail, fds) = match &event.did {
+        Did::Opened => (0, 0, &[][..]),
+        Did::Said { fds, .. } => {
             // One message carries 253 at most.
             let fds = fds.get(..usize::from(u8::MAX)).unwrap_or(fds);
-            (1, side(*from), u8::try_from(fds.len()).unwrap_or(u8::MAX), (&bytes[..], fds))
+            (1, u8::try_from(fds.len()).unwrap_or(u8::MAX), fds)
         }
-        EventKind::Ended { by, how } => {
-            let how = match how {
-                Ending::HalfClose => 0,
-                Ending::Close => 1,
-                Ending::Reset => 2,
-            };
-            (2, side(*by), how, nothing)
-        }
+        Did::Ended(Ending::HalfClose) => (2, 0, &[][..]),
+        Did::Ended(Ending::Close) => (2, 1, &[][..]),
+        Did::Ended(Ending::Reset) => (2, 2, &[][..]),
     };
     let connection = u32::try_from(event.connection).unwrap_or(u32::MAX).to_le_bytes();
     let fds = fds.iter().map(|fd| match fd {

@@ -185,12 +185,11 @@ mod unix {
         if let Some(directory) = &arguments.out {
             fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         }
-        let opens = if arguments.port.is_some() { Direction::Server } else { Direction::Client };
         let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
         let capture = arguments
             .pcapng
             .as_ref()
-            .map(|file| Capture::create(file, &name(), opens).map(Arc::new))
+            .map(|file| Capture::create(file, &name()).map(Arc::new))
             .transpose()?;
         let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
         interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;

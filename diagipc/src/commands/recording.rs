@@ -5,8 +5,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use diagipc::annotated;
-use diagipc::record::{Direction, Event, EventKind, RecordedConnection, Recording, script_file};
+use diagipc::record::{Direction, Recording, script_file};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc::vectors::player::{Did, Event, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use crate::commands::output_file::create_new;
@@ -63,86 +66,72 @@ pub(crate) fn write(
 fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "Time, connection, side, event")?;
     writeln!(out)?;
-    let mut events = recording.events.iter().peekable();
-    while let Some(Event { at, connection, seen }) = events.next() {
-        let what = match seen {
-            EventKind::Opened => "opened".to_owned(),
-            EventKind::Piece { from, bytes, fds } if fds.is_empty() => {
+    let mut events = recording.conversation.passed().peekable();
+    while let Some((Event { at, connection, by, did }, bytes)) = events.next() {
+        let side = side(*by);
+        let what = match did {
+            Did::Opened => "opened".to_owned(),
+            Did::Said { fds, .. } if fds.is_empty() => {
                 let (mut pieces, mut len) = (1_usize, bytes.len());
-                while let Some(more) =
-                    events.peek().and_then(|next| plain_piece(next, *connection, *from))
-                {
-                    events.next();
+                let is_more = |next: &(&Event, &[u8])| {
+                    let is_plain = matches!(&next.0.did, Did::Said { fds, .. } if fds.is_empty());
+                    is_plain && (next.0.connection, next.0.by) == (*connection, *by)
+                };
+                while let Some((_, more)) = events.next_if(is_more) {
                     pieces += 1;
-                    len += more;
+                    len += more.len();
                 }
                 let pieces =
                     if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
-                format!("{}: {len} bytes{pieces}", side(*from))
+                format!("{side}: {len} bytes{pieces}")
             }
-            EventKind::Piece { from, bytes, fds } => {
-                format!("{}: {} bytes with a descriptor: {fds:?}", side(*from), bytes.len())
+            Did::Said { fds, .. } => {
+                format!("{side}: {} bytes with a descriptor: {fds:?}", bytes.len())
             }
-            EventKind::Ended { by, how: Ending::HalfClose } => {
-                format!("{}: sends no more", side(*by))
-            }
-            EventKind::Ended { by, how: Ending::Close } => format!("{}: closed", side(*by)),
-            EventKind::Ended { by, how: Ending::Reset } => {
-                format!("{}: closed, with bytes unread", side(*by))
-            }
+            Did::Ended(Ending::HalfClose) => format!("{side}: sends no more"),
+            Did::Ended(Ending::Close) => format!("{side}: closed"),
+            Did::Ended(Ending::Reset) => format!("{side}: closed, with bytes unread"),
         };
         writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
     }
-    let connections = RecordedConnection::all(recording);
-    for (nth, (connection, [client, runtime])) in
-        connections.iter().zip(&recording.totals).enumerate()
-    {
+    for (nth, connection) in recording.conversation.connections.iter().enumerate() {
+        let (client, runtime) = (&connection.sent, &connection.came);
         writeln!(out)?;
         writeln!(
             out,
             "Connection {nth}: {} bytes of the client, {} of the runtime",
-            client.bytes, runtime.bytes
+            client.len, runtime.len
         )?;
         writeln!(out)?;
-        items(connection.request(), Direction::Client, connection, out)?;
-        let surplus = connection.client.len().saturating_sub(connection.request_len);
-        if surplus > 0 {
-            writeln!(out, "{surplus} bytes of the client after its request")?;
+        let header = Header::decode(&client.first).ok();
+        let size = header.map_or(usize::MAX, |header| header.size.into());
+        let (request, surplus) =
+            client.first.split_at_checked(size).unwrap_or((&client.first, &[]));
+        items(request, Direction::Client, None, out)?;
+        if !surplus.is_empty() {
+            writeln!(out, "{} bytes of the client after its request", surplus.len())?;
             writeln!(out)?;
         }
-        items(&connection.runtime, Direction::Server, connection, out)?;
+        items(&runtime.first, Direction::Server, header.map(|header| header.command), out)?;
     }
     Ok(())
-}
-
-/// How many bytes, if it is a piece of that side without a descriptor.
-fn plain_piece(event: &Event, on: usize, of: Direction) -> Option<usize> {
-    match &event.seen {
-        EventKind::Piece { from, bytes, fds }
-            if event.connection == on && *from == of && fds.is_empty() =>
-        {
-            Some(bytes.len())
-        }
-        _ => None,
-    }
 }
 
 fn items(
     bytes: &[u8],
     from: Direction,
-    connection: &RecordedConnection,
+    request: Option<Command>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let request = if from == Direction::Server { connection.command } else { None };
     for item in Splitter::new(bytes, Some(from), request) {
         annotated::item(out, &item, bytes)?;
     }
     Ok(())
 }
 
-const fn side(side: Direction) -> &'static str {
+const fn side(side: TurnDirection) -> &'static str {
     match side {
-        Direction::Client => "client",
-        Direction::Server => "runtime",
+        TurnDirection::Sent => "client",
+        TurnDirection::Received => "runtime",
     }
 }

@@ -6,36 +6,25 @@
 use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::vectors::{File, Hazard, ReadAs, Type, Value, Verdict};
 
-use super::connection::{RecordedConnection, continuation};
+use super::parts::{command, continuation, request};
+use crate::conversation::Exchange;
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
 /// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
 /// bytes says otherwise.
-///
-/// ```
-/// use diagipc::record::{RecordedConnection, Log, Direction, hazard_of};
-/// use dotnet_diagnostics_ipc::vectors::{self, Hazard};
-///
-/// let log = Log::new(false);
-/// let connection = log.opened();
-/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
-/// let connections = RecordedConnection::all(&log.recording());
-/// assert_eq!(hazard_of(&connections[0], &vectors::files()?), Some(Hazard::SideEffect));
-/// # Ok::<(), vectors::LoadError>(())
-/// ```
-pub fn hazard_of(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
-    let surplus = connection.client.get(connection.request_len..).unwrap_or_default();
+pub(super) fn hazard_of(exchange: &Exchange, vectors: &[File]) -> Option<Hazard> {
+    let surplus = exchange.sent.len().saturating_sub(request(exchange).len());
     // One byte there carries a descriptor; whether a server reads more is unknown here.
-    if connection.client.is_empty() {
+    if exchange.sent.is_empty() {
         None
     } else {
-        request_hazard(connection, vectors).max((surplus.len() > 1).then_some(Hazard::Harmful))
+        request_hazard(exchange, vectors).max((surplus > 1).then_some(Hazard::Harmful))
     }
 }
 
-fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<Hazard> {
-    let wire = connection.request();
-    let Some(command) = connection.command else { return Some(Hazard::Harmful) };
+fn request_hazard(exchange: &Exchange, vectors: &[File]) -> Option<Hazard> {
+    let wire = request(exchange);
+    let Some(command) = command(exchange) else { return Some(Hazard::Harmful) };
     let name = command.to_string();
     let groups = vectors.iter().flat_map(|file| &file.groups);
     let requests =
@@ -56,7 +45,7 @@ fn request_hazard(connection: &RecordedConnection, vectors: &[File]) -> Option<H
         let is_like = match group.kind {
             Type::Request => {
                 group.command.as_ref() == Some(&name)
-                    && continuation(bytes) == connection.continuation()
+                    && continuation(bytes) == continuation(wire)
                     && absent_fields(&test.value) == absent
             }
             Type::Unknown => {

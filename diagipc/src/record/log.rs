@@ -1,57 +1,15 @@
-//! The events on the connections of a proxy.
+//! The conversation on the connections of a proxy.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dotnet_diagnostics_ipc::vectors::Direction;
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, Did, Event, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
 
-/// An event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// The connection was opened.
-    Opened,
-    /// Bytes, as returned by one read.
-    Piece {
-        /// The sender.
-        from: Direction,
-        /// The bytes.
-        bytes: Vec<u8>,
-        /// The files of the descriptors on the first byte.
-        fds: Vec<FdKind>,
-    },
-    /// A side ended the connection, or its sending direction.
-    Ended {
-        /// The side.
-        by: Direction,
-        /// How.
-        how: Ending,
-    },
-}
-
-/// An event on a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The time since the start of the recording.
-    pub at: Duration,
-    /// The connection's number, from 0.
-    pub connection: usize,
-    /// The event.
-    pub seen: EventKind,
-}
-
-/// The totals of one side of a connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// How many bytes.
-    pub bytes: u64,
-    /// How many of them, from the first on, are in the events.
-    pub kept: usize,
-    /// The very last one.
-    pub last: Option<u8>,
-}
+use super::pending::name_of;
 
 /// A recorded conversation.
 ///
@@ -59,14 +17,11 @@ pub struct Totals {
 /// [`Recording::CONNECTIONS`] connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The events in order.
-    pub events: Vec<Event>,
-    /// The totals of client and runtime, for each connection.
-    pub totals: Vec<[Totals; 2]>,
+    /// The conversation as the client had it: what the runtime did is
+    /// [received](TurnDirection::Received).
+    pub conversation: Conversation,
     /// How many connections were not kept.
     pub more_connections: u64,
-    /// Whether the runtime opens the connections: it has a diagnostic port.
-    pub runtime_connects: bool,
 }
 
 impl Recording {
@@ -77,20 +32,19 @@ impl Recording {
     pub const CONNECTIONS: usize = 256;
 }
 
-/// Receives each event when it happens, complete, including what a [`Recording`] does not keep.
+/// Receives each event when it happens, including what a [`Recording`] does not keep.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use diagipc::record::{Event, EventKind, Log, Direction, Witness};
+/// use diagipc::record::{Direction, Log, Witness};
+/// use dotnet_diagnostics_ipc::vectors::player::Event;
 ///
 /// #[derive(Debug, Default)]
 /// struct Count(Mutex<usize>);
 ///
 /// impl Witness for Count {
-///     fn saw(&self, event: &Event) {
-///         if let EventKind::Piece { bytes, .. } = &event.seen {
-///             *self.0.lock().unwrap() += bytes.len();
-///         }
+///     fn saw(&self, _: &Event, bytes: &[u8]) {
+///         *self.0.lock().unwrap() += bytes.len();
 ///     }
 /// }
 ///
@@ -100,8 +54,9 @@ impl Recording {
 /// assert_eq!(*count.0.lock().unwrap(), 200_000);
 /// ```
 pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Receives an event. Connections are numbered from 0 in the order in which they were opened.
-    fn saw(&self, event: &Event);
+    /// Receives an event with all of its bytes. Connections are numbered from 0 in the order in
+    /// which they were opened.
+    fn saw(&self, event: &Event, bytes: &[u8]);
 }
 
 /// Records connections from several threads.
@@ -112,7 +67,8 @@ pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
 /// let log = Log::new(false);
 /// let connection = log.opened();
 /// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0", Vec::new());
-/// assert_eq!(log.recording().totals[connection.unwrap()][0].bytes, 14);
+/// let recording = log.recording();
+/// assert_eq!(recording.conversation.connections[connection.unwrap()].sent.len, 14);
 /// ```
 #[derive(Debug)]
 pub struct Log {
@@ -121,17 +77,19 @@ pub struct Log {
     witness: Option<Arc<dyn Witness>>,
     /// How many connections are kept.
     most: usize,
+    /// Who opens them.
+    opens: Direction,
 }
 
 impl Log {
     /// Starts now. `runtime_connects`: the runtime opens the connections.
     pub fn new(runtime_connects: bool) -> Self {
-        let recording = Recording { runtime_connects, ..Recording::default() };
         Self {
             began: Instant::now(),
-            recording: Mutex::new(recording),
+            recording: Mutex::default(),
             witness: None,
             most: Recording::CONNECTIONS,
+            opens: if runtime_connects { Direction::Server } else { Direction::Client },
         }
     }
 
@@ -149,9 +107,18 @@ impl Log {
         self
     }
 
-    fn tell(&self, event: &Event) {
+    /// Something that happens now.
+    fn event(&self, connection: usize, by: Direction, did: Did) -> Event {
+        let by = match by {
+            Direction::Client => TurnDirection::Sent,
+            Direction::Server => TurnDirection::Received,
+        };
+        Event { at: self.began.elapsed(), connection, by, did }
+    }
+
+    fn tell(&self, event: &Event, bytes: &[u8]) {
         if let Some(witness) = &self.witness {
-            witness.saw(event);
+            witness.saw(event, bytes);
         }
     }
 
@@ -162,19 +129,15 @@ impl Log {
     /// A connection was opened. `None` if there are too many already and there is no witness.
     pub fn opened(&self) -> Option<usize> {
         let mut recording = self.locked();
-        let connection = recording.totals.len();
-        if connection >= self.most {
-            let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
+        let kept = recording.conversation.connections.len();
+        let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
+        let event = self.event(kept.saturating_add(more), self.opens, Did::Opened);
+        self.tell(&event, &[]);
+        if kept >= self.most {
             recording.more_connections += 1;
-            let connection = connection.saturating_add(more);
-            self.tell(&Event { at: self.began.elapsed(), connection, seen: EventKind::Opened });
-            return self.witness.is_some().then_some(connection);
+            return self.witness.is_some().then_some(event.connection);
         }
-        recording.totals.push(Default::default());
-        let event = Event { at: self.began.elapsed(), connection, seen: EventKind::Opened };
-        self.tell(&event);
-        recording.events.push(event);
-        Some(connection)
+        Some(recording.conversation.opened(&name_of(kept), event.by, event.at))
     }
 
     /// A side sent bytes.
@@ -185,48 +148,20 @@ impl Log {
         bytes: &[u8],
         fds: Vec<FdKind>,
     ) {
-        let Some(connection) = connection else { return };
-        let at = self.began.elapsed();
-        if self.witness.is_some() && !bytes.is_empty() {
-            self.tell(&Event {
-                at,
-                connection,
-                seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds: fds.clone() },
-            });
-        }
-        let mut recording = self.locked();
-        let Some(totals) =
-            recording.totals.get_mut(connection).map(|[client, runtime]| match from {
-                Direction::Client => client,
-                Direction::Server => runtime,
-            })
-        else {
-            return;
-        };
-        totals.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        totals.last = bytes.last().copied().or(totals.last);
-        let room = Recording::KEPT.saturating_sub(totals.kept).min(bytes.len());
-        totals.kept += room;
-        let bytes = bytes.get(..room).unwrap_or_default();
-        if !bytes.is_empty() {
-            recording.events.push(Event {
-                at,
-                connection,
-                seen: EventKind::Piece { from, bytes: bytes.to_vec(), fds },
-            });
-        }
+        let Some(connection) = connection.filter(|_| !bytes.is_empty()) else { return };
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let event = self.event(connection, from, Did::Said { len, fds: fds.clone() });
+        self.tell(&event, bytes);
+        let Event { at, by, .. } = event;
+        self.locked().conversation.said(connection, by, bytes, fds, at, Recording::KEPT);
     }
 
     /// A side ended the connection.
     pub fn ended(&self, connection: Option<usize>, by: Direction, how: Ending) {
         if let Some(connection) = connection {
-            let event =
-                Event { at: self.began.elapsed(), connection, seen: EventKind::Ended { by, how } };
-            self.tell(&event);
-            let mut recording = self.locked();
-            if connection < recording.totals.len() {
-                recording.events.push(event);
-            }
+            let event = self.event(connection, by, Did::Ended(how));
+            self.tell(&event, &[]);
+            self.locked().conversation.ended(connection, event.by, how, event.at);
         }
     }
 

@@ -21,10 +21,10 @@
 
 #[cfg(unix)]
 mod client;
-mod connection;
 mod hazard;
 mod log;
 mod masks;
+mod parts;
 mod pending;
 #[cfg(unix)]
 mod pieces;
@@ -37,10 +37,8 @@ mod script_of_client;
 
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};
-pub use connection::RecordedConnection;
 pub use dotnet_diagnostics_ipc::vectors::Direction;
-pub use hazard::hazard_of;
-pub use log::{Event, EventKind, Log, Recording, Totals, Witness};
+pub use log::{Log, Recording, Witness};
 #[cfg(unix)]
 pub use proxy::{ConnectionSummary, Proxy};
 pub use script::script_file;

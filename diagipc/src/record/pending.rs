@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::vectors::script::{Literal, Send, Step};
 
+use super::masks::{self, Sessions};
+
 /// Pieces closer together than this may arrive as one.
 const APART: Duration = Duration::from_millis(5);
 /// With more pieces than this a script does not give their boundaries.
@@ -25,17 +27,18 @@ pub(super) fn name_of(connection: usize) -> String {
 
 /// Bytes sent without anything between them.
 pub(super) struct Pending {
-    pub(super) connection: usize,
-    pub(super) bytes: Vec<u8>,
-    /// Their range in the bytes of their side.
-    pub(super) begin: usize,
+    pub(super) on: String,
+    bytes: Vec<u8>,
+    /// How many of them are a request.
+    request_len: usize,
     sizes: Vec<usize>,
     last: Duration,
 }
 
 impl Pending {
-    pub(super) fn new(connection: usize, begin: usize, bytes: &[u8], at: Duration) -> Self {
-        Self { connection, bytes: bytes.to_vec(), begin, sizes: Vec::from([bytes.len()]), last: at }
+    pub(super) fn new(on: String, request_len: usize, bytes: &[u8], at: Duration) -> Self {
+        let sizes = Vec::from([bytes.len()]);
+        Self { on, bytes: bytes.to_vec(), request_len, sizes, last: at }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], at: Duration) {
@@ -47,12 +50,19 @@ impl Pending {
         self.last = at;
     }
 
-    /// The step. `parts` are its bytes.
-    pub(super) fn step(self, parts: Vec<Literal>) -> Step {
+    /// The step.
+    pub(super) fn step(self, sessions: &Sessions) -> Step {
         let chunks = if (2..=PIECES).contains(&self.sizes.len()) { self.sizes } else { Vec::new() };
+        let (request, surplus) =
+            self.bytes.split_at_checked(self.request_len).unwrap_or((&[], &self.bytes));
+        let mut send =
+            if request.is_empty() { Vec::new() } else { masks::request(request, sessions) };
+        if !surplus.is_empty() {
+            send.push(Literal::Bytes(surplus.to_owned()));
+        }
         Step::Send(Send {
-            on: name_of(self.connection),
-            send: parts,
+            on: self.on,
+            send,
             chunks,
             with_fd: None,
             may_fail: false,

@@ -1,13 +1,16 @@
 //! The script of a recording.
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
 use dotnet_diagnostics_ipc::vectors::{self, File, Hazard, ScriptFile};
 
-use super::connection::{Kind, RecordedConnection};
 use super::log::Recording;
-use super::pending::{PORT, name_of};
+use super::parts::{Kind, command, parts};
+use super::pending::PORT;
 use super::{hazard, script_of_client};
+use crate::conversation::{Exchange, Exchanges};
 
 /// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
@@ -29,26 +32,25 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// assert_eq!((file.scripts.len(), file.scripts[0].name.as_str()), (1, "resume-client"));
 /// ```
 pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
-    let connections = RecordedConnection::all(recording);
-    if connections.is_empty() {
-        return None;
-    }
+    let Recording { conversation, .. } = recording;
+    let runtime_connects = conversation.events.first()?.by == TurnDirection::Received;
+    let exchanges = Exchanges::of(conversation).all;
     let name = plain(name);
     // Without the vectors, which are part of the crate, everything is harmful.
     let files = vectors::files().unwrap_or_default();
-    let spec = spec_of(&connections, &files);
-    let since = connections
+    let spec = spec_of(&exchanges, &files);
+    let since = exchanges
         .iter()
-        .filter(|connection| !connection.is_unknown_command())
-        .filter_map(|connection| {
-            let since: DotnetVersion = connection.command?.since()?;
+        .filter(|exchange| exchange.reply.error() != Some(HResult::UNKNOWN_COMMAND))
+        .filter_map(|exchange| {
+            let since: DotnetVersion = command(exchange)?.since()?;
             Some(since)
         });
     let since = since.max().map(|version| version.to_string());
 
     let hazard: Option<Hazard> =
-        connections.iter().filter_map(|connection| hazard::hazard_of(connection, &files)).max();
-    let ports = if recording.runtime_connects {
+        exchanges.iter().filter_map(|exchange| hazard::hazard_of(exchange, &files)).max();
+    let ports = if runtime_connects {
         Vec::from([TargetPort { id: PORT.to_owned(), suspend: false, listening: true }])
     } else {
         Vec::new()
@@ -57,7 +59,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let client = Script {
         sc_id: 1,
         name: format!("{name}-client"),
-        comment: about(recording, &connections),
+        comment: about(recording, &exchanges),
         spec,
         since,
         hazard,
@@ -67,12 +69,12 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
             seen_on: Vec::new(),
             deviations: Vec::new(),
         }),
-        steps: script_of_client::steps(recording, &connections),
+        steps: script_of_client::steps(conversation, &exchanges),
     };
 
     let scripts = Vec::from([client]);
     let title = format!("A recorded conversation: {name}");
-    Some(ScriptFile::new(title, within(recording), scripts))
+    Some(ScriptFile::new(title, within(conversation), scripts))
 }
 
 fn plain(name: &str) -> String {
@@ -83,11 +85,11 @@ fn plain(name: &str) -> String {
 }
 
 /// The facts and requirements of the vectors for the requests.
-fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
+fn spec_of(exchanges: &[Exchange], files: &[File]) -> Vec<String> {
     // A conversation begins with one message, and the server answers.
     let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
-    for connection in connections {
-        let Some(command) = connection.command.map(|command| command.to_string()) else { continue };
+    for exchange in exchanges {
+        let Some(command) = command(exchange).map(|command| command.to_string()) else { continue };
         let groups = files
             .iter()
             .flat_map(|file| &file.groups)
@@ -102,31 +104,25 @@ fn spec_of(connections: &[RecordedConnection], files: &[File]) -> Vec<String> {
 }
 
 /// The conversation in words, and the parts missing in its script.
-fn about(recording: &Recording, connections: &[RecordedConnection]) -> String {
+fn about(recording: &Recording, exchanges: &[Exchange]) -> String {
     let mut words = Vec::new();
-    for (nth, (connection, [client, runtime])) in
-        connections.iter().zip(&recording.totals).enumerate()
-    {
-        let asks =
-            connection.command.map_or("no request".to_owned(), |command| command.to_string());
-        words.push(format!("{}: {asks}", name_of(nth)));
-        let begin = connection
-            .segments
-            .iter()
-            .find(|segment| matches!(segment.kind, Kind::StreamHead | Kind::Stream));
-        let stream = begin.map(|segment| {
-            runtime.bytes.saturating_sub(u64::try_from(segment.range.start).unwrap_or(u64::MAX))
+    for (connection, exchange) in recording.conversation.connections.iter().zip(exchanges) {
+        let (client, runtime) = (&connection.sent, &connection.came);
+        let asks = command(exchange).map_or("no request".to_owned(), |command| command.to_string());
+        words.push(format!("{}: {asks}", connection.name));
+        let parts = parts(&runtime.first, exchange);
+        let begin = parts.iter().find(|part| matches!(part.kind, Kind::StreamHead | Kind::Stream));
+        let stream = begin.map(|part| {
+            runtime.len.saturating_sub(u64::try_from(part.range.start).unwrap_or(u64::MAX))
         });
         if let Some(stream) = stream {
             words.push(format!("whose stream had {stream} bytes, which are read and not compared"));
             continue;
         }
         for (whose, total) in [("client", client), ("runtime", runtime)] {
-            if total.bytes > u64::try_from(total.kept).unwrap_or(u64::MAX) {
-                words.push(format!(
-                    "{} of the {whose}'s {} bytes were kept",
-                    total.kept, total.bytes
-                ));
+            let (kept, all) = (total.first.len(), total.len);
+            if u64::try_from(kept) != Ok(all) {
+                words.push(format!("{kept} of the {whose}'s {all} bytes were kept"));
             }
         }
     }
@@ -137,8 +133,8 @@ fn about(recording: &Recording, connections: &[RecordedConnection]) -> String {
 }
 
 /// Twice the longest observed time, but enough for a busy machine.
-fn within(recording: &Recording) -> u32 {
-    let times = recording.events.iter().map(|event| event.at);
+fn within(conversation: &Conversation) -> u32 {
+    let times = conversation.events.iter().map(|event| event.at);
     let longest = times
         .clone()
         .zip(times.skip(1))

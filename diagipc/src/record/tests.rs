@@ -3,7 +3,8 @@
 use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
 use serde_json::json;
 
-use super::{Direction, Log, RecordedConnection, Recording, script_of_client};
+use super::{Direction, Log, Recording, script_of_client};
+use crate::conversation::Exchanges;
 
 const FAIL: [u8; 4] = 0x8000_4005_u32.to_le_bytes();
 
@@ -37,7 +38,8 @@ fn recording_of_one(request: &[u8], answer: &[u8]) -> Recording {
 }
 
 fn client_steps(recording: &Recording) -> Vec<Step> {
-    script_of_client::steps(recording, &RecordedConnection::all(recording))
+    let conversation = &recording.conversation;
+    script_of_client::steps(conversation, &Exchanges::of(conversation).all)
 }
 
 /// F-19: the descriptor is sent after the request, and the reply follows.

@@ -12,11 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diagipc::record::{Direction, Event, EventKind, Proxy, Witness};
+use diagipc::record::{Proxy, Witness};
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
+use dotnet_diagnostics_ipc::vectors::player::{Event, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::{self, Test, Type};
 
 use crate::tool::{self, DIAGIPC};
@@ -296,8 +297,8 @@ fn fault_of_family_fails_by_its_fact() {
 struct Sent(Mutex<BTreeMap<usize, Vec<u8>>>);
 
 impl Witness for Sent {
-    fn saw(&self, event: &Event) {
-        if let EventKind::Piece { from: Direction::Client, bytes, .. } = &event.seen {
+    fn saw(&self, event: &Event, bytes: &[u8]) {
+        if event.by == TurnDirection::Sent && !bytes.is_empty() {
             self.0.lock().unwrap().entry(event.connection).or_default().extend_from_slice(bytes);
         }
     }

@@ -54,8 +54,12 @@ fn record_of_many_connections_keeps_first() {
     // A number that no connection has.
     log.piece(Some(Recording::CONNECTIONS), Direction::Client, b"lost", Vec::new());
     let recording = log.recording();
-    assert_eq!((recording.totals.len(), recording.more_connections), (Recording::CONNECTIONS, 3));
-    assert_eq!(recording.events.len(), 4 * Recording::CONNECTIONS);
+    let conversation = &recording.conversation;
+    assert_eq!(
+        (conversation.connections.len(), recording.more_connections),
+        (Recording::CONNECTIONS, 3)
+    );
+    assert_eq!(conversation.events.len(), 4 * Recording::CONNECTIONS);
     assert_eq!(log.take(), recording);
     let file = script_file(&recording, "many").unwrap();
     assert!(
