@@ -17,7 +17,7 @@ use crate::faults::Fault;
 impl ScenarioPlayer<'_, '_> {
     /// `StopTracing` of a session, or what comes instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
-        let (bytes, _) = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
+        let bytes = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
         self.has_stopped = true;
         if bytes.is_empty() {
             return Err(Stop::fault(

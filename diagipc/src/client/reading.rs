@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::player::Received;
+use dotnet_diagnostics_ipc::vectors::player::{Did, Received, TurnDirection};
 
 use super::scenario::Unread;
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
@@ -33,63 +33,52 @@ impl ScenarioPlayer<'_, '_> {
         on: &str,
         unread: Unread,
         expected: Option<Command>,
-    ) -> Result<(Vec<u8>, usize), Stop> {
+    ) -> Result<Vec<u8>, Stop> {
         let mut has_connected_again = false;
         loop {
-            let (bytes, fds) = self.read(on, unread)?;
+            let bytes = self.read(on, unread)?;
             if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
                 self.findings.note(
                     "it drops a connection with a slow advertise, and waits for the next one",
                 );
                 has_connected_again = true;
             } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
-                return Ok((bytes, fds));
+                return Ok(bytes);
             }
         }
     }
 
     /// Reads as much of a request as its size field says, except what must stay unread.
-    pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<(Vec<u8>, usize), Stop> {
-        let (mut bytes, mut fds) = self.take_peeked(on).unwrap_or_default();
-        if bytes.len() < 16 {
-            let (more, with) = self.read_some(on, 16_usize.saturating_sub(bytes.len()), WITHIN)?;
-            bytes.extend(more);
-            fds += with;
-        }
+    pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<Vec<u8>, Stop> {
+        let bytes = self.read_to(on, 16)?;
         let size = RawHeader::read(&bytes).size;
-        let wanted = size.map_or(0, |size| unread.read_of(usize::from(size)));
-        let (more, with) = self.read_some(on, wanted.saturating_sub(bytes.len()), REST)?;
-        bytes.extend(more);
-        Ok((bytes, fds + with))
+        self.read_to(on, size.map_or(0, |size| unread.read_of(usize::from(size))))
     }
 
-    /// Reads this many bytes, or as many as arrive; the first of them within `patience`.
-    pub(super) fn read_some(
-        &mut self,
-        on: &str,
-        count: usize,
-        patience: Duration,
-    ) -> Result<(Vec<u8>, usize), Stop> {
-        let (mut bytes, mut fds, mut patience): (Vec<u8>, usize, _) = (Vec::new(), 0, patience);
-        while bytes.len() < count {
-            let until = self.in_a(patience);
-            match self.player.receive(on, count.saturating_sub(bytes.len()), until)? {
-                Received::Bytes(more, with) => {
-                    bytes.extend(more);
-                    fds += with.len();
-                }
-                Received::End(_) | Received::Nothing => break,
+    /// All that came on a connection, read until there is so much, or nothing more arrives.
+    pub(super) fn read_to(&mut self, on: &str, count: usize) -> Result<Vec<u8>, Stop> {
+        loop {
+            let bytes = &self.player.so_far(on)?.came.first;
+            let missing = count.saturating_sub(bytes.len());
+            if missing == 0 {
+                return Ok(bytes.clone());
             }
-            patience = REST;
+            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
+            let received = self.player.receive(on, missing, until)?;
+            if !matches!(received, Received::Bytes(..)) {
+                return Ok(self.player.so_far(on)?.came.first.clone());
+            }
         }
-        Ok((bytes, fds))
     }
 
-    /// What was already read of this connection.
-    pub(super) fn take_peeked(&mut self, on: &str) -> Option<(Vec<u8>, usize)> {
-        let (_, bytes, fds) =
-            self.peeked.take_if(|(name, _, _): &mut (String, Vec<u8>, usize)| name == on)?;
-        Some((bytes, fds))
+    /// How many descriptors came on the newest connection of that name.
+    pub(super) fn descriptors(&self, on: &str) -> usize {
+        let conversation = self.player.conversation();
+        let number = conversation.connections.iter().rposition(|one| one.name == on);
+        let came = conversation.events.iter().filter(|event| {
+            Some(event.connection) == number && event.by == TurnDirection::Received
+        });
+        came.map(|event| if let Did::Said { fds, .. } = &event.did { fds.len() } else { 0 }).sum()
     }
 
     /// What arrives after a request within `patience`.

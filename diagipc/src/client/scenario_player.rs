@@ -87,8 +87,6 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) findings: Findings,
     pub(super) manner: Manner,
     pub(super) moves: VecDeque<Move>,
-    /// What was read of a request to identify it: the connection, bytes and descriptors.
-    pub(super) peeked: Option<(String, Vec<u8>, usize)>,
     /// The advertises sent on connections to the client's port.
     pub(super) advertised: BTreeMap<String, Vec<u8>>,
     pub(super) requests: usize,
@@ -119,7 +117,6 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             findings: Findings::default(),
             manner: Manner::default(),
             moves: scenario.moves.iter().cloned().collect(),
-            peeked: None,
             advertised: BTreeMap::new(),
             requests: 0,
             leaves_unread: false,
@@ -348,7 +345,8 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
     }
 
     fn request(&mut self, request: &Request) -> Result<(), Stop> {
-        let (bytes, fds) = self.read_request(&request.on, request.unread, None)?;
+        let bytes = self.read_request(&request.on, request.unread, None)?;
+        let fds = self.descriptors(&request.on);
         let is_whole = request.unread == Unread::None;
         self.leaves_unread |= !is_whole;
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the

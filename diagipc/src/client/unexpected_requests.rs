@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::vectors::player::Received;
 use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
 
 use super::scenario::{Act, Exit, Flag, Move, Unread};
-use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
+use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop};
 use super::{Operation, runtime_bytes};
 use crate::faults::Fault;
 use crate::pace::Limit;
@@ -58,13 +58,12 @@ impl ScenarioPlayer<'_, '_> {
 
     /// Whether the connection has; it is closed then.
     fn has_ended_without_a_byte(&mut self, on: &str) -> Result<bool, Stop> {
-        if !matches!(&self.peeked, Some((_, bytes, _)) if bytes.is_empty()) {
+        if self.player.so_far(on)?.came.len > 0 {
             return Ok(false);
         }
         let until = self.in_a(SLICE);
         let has_ended = matches!(self.player.receive(on, 1, until)?, Received::End(_));
         if has_ended {
-            self.peeked = None;
             self.player.end(on, Ending::Close)?;
         }
         Ok(has_ended)
@@ -77,16 +76,11 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     /// Reads enough to identify the request. `true`: it was one in passing, and is answered.
-    /// Otherwise it is kept.
     fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
-        let (mut bytes, fds) = self.read_some(on, KNOWN_BY, WITHIN)?;
-        let Some(command) = self.in_passing(&bytes) else {
-            self.peeked = Some((on.to_owned(), bytes, fds));
-            return Ok(false);
-        };
+        let bytes = self.read_to(on, KNOWN_BY)?;
+        let Some(command) = self.in_passing(&bytes) else { return Ok(false) };
         let size = RawHeader::read(&bytes).size.map_or(HEADER_LEN, usize::from);
-        let rest = size.saturating_sub(bytes.len());
-        bytes.extend(self.read_some(on, rest, REST)?.0);
+        let bytes = self.read_to(on, size)?;
         self.answer(on, command, &bytes)?;
         Ok(true)
     }
@@ -175,7 +169,7 @@ impl ScenarioPlayer<'_, '_> {
         if self.answers_in_passing(&on)? {
             return Ok(());
         }
-        let (bytes, _) = self.read(&on, Unread::None)?;
+        let bytes = self.read(&on, Unread::None)?;
         if let Some(request) = (!bytes.is_empty()).then(|| runtime_bytes::named(&bytes)) {
             self.judge_surplus(&bytes, &request);
             let until = self.in_a(REST);
@@ -233,14 +227,7 @@ impl ScenarioPlayer<'_, '_> {
 
     /// The task does not fit in a message: the client may connect, but not send.
     pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
-        let mut bytes = self.take_peeked(on).map_or_else(Vec::new, |(bytes, _)| bytes);
-        while bytes.len() < MOST {
-            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
-            match self.player.receive(on, MOST, until)? {
-                Received::Bytes(more, _) => bytes.extend(more),
-                Received::End(_) | Received::Nothing => break,
-            }
-        }
+        let bytes = self.read_to(on, MOST)?;
         if bytes.is_empty() {
             return Ok(());
         }
