@@ -40,7 +40,9 @@ pub use client::{ClientRun, RecordedClient};
 pub use dotnet_diagnostics_ipc::vectors::Direction;
 pub use log::{Log, Recording, Witness};
 #[cfg(unix)]
-pub use proxy::{ConnectionSummary, Proxy};
+pub use proxy::Proxy;
+#[cfg(unix)]
+pub use relay::ConnectionSummary;
 pub use script::script_file;
 
 #[cfg(test)]

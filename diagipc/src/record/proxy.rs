@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::RawHeader;
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
 use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::script::Ending;
 
 use super::log::{Log, Recording, Witness};
 use super::pieces;
-use super::relay::{Relayed, relay};
+use super::relay::{ConnectionSummary, relay};
 
 /// How long a connection to the other side may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,27 +45,6 @@ pub struct Proxy {
     records: bool,
     witness: Option<Arc<dyn Witness>>,
     closing: Option<Canceller>,
-}
-
-/// A finished connection.
-#[derive(Clone, Debug)]
-pub struct ConnectionSummary {
-    /// Its number, from 1.
-    pub number: u64,
-    /// When it began, since the start of the proxy.
-    pub began: Duration,
-    /// When it ended.
-    pub over: Duration,
-    /// The client's command, if sent.
-    pub command: Option<Command>,
-    /// How many bytes the client sent.
-    pub client: u64,
-    /// How many bytes the runtime sent.
-    pub runtime: u64,
-    /// Who ended it first, and how.
-    pub ended: Option<(Direction, Ending)>,
-    /// Why it failed, or ended early.
-    pub trouble: Option<String>,
 }
 
 impl Proxy {
@@ -169,35 +146,22 @@ impl Proxy {
         canceller: &Canceller,
     ) -> ConnectionSummary {
         let connection = if self.records || self.witness.is_some() { log.opened() } else { None };
-        let mut summary = ConnectionSummary {
-            number,
-            began: began.elapsed(),
-            over: Duration::ZERO,
-            command: None,
-            client: 0,
-            runtime: 0,
-            ended: None,
-            trouble: None,
-        };
+        let mut summary =
+            ConnectionSummary { number, began: began.elapsed(), ..ConnectionSummary::default() };
         let relayed = self.other_side(&accepted, canceller).and_then(|other| {
             let (client, runtime) =
                 if self.runtime_connects { (other, accepted) } else { (accepted, other) };
-            relay(&client, &runtime, log, connection, canceller).map_err(|error| error.to_string())
+            relay(&client, &runtime, log, connection, canceller, &mut summary)
+                .map_err(|error| error.to_string())
         });
-        match relayed {
-            Ok(Relayed { ended, request, client, runtime }) => {
-                summary.command = RawHeader::read(&request).command;
-                (summary.client, summary.runtime, summary.ended) = (client, runtime, ended);
-            }
-            Err(why) => {
-                // An opened connection is closed silently.
-                log.ended(
-                    connection,
-                    if self.runtime_connects { Direction::Client } else { Direction::Server },
-                    Ending::Close,
-                );
-                summary.trouble = Some(why);
-            }
+        if let Err(why) = relayed {
+            // An opened connection is closed silently.
+            log.ended(
+                connection,
+                if self.runtime_connects { Direction::Client } else { Direction::Server },
+                Ending::Close,
+            );
+            summary.trouble = Some(why);
         }
         summary.over = began.elapsed();
         summary

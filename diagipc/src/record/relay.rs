@@ -5,7 +5,9 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
@@ -40,22 +42,28 @@ struct Way {
     first: Vec<u8>,
 }
 
-/// Which side ended a connection first, and how.
-pub(super) type Ended = Option<(Direction, Ending)>;
-
-/// The totals of a connection.
-pub(super) struct Relayed {
-    /// `None` if the canceller ended it.
-    pub(super) ended: Ended,
-    /// The client's first bytes, at most a header.
-    pub(super) request: Vec<u8>,
+/// A finished connection.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionSummary {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it began, since the start of the proxy.
+    pub began: Duration,
+    /// When it ended.
+    pub over: Duration,
+    /// The client's command, if sent.
+    pub command: Option<Command>,
     /// How many bytes the client sent.
-    pub(super) client: u64,
+    pub client: u64,
     /// How many bytes the runtime sent.
-    pub(super) runtime: u64,
+    pub runtime: u64,
+    /// Who ended it first, and how; `None` if the canceller did.
+    pub ended: Option<(Direction, Ending)>,
+    /// Why it failed, or ended early.
+    pub trouble: Option<String>,
 }
 
-/// Forwards until both sides have ended, or one has closed, or until `canceller`.
+/// Forwards until both sides have ended, or one has closed, or until `canceller`; fills `summary`.
 ///
 /// # Errors
 /// If the system cannot wait.
@@ -65,20 +73,20 @@ pub(super) fn relay(
     log: &Log,
     connection: Option<usize>,
     canceller: &Canceller,
-) -> io::Result<Relayed> {
+    summary: &mut ConnectionSummary,
+) -> io::Result<()> {
     for stream in [client, runtime] {
         stream.set_nonblocking(true)?;
         // If the peer has closed already, only its bytes matter.
         let _ = without_signal(stream);
     }
     let (mut there, mut back) = (Way::new(Direction::Client), Way::new(Direction::Server));
-    let mut first = None;
     let by_reset = loop {
         if canceller.is_cancelled() {
             break false;
         }
-        let progress = there.step(client, runtime, log, connection, &mut first)?
-            | back.step(runtime, client, log, connection, &mut first)?;
+        let progress = there.step(client, runtime, log, connection, &mut summary.ended)?
+            | back.step(runtime, client, log, connection, &mut summary.ended)?;
         if let Some(how) = [&there, &back].into_iter().find_map(Way::is_closed) {
             break how == Ending::Reset;
         }
@@ -93,7 +101,9 @@ pub(super) fn relay(
         // With an unread byte, the client would see a reset.
         pieces::discard(client.as_fd());
     }
-    Ok(Relayed { ended: first, request: there.first, client: there.taken, runtime: back.taken })
+    summary.command = RawHeader::read(&there.first).command;
+    (summary.client, summary.runtime) = (there.taken, back.taken);
+    Ok(())
 }
 
 fn wait(
@@ -158,7 +168,7 @@ impl Way {
         to: &UnixStream,
         log: &Log,
         connection: Option<usize>,
-        first: &mut Ended,
+        first: &mut Option<(Direction, Ending)>,
     ) -> io::Result<bool> {
         let mut progress = false;
         if self.pieces.is_empty() && self.is_open(from) {
@@ -189,7 +199,7 @@ impl Way {
         from: &UnixStream,
         log: &Log,
         connection: Option<usize>,
-        first: &mut Ended,
+        first: &mut Option<(Direction, Ending)>,
     ) -> bool {
         let mut lag = self.lag;
         let taken = pieces::take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
