@@ -1,6 +1,7 @@
 //! A conversation as exchanges: what was asked on each connection, and what came.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
@@ -67,6 +68,12 @@ impl Exchanges {
     /// The last connection of that name on which anything passed.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().rfind(|one| one.on == name && one.is_used())
+    }
+
+    /// The last connection of that name, used or not, and opened or not.
+    pub(crate) fn newest(&self, name: &str) -> &Exchange {
+        static UNOPENED: LazyLock<Exchange> = LazyLock::new(Exchange::default);
+        self.all.iter().rfind(|one| one.on == name).unwrap_or(&UNOPENED)
     }
 
     /// The last one on which something was sent.

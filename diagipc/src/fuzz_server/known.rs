@@ -30,7 +30,7 @@ fn left_open(
     expectation: &Expectation<'_>,
     answered: &Reaction,
 ) -> Option<KnownDeviation> {
-    let hresult = answered.exchange.reply.error().filter(|_| answered.left_open)?;
+    let hresult = answered.exchange().reply.error().filter(|_| answered.left_open)?;
     let seen = Seen { answer: Answer::Error(hresult), died: false, left_open: true, wrong: false };
     let row = explain(profile, expectation.request.as_ref()?, &seen)?;
     Some(KnownDeviation { fact: row.fact.into(), text: row.text.into() })

@@ -35,7 +35,7 @@ pub(super) struct Observed {
 impl Observed {
     /// How many bytes were received.
     pub(super) fn seen(&self) -> usize {
-        self.answered.exchange.came.len()
+        self.answered.exchange().came.len()
     }
 
     /// Whether it did this.
@@ -94,7 +94,7 @@ pub(super) fn play(
     // For an unknown process, only its endpoint is known.
     let is_known = subject.process_id().is_some();
     let mut is_dead = false;
-    if is_known && !answered.exchange.reply.is_whole() {
+    if is_known && !answered.exchange().reply.is_whole() {
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {

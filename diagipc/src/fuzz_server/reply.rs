@@ -20,7 +20,7 @@ pub(super) struct Judged {
 
 /// Checks the whole answer to `case`.
 pub(super) fn judge(answered: &Reaction, case: &FuzzCase) -> Judged {
-    let exchange = &answered.exchange;
+    let exchange = answered.exchange();
     let mut symptoms = in_bytes(answered, case);
     if exchange.reply.is_whole() {
         symptoms.extend(in_checks(answered, case));
@@ -38,7 +38,7 @@ pub(super) fn judge(answered: &Reaction, case: &FuzzCase) -> Judged {
 
 /// What is wrong with the received bytes.
 fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
-    let exchange = &answered.exchange;
+    let exchange = answered.exchange();
     let bytes = exchange.came.as_slice();
     if !begins_a_message(bytes) {
         return Vec::from([if is_reply_but_for_the_magic(bytes) {
@@ -67,7 +67,7 @@ fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
 fn in_checks(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     let mut symptoms = Vec::new();
     let request = RawHeader::read(&case.message);
-    if answered.exchange.reply.is_ok() {
+    if answered.exchange().reply.is_ok() {
         let magic = request.magic.filter(|magic| *magic != MAGIC && request.reserved.is_some());
         if let Some(magic) = magic {
             let text = format!("an OK to a request whose magic is {}", hex::encode(magic));
@@ -139,7 +139,7 @@ mod tests {
     /// The verdict, and the server's faults.
     #[track_caller]
     fn judged(answered: &Reaction) -> (CaseVerdict, Vec<(Symptom, String)>) {
-        let case = case(&answered.exchange.sent, Delivery::Whole);
+        let case = case(&answered.exchange().sent, Delivery::Whole);
         let Judged { verdict, symptoms } = judge(answered, &case);
         (verdict, symptoms)
     }

@@ -221,8 +221,8 @@ impl<'o> CasePlayer<'o> {
                         }
                     };
                     answered.left_open &= !keeps_open;
-                    let lives =
-                        answered.exchange.reply.is_whole() && test.hazard != Some(Hazard::Harmful);
+                    let lives = answered.exchange().reply.is_whole()
+                        && test.hazard != Some(Hazard::Harmful);
                     let death = if lives { None } else { death(player) };
                     let expectation = Expectation {
                         is_served: Expectation::command_of(group)

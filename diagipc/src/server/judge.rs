@@ -104,7 +104,7 @@ pub(crate) fn judge(
         found.push(format!("the target {death}"));
     }
     if by_the_document(profile, expectation, &seen).is_none() {
-        found.insert(0, came(&answered.exchange));
+        found.insert(0, came(answered.exchange()));
     }
     let judgement = match grade(profile, expectation, &seen) {
         (_, Some(row)) => Judgement::of_row(row, found),
@@ -188,7 +188,7 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
 /// The result of a request.
 fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
     Seen {
-        answer: answered.exchange.answer(),
+        answer: answered.exchange().answer(),
         died: death.is_some(),
         left_open: answered.left_open,
         wrong: answered.is_wrong(),

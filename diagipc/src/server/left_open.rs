@@ -44,9 +44,9 @@ pub(super) fn fault_in_request(
     }
     let is_cut = test.wire.as_deref().is_some_and(is_cut);
     let command = expectation.request.map(|request| request.command);
-    let (answer, error) = (answered.exchange.answer(), answered.exchange.reply.error());
-    let (fact, found) = match (answer, answered.exchange.end()) {
-        (Answer::Other, Some(end)) if is_cut && answered.exchange.came.is_empty() => {
+    let (answer, error) = (answered.exchange().answer(), answered.exchange().reply.error());
+    let (fact, found) = match (answer, answered.exchange().end()) {
+        (Answer::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
         (Answer::Error(_), _)

@@ -112,13 +112,13 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
         )
     };
     let has = match play(&mut player) {
-        Ok(answered) => match answered.exchange.answer() {
+        Ok(answered) => match answered.exchange().answer() {
             Answer::Error(HResult::UNKNOWN_COMMAND) => {
                 Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
             }
             // The first is the answer of .NET 3 to an unknown id of the profiler set (F-68).
             Answer::Other
-                if answered.exchange.reply.faults().any(|seen| seen.fault == Fault::NoAnswer) =>
+                if answered.exchange().reply.faults().any(|seen| seen.fault == Fault::NoAnswer) =>
             {
                 Has::Silent
             }

@@ -26,11 +26,9 @@ pub(super) const CLOSES: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// A server's reaction to a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Reaction {
-    /// The connection of the request.
-    pub(crate) exchange: Exchange,
-    /// All that were used: the same, and the one that stops its session.
+    /// The connection of the request, and the one that stops its session.
     pub(crate) exchanges: Exchanges,
     /// What is wrong with the session that it started or stopped.
     pub(crate) wrong: Vec<FaultSeen>,
@@ -43,13 +41,17 @@ pub(crate) struct Reaction {
 impl Reaction {
     /// What was received, and nothing wrong with it.
     pub(crate) fn of(conversation: &Conversation) -> Self {
-        let on = conversation.connections.iter().rfind(|one| one.name == ON);
-        Self::from(on.map(Exchange::from).unwrap_or_default())
+        Self { exchanges: Exchanges::of(conversation), ..Self::default() }
+    }
+
+    /// The connection of the request.
+    pub(crate) fn exchange(&self) -> &Exchange {
+        self.exchanges.newest(ON)
     }
 
     /// Why the message or what follows it is wrong, whatever was expected.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
-        let all = self.exchange.reply.malformed().chain(&self.wrong);
+        let all = self.exchange().reply.malformed().chain(&self.wrong);
         all.map(|seen| seen.text.clone())
     }
 
@@ -60,15 +62,11 @@ impl Reaction {
 }
 
 /// An answer after which nothing was read.
+#[cfg(test)]
 impl From<Exchange> for Reaction {
     fn from(exchange: Exchange) -> Self {
-        Self {
-            exchanges: Exchanges { all: [exchange.clone()].into(), order: Vec::new() },
-            exchange,
-            wrong: Vec::new(),
-            left_open: false,
-            has_surplus: false,
-        }
+        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
+        Self { exchanges, ..Self::default() }
     }
 }
 
@@ -122,29 +120,25 @@ pub(crate) fn read(
 ) -> Result<Reaction, PlayerError> {
     let until = after(player, patience.reply);
     let so_far = next_message(player, ON, until)?;
-    let answer = so_far.answer();
-    let mut answered = Reaction::from(so_far);
-    match answer {
-        Answer::Ok | Answer::Error(_) => follow(player, asked, patience, &mut answered)?,
+    let mut seen = Reaction::default();
+    match so_far.answer() {
+        Answer::Ok | Answer::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
         // The rest shows what was meant.
         Answer::NoHeader => hear_out(player)?,
         Answer::Nothing | Answer::Other => {}
     }
-    answered.exchanges = Exchanges::of(player.conversation());
-    if let Some(exchange) = answered.exchanges.on(ON) {
-        answered.exchange = exchange.clone();
-    }
-    Ok(answered)
+    Ok(Reaction { exchanges: Exchanges::of(player.conversation()), ..seen })
 }
 
 /// What follows a reply.
 fn follow(
     player: &mut Player<'_>,
+    so_far: &Exchange,
     asked: &Value,
     patience: Patience,
     answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
-    let (reply, command) = (&answered.exchange.reply, answered.exchange.command());
+    let (reply, command) = (&so_far.reply, so_far.command());
     let until = after(player, patience.rest);
     match (command, reply.session_id, reply.announced) {
         // The rest shows the right size.
@@ -160,7 +154,7 @@ fn follow(
             }
             close(player, patience, answered)
         }
-        (_, Some(id), _) => stop(player, id, until, answered),
+        (_, Some(id), _) => stop(player, &so_far.sent, id, until, answered),
         (Some(Command::PROCESS_ENVIRONMENT), _, announced) => {
             let mut block = Vec::new();
             let cut = player::Received::fill(&mut block, announced.unwrap_or(0), |missing| {
@@ -181,9 +175,10 @@ fn follow(
     }
 }
 
-/// Reads the stream of a session, and stops it.
+/// Reads the stream of a session, and stops it. `asked` is its request.
 fn stop(
     player: &mut Player<'_>,
+    asked: &[u8],
     id: u64,
     until: Duration,
     answered: &mut Reaction,
@@ -203,7 +198,7 @@ fn stop(
         return Ok(());
     }
     let drained = player.drained(stream, until)?;
-    let (asked, has_ended) = (&answered.exchange.sent, drained.end == Some(End::Closed));
+    let has_ended = drained.end == Some(End::Closed);
     answered.wrong.extend(fault_in_stream(asked, &drained.first, has_ended));
     answered.wrong.extend(match drained.end {
         Some(End::Closed) => None,
