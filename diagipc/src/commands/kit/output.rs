@@ -17,8 +17,9 @@ use dotnet_diagnostics_ipc::vectors::Hazard;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::commands::kit::text;
 use crate::commands::printable::plain;
-use crate::commands::{Outcome, interrupt, output_file, text};
+use crate::commands::{Outcome, interrupt, output_file};
 
 /// The options that all suites share.
 #[derive(clap::Args)]

@@ -15,8 +15,9 @@ use dotnet_diagnostics_ipc::vectors::script::Script;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
 use serde_json::Value;
 
+use crate::commands::Outcome;
+use crate::commands::kit::{scripts, vectors};
 use crate::commands::printable::{plain, shortened};
-use crate::commands::{Outcome, scripts, vectors};
 
 /// How many names are suggested.
 const SUGGESTED: usize = 10;

@@ -12,9 +12,10 @@ use diagipc::known::harm_of;
 use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Hazard, Test, Verdict, documents};
 use serde::Serialize;
 
+use crate::commands::Outcome;
+use crate::commands::kit::check;
 use crate::commands::output_file::named;
 use crate::commands::printable::shortened;
-use crate::commands::{Outcome, check};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -49,20 +50,20 @@ enum Command {
 
 /// What is about testing others.
 static COMPANIONS: &[(&str, &str)] = &[
-    ("adapters/README.md", include_str!("../../adapters/README.md")),
-    ("adapters/python/adapter.py", include_str!("../../adapters/python/adapter.py")),
-    ("adapters/c/adapter.c", include_str!("../../adapters/c/adapter.c")),
-    ("schema/report.schema.json", include_str!("../../schema/report.schema.json")),
-    ("schema/scenarios.schema.json", include_str!("../../schema/scenarios.schema.json")),
-    ("schema/REPORTS.md", include_str!("../../schema/REPORTS.md")),
-    ("clients/README.md", include_str!("../../clients/README.md")),
-    ("clients/diagipc.toml", include_str!("../../clients/diagipc.toml")),
-    ("clients/examples.toml", include_str!("../../clients/examples.toml")),
-    ("clients/csclient.toml", include_str!("../../clients/csclient.toml")),
-    ("clients/dotnet-counters.toml", include_str!("../../clients/dotnet-counters.toml")),
-    ("clients/dotnet-trace.toml", include_str!("../../clients/dotnet-trace.toml")),
-    ("clients/dotnetdiag.toml", include_str!("../../clients/dotnetdiag.toml")),
-    ("clients/csclient.known.toml", include_str!("../../clients/csclient.known.toml")),
+    ("adapters/README.md", include_str!("../../../adapters/README.md")),
+    ("adapters/python/adapter.py", include_str!("../../../adapters/python/adapter.py")),
+    ("adapters/c/adapter.c", include_str!("../../../adapters/c/adapter.c")),
+    ("schema/report.schema.json", include_str!("../../../schema/report.schema.json")),
+    ("schema/scenarios.schema.json", include_str!("../../../schema/scenarios.schema.json")),
+    ("schema/REPORTS.md", include_str!("../../../schema/REPORTS.md")),
+    ("clients/README.md", include_str!("../../../clients/README.md")),
+    ("clients/diagipc.toml", include_str!("../../../clients/diagipc.toml")),
+    ("clients/examples.toml", include_str!("../../../clients/examples.toml")),
+    ("clients/csclient.toml", include_str!("../../../clients/csclient.toml")),
+    ("clients/dotnet-counters.toml", include_str!("../../../clients/dotnet-counters.toml")),
+    ("clients/dotnet-trace.toml", include_str!("../../../clients/dotnet-trace.toml")),
+    ("clients/dotnetdiag.toml", include_str!("../../../clients/dotnetdiag.toml")),
+    ("clients/csclient.known.toml", include_str!("../../../clients/csclient.known.toml")),
 ];
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {

@@ -1,13 +1,41 @@
 //! The commands that are left out of a build without the feature `kit`: those that test, explain, record and play.
 
+mod adapter;
+mod address;
+mod call;
+#[cfg(unix)]
+mod capture;
+mod check;
+mod client;
+mod codec;
+mod colours;
+mod completions;
+mod decode;
+mod encode;
+mod explain;
+mod fuzz_server;
+mod grammar;
+#[cfg(unix)]
+mod hurry;
+mod input;
+mod man;
+mod output;
+mod proxy;
+#[cfg(unix)]
+mod recording;
+mod replay;
+mod report;
+mod runtime;
+mod scripts;
+mod server;
+mod text;
+mod vectors;
+
 use std::io::Write;
 
 use clap::Subcommand;
 
-use crate::commands::{
-    Outcome, adapter, call, check, client, codec, completions, decode, encode, explain,
-    fuzz_server, grammar, man, proxy, replay, report, runtime, scripts, server, vectors,
-};
+use crate::commands::Outcome;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -8,9 +8,10 @@ use dotnet_diagnostics_ipc::vectors::annotated::{Item, Splitter};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
 use dotnet_diagnostics_ipc::vectors::{self as golden, Direction};
 
+use crate::commands::Outcome;
+use crate::commands::kit::check;
+use crate::commands::kit::vectors::{hazard, name};
 use crate::commands::printable::shortened;
-use crate::commands::vectors::{hazard, name};
-use crate::commands::{Outcome, check};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -109,9 +109,10 @@ mod unix {
     use dotnet_diagnostics_ipc::vectors::script::Ending;
 
     use super::Arguments;
-    use crate::commands::address::existing;
-    use crate::commands::capture::Capture;
-    use crate::commands::{Outcome, interrupt, owner, recording};
+    use crate::commands::kit::address::existing;
+    use crate::commands::kit::capture::Capture;
+    use crate::commands::kit::recording;
+    use crate::commands::{Outcome, interrupt, owner};
 
     /// How long connections may continue after their client has ended.
     const GRACE: Duration = Duration::from_secs(2);

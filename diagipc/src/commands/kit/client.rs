@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(unix)]
-use crate::commands::hurry::hurry;
+use crate::commands::kit::hurry::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::Program;
 #[cfg(unix)]
@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::command::Command;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::kit::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
@@ -182,7 +182,7 @@ pub(crate) fn check(
     scenarios.retain(|scenario| is_chosen(&scenario.name));
     scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
     let mut operations =
-        Operations::parse("diagipc.toml", include_str!("../../clients/diagipc.toml"))?;
+        Operations::parse("diagipc.toml", include_str!("../../../clients/diagipc.toml"))?;
     operations.set_program("diagipc", &this.display().to_string());
     let options = Options {
         jobs: CHECK_JOBS,

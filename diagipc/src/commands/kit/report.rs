@@ -9,7 +9,8 @@ use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
 use serde_json::Value;
 
-use crate::commands::{Outcome, input, output_file, printable, text};
+use crate::commands::kit::{input, text};
+use crate::commands::{Outcome, output_file, printable};
 
 /// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]

@@ -10,7 +10,8 @@ use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::{Outcome, input, output_file};
+use crate::commands::kit::input;
+use crate::commands::{Outcome, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///

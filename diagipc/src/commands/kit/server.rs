@@ -20,14 +20,14 @@ use diagipc::{Address, Program, SpawnCommand};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::vectors::{EMBEDDED, EMBEDDED_SCRIPTS, named_script_files};
 
-use crate::commands::address::AddressArguments;
+use crate::commands::kit::address::AddressArguments;
 #[cfg(unix)]
-use crate::commands::address::STARTS;
+use crate::commands::kit::address::STARTS;
 #[cfg(unix)]
-use crate::commands::hurry::hurry;
+use crate::commands::kit::hurry::hurry;
 #[cfg(unix)]
-use crate::commands::output::OfSuite;
-use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::kit::output::OfSuite;
+use crate::commands::kit::output::{Chosen, Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
 

@@ -10,7 +10,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::annotated::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc::vectors::{Direction, Type};
 
-use crate::commands::{Outcome, input::Input, printable};
+use crate::commands::kit::input::Input;
+use crate::commands::{Outcome, printable};
 
 /// Shows the meaning of bytes.
 ///
