@@ -6,7 +6,6 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind};
@@ -32,8 +31,6 @@ pub(crate) struct Row {
     pub(crate) text: &'static str,
     /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(crate) fault: bool,
-    /// The file of the project that shows it where no case does, and the builds that it ran.
-    pub(super) elsewhere: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// The part of a runtime that a behaviour belongs to.
@@ -41,8 +38,8 @@ pub(crate) struct Row {
 pub(crate) enum Layer {
     /// The diagnostic server of a version, common to all families.
     Server,
-    /// The platform's replacement for `CoreCLR`'s on Unix.
-    Platform(Platform),
+    /// The platforms' replacement for what the server does on others.
+    Platform(&'static [Platform]),
     /// The program, its publishing, and its neighbouring files: any program of the row's versions
     /// may behave like this.
     Host,
@@ -79,20 +76,14 @@ pub(crate) enum Shape {
     Right,
     /// It is valid, or wrong only in its values.
     Parsed,
-    /// It is valid, and does one of these to a variable.
+    /// It does one of these to a variable, and is valid but for an absent name.
     Variable(&'static [Variable]),
     /// It is valid, and attaches a profiler without a path: absent or empty.
     NoProfilerPath,
-    /// It is valid, and requests a dump that is not full.
-    PartialDump,
     /// It is valid, and names a dump with a non-ASCII character.
     ForeignDumpName,
-    /// It is valid, and requests a crash report with the dump.
-    CrashReport,
     /// It is valid, names a startup hook that cannot be loaded, and the runtime has started.
     MissingHook,
-    /// The same, and the runtime is suspended.
-    MissingHookSuspended,
     /// It is valid, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
@@ -125,8 +116,6 @@ pub(crate) enum Does {
     Accepts,
     /// It sends bytes without a header.
     NoHeader,
-    /// It answers OK, and does nothing.
-    OkWithoutEffect,
     /// Its behaviour is undefined: whatever it does.
     Anything,
 }
@@ -147,9 +136,7 @@ pub(crate) struct Request {
     /// Its effect on a variable, if any.
     pub(crate) variable: Variable,
     pub(crate) has_no_profiler_path: bool,
-    pub(crate) is_partial_dump: bool,
     pub(crate) has_foreign_dump_name: bool,
-    pub(crate) wants_crash_report: bool,
     pub(crate) has_missing_hook: bool,
     /// The runtime is suspended.
     pub(crate) is_suspended: bool,
@@ -161,6 +148,8 @@ pub(crate) enum Variable {
     /// It sets one, or has another effect.
     #[default]
     Plain,
+    /// It sets or deletes one whose name is absent.
+    AbsentName,
     /// It deletes one.
     Deletion,
     /// It sets one with an empty name.
@@ -207,9 +196,7 @@ impl Request {
             is_harmful: false,
             variable: Variable::Plain,
             has_no_profiler_path: false,
-            is_partial_dump: false,
             has_foreign_dump_name: false,
-            wants_crash_report: false,
             has_missing_hook: false,
             is_suspended: false,
         }
@@ -247,23 +234,14 @@ impl Request {
             Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
             _ => Variable::Plain,
         };
-        let dump = match &request {
-            Ok(AnyRequest::GenerateCoreDump(request)) => {
-                Some((&request.dump_name, request.dump_type, DumpFlags::NONE))
-            }
-            Ok(AnyRequest::GenerateCoreDump2(request)) => {
-                Some((&request.dump_name, request.dump_type, request.flags))
-            }
-            Ok(AnyRequest::GenerateCoreDump3(request)) => {
-                Some((&request.dump_name, request.dump_type, request.flags))
-            }
+        let dump_name = match &request {
+            Ok(AnyRequest::GenerateCoreDump(request)) => Some(&request.dump_name),
+            Ok(AnyRequest::GenerateCoreDump2(request)) => Some(&request.dump_name),
+            Ok(AnyRequest::GenerateCoreDump3(request)) => Some(&request.dump_name),
             _ => None,
         };
-        let is_partial_dump = dump.is_some_and(|(_, dump_type, _)| dump_type != DumpType::FULL);
-        let wants_crash_report =
-            dump.is_some_and(|(_, _, flags)| flags.0 & DumpFlags::CRASH_REPORT.0 != 0);
         let has_foreign_dump_name =
-            dump.is_some_and(|(name, ..)| name.units().any(|unit| unit > 0x7f));
+            dump_name.is_some_and(|name| name.units().any(|unit| unit > 0x7f));
         let has_no_profiler_path = matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
         // A file named by a message of vectors or of a campaign does not exist. An empty path names
         // none (P-1).
@@ -274,9 +252,7 @@ impl Request {
             has_surplus,
             variable,
             has_no_profiler_path,
-            is_partial_dump,
             has_foreign_dump_name,
-            wants_crash_report,
             has_missing_hook,
             ..Self::right(command)
         }
@@ -296,28 +272,14 @@ pub(crate) struct Seen {
 }
 
 impl Row {
-    /// The same row, shown by this file on these builds instead of by cases.
-    pub(super) const fn shown_elsewhere(
-        self,
-        file: &'static str,
-        builds: &'static [&'static str],
-    ) -> Self {
-        Self { elsewhere: Some((file, builds)), ..self }
-    }
-
     /// Its name in `shown.json`.
     pub(super) fn key(&self) -> String {
         format!("{}: {}", self.fact, self.text)
     }
 
     /// The builds that show it.
-    fn shown_on(&self) -> Vec<Profile> {
-        match self.elsewhere {
-            Some((_, names)) => {
-                names.iter().filter_map(|name| Profile::of_recording(name)).collect()
-            }
-            None => showing(&self.key()).to_vec(),
-        }
+    fn shown_on(&self) -> &'static [Profile] {
+        showing(&self.key())
     }
 
     /// Whether a target is known for it: the recorded builds nearest to it behave like this.
@@ -326,8 +288,10 @@ impl Row {
         let is_shown = |builds: &[Profile]| builds.iter().any(|build| shown.contains(build));
         match self.layer {
             Layer::Server => is_shown(&nearest.servers),
-            Layer::Platform(platform) => is_shown(nearest.of_platform(platform)),
-            Layer::Host => nearest.is_within(&shown),
+            Layer::Platform(platforms) => {
+                platforms.iter().any(|platform| is_shown(nearest.of_platform(*platform)))
+            }
+            Layer::Host => nearest.is_within(shown),
         }
     }
 
@@ -374,7 +338,6 @@ impl Row {
                         && !(is_over_limit && left_open)
                 }
                 Does::NoHeader => answer == Answer::NoHeader,
-                Does::OkWithoutEffect => answer == Answer::Ok,
                 // One that refuses it has checked it.
                 Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
             }
@@ -409,18 +372,17 @@ impl Shape {
                 request.reason,
                 None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })
             ),
-            Self::Variable(variables) => {
-                request.reason.is_none() && variables.contains(&request.variable)
-            }
+            Self::Variable(variables) => match request.reason {
+                None => variables.contains(&request.variable),
+                Some(Reason::OverLimit { kind: LimitKind::AbsentName, .. }) => {
+                    variables.contains(&Variable::AbsentName)
+                }
+                Some(_) => false,
+            },
             Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
-            Self::PartialDump => request.reason.is_none() && request.is_partial_dump,
             Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
-            Self::CrashReport => request.reason.is_none() && request.wants_crash_report,
             Self::MissingHook => {
                 request.reason.is_none() && request.has_missing_hook && !request.is_suspended
-            }
-            Self::MissingHookSuspended => {
-                request.reason.is_none() && request.has_missing_hook && request.is_suspended
             }
             Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,

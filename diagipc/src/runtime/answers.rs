@@ -40,7 +40,7 @@ use super::profile::Fate;
 use super::session::Session;
 use super::stream::Events;
 use super::system;
-use crate::known::{Request, is_told};
+use crate::known::is_told;
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
@@ -171,34 +171,29 @@ impl Answers {
     ) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
-        if !application.profile.does_nothing_for(Command::GENERATE_CORE_DUMP) {
-            application.wait(Some(DUMP_TAKES), |_| None::<()>);
-        }
+        application.wait(Some(DUMP_TAKES), |_| None::<()>);
         if application.wrong.has(Kind::SocketGone) {
             system::remove(&application.socket);
         }
-        let (profile, recorded) = (application.profile, &application.recorded);
-        let is_partial_dump = dump_type != DumpType::FULL;
-        let wants_crash_report = flags.0 & DumpFlags::CRASH_REPORT.0 != 0;
-        let plain = Request { is_partial_dump, ..Request::right(Command::GENERATE_CORE_DUMP) };
-        let reported = Request { wants_crash_report, ..plain };
-        match (profile.dumps(plain), profile.dumps(reported)) {
-            (Fate::Refused(hresult), _) => {
-                Err(Refusal { hresult, message: recorded.dump_error.clone() })
-            }
-            (_, Fate::Refused(hresult)) => {
-                Err(Refusal { hresult, message: Some(NO_CRASH_REPORT.to_string()) })
-            }
-            (Fate::RefusedNotClosed(hresult), _) => {
+        let profile = application.profile;
+        let failed = |message| Err(Refusal { hresult: HResult::FAIL, message });
+        let is_partial = dump_type != DumpType::FULL;
+        if profile.lacks_createdump() || profile.is_single_file() && is_partial {
+            return failed(application.recorded.dump_error.clone());
+        }
+        if profile.is_single_file() && flags.0 & DumpFlags::CRASH_REPORT.0 != 0 {
+            return failed(Some(NO_CRASH_REPORT.to_string()));
+        }
+        match profile.dumps() {
+            Fate::RefusedNotClosed(hresult) => {
                 self.stay_open(true);
                 Err(hresult.into())
             }
             // P-46.
-            (Fate::Done, _) if !is_writable(application.dumps.as_deref(), name) => Err(Refusal {
-                hresult: HResult::FAIL,
-                message: Some(not_written(name, DUMP_TAKES)),
-            }),
-            (fate, ..) => {
+            Fate::Done if !is_writable(application.dumps.as_deref(), name) => {
+                failed(Some(not_written(name, DUMP_TAKES)))
+            }
+            fate => {
                 self.stay_open(fate == Fate::NotClosed);
                 if let Some(directory) = &application.dumps {
                     write_dump(directory, name);
@@ -405,12 +400,11 @@ impl Handler for Answers {
         if path.is_empty_to_runtimes() || Path::new(&path.to_string()).exists() {
             return Ok(DONE);
         }
-        let is_suspended = !application.state().is_started();
-        let fate = application.profile.misses_hook(is_suspended);
-        if is_suspended {
-            application.state().is_doomed |= fate == Fate::Dies;
+        if !application.state().is_started() {
+            application.state().is_doomed |= application.profile.dies_of_hook_at_its_start();
             return Ok(DONE);
         }
+        let fate = application.profile.misses_hook();
         self.die_if(fate == Fate::Dies);
         match fate {
             Fate::Done | Fate::NotClosed => Ok(DONE),

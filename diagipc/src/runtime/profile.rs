@@ -104,11 +104,6 @@ impl Profile {
         refusal_of(&mut of_server)
     }
 
-    /// Whether it answers the command with OK, and does nothing.
-    pub(super) fn does_nothing_for(self, command: Command) -> bool {
-        rows(self, Request::right(command)).any(|row| row.does == Does::OkWithoutEffect)
-    }
-
     /// The error of its platform for the command, even if the request is valid.
     pub(super) fn lacks(self, command: Command) -> Option<HResult> {
         refusal_of(
@@ -117,18 +112,36 @@ impl Profile {
         )
     }
 
-    /// The result of a dump.
-    pub(super) fn dumps(self, dump: Request) -> Fate {
-        self.fate(Request { command: Command::GENERATE_CORE_DUMP, ..dump })
+    /// Whether its program is a single file, which writes only full dumps and no crash reports (P-31,
+    /// P-56).
+    pub(super) fn is_single_file(self) -> bool {
+        self.is_one_of(&["net10.0.9", "net10.0.11"])
     }
 
-    /// The result of a startup hook that cannot be loaded: immediately, or after the resume.
-    pub(super) fn misses_hook(self, is_suspended: bool) -> Fate {
-        self.fate(Request {
-            has_missing_hook: true,
-            is_suspended,
-            ..Request::right(Command::APPLY_STARTUP_HOOK)
-        })
+    /// Whether its createdump cannot be executed (P-6).
+    pub(super) fn lacks_createdump(self) -> bool {
+        self.is_one_of(&["net9.0.5"])
+    }
+
+    /// Whether a startup hook that it was given while suspended, and cannot load, ends it after the
+    /// resume (P-27).
+    pub(super) fn dies_of_hook_at_its_start(self) -> bool {
+        self.is_one_of(&["net8.0.30", "net9.0.5", "net10.0.12"])
+    }
+
+    /// Whether it imitates one of these, whose programs no case of the suites tells from others.
+    fn is_one_of(self, builds: &[&str]) -> bool {
+        builds.iter().any(|name| Self::of_recording(name) == Some(self.model()))
+    }
+
+    /// The result of a dump that can be written.
+    pub(super) fn dumps(self) -> Fate {
+        self.fate(Request::right(Command::GENERATE_CORE_DUMP))
+    }
+
+    /// The result of a startup hook that cannot be loaded, once it has started.
+    pub(super) fn misses_hook(self) -> Fate {
+        self.fate(Request { has_missing_hook: true, ..Request::right(Command::APPLY_STARTUP_HOOK) })
     }
 
     fn fate(self, request: Request) -> Fate {
@@ -153,4 +166,19 @@ fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {
         Does::Refuses(hresult) => Some(hresult),
         _ => None,
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// P-6, P-27 and P-31 are those of the program that was recorded: no other build has them.
+    #[test]
+    fn facts_of_a_program_are_those_of_its_build() {
+        let builds = ["8.0.30", "9.0.5", "10.0.9", "10.0.12", "9.0.6"];
+        let of = |is_so: fn(Profile) -> bool| builds.map(|build| is_so(build.parse().unwrap()));
+        assert_eq!(of(Profile::lacks_createdump), [false, true, false, false, false]);
+        assert_eq!(of(Profile::is_single_file), [false, false, true, false, false]);
+        assert_eq!(of(Profile::dies_of_hook_at_its_start), [true, true, false, true, false]);
+    }
 }
