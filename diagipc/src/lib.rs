@@ -14,6 +14,7 @@
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`annotated`] | bytes with the meaning of each |
+//! | [`proc`] | what the system says of a process |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
 //! For Unix and Windows. The program `diagipc` is a command line for each of them; its command line,
@@ -74,7 +75,7 @@ pub mod print;
     not(feature = "kit"),
     allow(dead_code, unreachable_pub, reason = "the suites use more of it")
 )]
-mod proc;
+pub mod proc;
 mod program;
 #[cfg(feature = "kit")]
 pub mod record;

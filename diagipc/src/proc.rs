@@ -1,4 +1,10 @@
 //! What `/proc` says of a process. Where there is none, or it hides the processes of others: nothing.
+//!
+//! ```
+//! let own = std::process::id();
+//! let words = diagipc::proc::arguments(own);
+//! assert!(words.is_none_or(|words| !words.is_empty()));
+//! ```
 
 use std::fs;
 
@@ -34,9 +40,52 @@ impl Stat {
     }
 }
 
+/// The words of its command line.
+pub fn arguments(process: u32) -> Option<Vec<Vec<u8>>> {
+    list(process, "cmdline")
+}
+
+/// The variables that it was started with: `NAME=value`.
+pub fn environment(process: u32) -> Option<Vec<Vec<u8>>> {
+    list(process, "environ")
+}
+
+/// Each has a NUL at its end.
+fn list(process: u32, name: &str) -> Option<Vec<Vec<u8>>> {
+    let bytes = fs::read(format!("/proc/{process}/{name}")).ok()?;
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    Some(bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
+}
+
+/// The name of its program.
+#[cfg(target_os = "linux")]
+pub(crate) fn name(process: u32) -> String {
+    let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().into()
+}
+
+/// As which user it runs: not the owner of its files there, which is root if it is privileged.
+pub fn user(process: u32) -> Option<u32> {
+    // Real, effective, saved, of the file system.
+    status(process, "Uid").get(1).copied()
+}
+
+/// Whether it was started with this signal ignored.
+pub fn ignores(process: u32, signal: u8) -> bool {
+    let text = status_text(process);
+    let mask = field(&text, "SigIgn").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| {
+        signal > 0 && mask.checked_shr(u32::from(signal) - 1).is_some_and(|mask| mask & 1 == 1)
+    })
+}
+
 /// The numbers of a field of its `status`.
 pub(crate) fn status(process: u32, field: &str) -> Vec<u32> {
-    numbers(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), field)
+    numbers(&status_text(process), field)
+}
+
+fn status_text(process: u32) -> String {
+    fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default()
 }
 
 /// Its memory in KiB.
@@ -44,9 +93,12 @@ pub(crate) fn resident(process: u32) -> Option<u64> {
     status(process, "VmRSS").first().copied().map(u64::from)
 }
 
-fn numbers(status: &str, field: &str) -> Vec<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    let words = line.into_iter().flat_map(str::split_ascii_whitespace);
+fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
+fn numbers(status: &str, name: &str) -> Vec<u32> {
+    let words = field(status, name).into_iter().flat_map(str::split_ascii_whitespace);
     words.map_while(|word| word.parse().ok()).collect()
 }
 
@@ -94,6 +146,20 @@ mod tests {
             assert_eq!(stat.as_ref().map(|stat| stat.has_ended), ended, "{text}");
             assert_eq!(stat.map_or(0, |stat| stat.group), group, "{text}");
         }
+    }
+
+    #[test]
+    fn own_process_is_as_it_was_started() {
+        let own = std::process::id();
+        let words = arguments(own).unwrap();
+        assert_eq!(words.len(), std::env::args_os().len());
+        assert_eq!(user(own), Some(rustix::process::geteuid().as_raw()));
+        let path = std::env::var_os("PATH").unwrap();
+        let path = [b"PATH=", path.as_encoded_bytes()].concat();
+        assert!(environment(own).unwrap().contains(&path));
+        assert!(environment(u32::MAX).is_none() && user(u32::MAX).is_none());
+        // Nobody can ignore SIGKILL.
+        assert!(!ignores(own, 9) && !ignores(own, 0) && !ignores(own, u8::MAX));
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     const SAME: Duration = Duration::from_millis(300);
 
     // `nohup` lets it be ignored.
-    let hang_up = Some(SIGHUP).filter(|_| !is_ignored(SIGHUP));
+    let own = std::process::id();
+    let is_ignored = u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::proc::ignores(own, signal));
+    let hang_up = Some(SIGHUP).filter(|_| !is_ignored);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut steps = steps.into_iter();
@@ -59,16 +61,6 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
         }
     })?;
     Ok(())
-}
-
-/// Whether this process was started with the signal ignored, as far as the system says.
-#[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// Nothing is cancelled here: the system ends this program.

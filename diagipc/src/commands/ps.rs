@@ -8,6 +8,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use diagipc::proc;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
@@ -123,8 +124,7 @@ pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
 
 /// The name of a process's program, as it was started.
 pub(crate) fn program_of(process_id: u32) -> Option<String> {
-    let arguments = arguments_of(process_id)?;
-    let program = String::from_utf8(arguments.split(|byte| *byte == 0).next()?.to_vec()).ok()?;
+    let program = String::from_utf8(proc::arguments(process_id)?.into_iter().next()?).ok()?;
     Some(std::path::Path::new(&program).file_name()?.to_str()?.to_owned())
 }
 
@@ -197,16 +197,9 @@ fn row(found: &DiscoveredEndpoint, answer: Option<Answer>) -> Row {
     }
 }
 
-/// As the kernel reports them, where it does: each with a NUL at its end.
-fn arguments_of(process_id: u32) -> Option<Vec<u8>> {
-    std::fs::read(format!("/proc/{process_id}/cmdline")).ok()
-}
-
 fn command_line_of(process_id: u32) -> Option<String> {
-    let arguments = arguments_of(process_id)?;
-    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
-    let line = String::from_utf8_lossy(arguments).replace('\0', " ");
-    (!line.is_empty()).then_some(line)
+    let line = proc::arguments(process_id)?.join(&b' ');
+    (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -> Answer {

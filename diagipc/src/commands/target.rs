@@ -89,22 +89,12 @@ impl Reach {
 #[cfg(target_os = "linux")]
 fn is_ours(target: &Address) -> anyhow::Result<()> {
     let Address::Process(id) = target else { return Ok(()) };
-    let (owner, ours) = (user_of(*id), rustix::process::geteuid().as_raw());
+    let (owner, ours) = (diagipc::proc::user(*id), rustix::process::geteuid().as_raw());
     let Some(owner) = owner.filter(|owner| *owner != ours) else { return Ok(()) };
     let error = Error::new(Phase::Trust, Distrust::PeerOwner { owner, ours });
     Err(anyhow::Error::new(error).context(format!(
         "process {id} belongs to another user, {owner}: run as that user, or as root with --any-owner"
     )))
-}
-
-/// As which user a process runs, if there is one.
-#[cfg(target_os = "linux")]
-fn user_of(process_id: u32) -> Option<u32> {
-    // Not the owner of its files there: that is root if the process is privileged.
-    let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).ok()?;
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    // Real, effective, saved, of the file system.
-    users.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The exit status: 1 if the target refused, 3 if it could not be reached or sent no valid answer.

@@ -109,8 +109,14 @@ pub(crate) fn run(
         Command::Grammar(arguments) => grammar::run(arguments, out),
         Command::Vectors(arguments) => vectors::run(arguments, out),
         Command::Scripts(arguments) => scripts::run(arguments, out),
+        #[cfg(unix)]
         Command::Proxy(arguments) => proxy::run(arguments, out),
+        #[cfg(unix)]
         Command::Replay(arguments) => replay::run(arguments, out),
+        #[cfg(not(unix))]
+        Command::Proxy(_) | Command::Replay(_) => {
+            anyhow::bail!("this needs Unix sockets, which this system does not have")
+        }
         Command::Completions(arguments) => {
             completions::run(arguments, &mut program, out);
             Ok(Outcome::Well)

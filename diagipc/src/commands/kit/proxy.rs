@@ -78,14 +78,6 @@ pub(crate) struct Arguments {
     client: Vec<OsString>,
 }
 
-#[cfg(not(unix))]
-pub(crate) fn run(
-    _: &Arguments,
-    _: &mut dyn std::io::Write,
-) -> anyhow::Result<crate::commands::Outcome> {
-    anyhow::bail!("this needs Unix sockets, which this system does not have")
-}
-
 #[cfg(unix)]
 pub(crate) use unix::run;
 
@@ -252,9 +244,8 @@ mod unix {
         }) else {
             return;
         };
-        let Ok(environment) = fs::read(format!("/proc/{process_id}/environ")) else { return };
-        let tmpdir =
-            environment.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(b"TMPDIR="));
+        let Some(environment) = diagipc::proc::environment(process_id) else { return };
+        let tmpdir = environment.iter().find_map(|one| one.strip_prefix(b"TMPDIR="));
         let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());
         let theirs = PathBuf::from(names::directory(tmpdir.as_deref()));
         let is_ours = |ours: &Path| fs::canonicalize(ours).ok() == fs::canonicalize(&theirs).ok();

@@ -49,14 +49,6 @@ pub(crate) struct Arguments {
     allow_harmful: bool,
 }
 
-#[cfg(not(unix))]
-pub(crate) fn run(
-    _: &Arguments,
-    _: &mut dyn std::io::Write,
-) -> anyhow::Result<crate::commands::Outcome> {
-    anyhow::bail!("this needs Unix sockets, which this system does not have")
-}
-
 #[cfg(unix)]
 pub(crate) use unix::run;
 
