@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
@@ -209,8 +209,9 @@ impl Drop for Adapter {
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
         let mut program = Started::start(
-            Command::new(&command.program.path)
-                .args(&command.program.arguments)
+            command
+                .program
+                .command()
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped()),

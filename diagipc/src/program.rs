@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
+use std::process::Command;
 
 /// A program to start, and its arguments.
 ///
@@ -26,6 +27,13 @@ impl Program {
         arguments: impl IntoIterator<Item = W>,
     ) -> Self {
         Self { path: path.into(), arguments: arguments.into_iter().map(Into::into).collect() }
+    }
+
+    /// What starts it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(&self.arguments);
+        command
     }
 }
 

@@ -134,15 +134,18 @@ impl Source {
     }
 }
 
-/// What starts a command at a terminal, whose Ctrl-C is sent to the command as well: it stops the
-/// trace only, and would end a runtime before its rundown.
-fn without_ctrl_c() -> Option<Command> {
+/// What starts a program. At a terminal Ctrl-C is sent to it as well: it stops the trace only, and would
+/// end a runtime before its rundown.
+fn without_ctrl_c(program: &Program) -> Command {
     if !(cfg!(unix) && io::stdin().is_terminal()) {
-        return None;
+        return program.command();
     }
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]);
-    Some(shell)
+    shell
+        .args(["-c", "trap '' INT; exec \"$@\"", "sh"])
+        .arg(&program.path)
+        .args(&program.arguments);
+    shell
 }
 
 /// As of a shell: 128 and the signal, if one ended it.
@@ -296,14 +299,7 @@ impl Port {
             ports.push(";");
             ports.push(others);
         }
-        let mut command = match without_ctrl_c() {
-            Some(mut command) => {
-                command.arg(&program.path);
-                command
-            }
-            None => Command::new(&program.path),
-        };
-        Ok(RunningCommand::start(command.args(&program.arguments).env(PORTS, ports))?)
+        Ok(RunningCommand::start(without_ctrl_c(program).env(PORTS, ports))?)
     }
 }
 

@@ -213,14 +213,10 @@ impl RunsIn {
     /// The command of a target whose own directory this is.
     fn command(self, program: &Program, directory: &Path) -> Command {
         let mut command = match self {
-            Self::CurrentDirectory => {
-                let mut command = Command::new(&program.path);
-                command.args(&program.arguments);
-                command
-            }
+            Self::CurrentDirectory => program.command(),
             Self::OwnDirectory => {
-                let mut command = Command::new(from_anywhere(&program.path, true));
-                command.args(program.arguments.iter().map(|word| from_anywhere(word, false)));
+                let words = program.arguments.iter().map(|word| from_anywhere(word, false));
+                let mut command = Program::new(from_anywhere(&program.path, true), words).command();
                 command.current_dir(directory);
                 command
             }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
@@ -66,11 +66,9 @@ impl Target {
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(STARTS))?;
-        let mut command = Command::new(&stand_in.path);
-        command.args(&stand_in.arguments).env("TMPDIR", directory.path());
-        let process = Started::start(
-            command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()),
-        )?;
+        let mut command = stand_in.command();
+        command.env("TMPDIR", directory.path()).stdout(Stdio::null());
+        let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))))?;
         // Dropping it closes the other half of the socket, which ends the process even if it does
         // not start.
         drop(command);
