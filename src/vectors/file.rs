@@ -105,7 +105,7 @@ pub struct Test {
     /// Words for selection.
     pub flags: Vec<String>,
     /// The bytes; `None` only for a value that is too large.
-    #[serde(with = "hexadecimal")]
+    #[serde(with = "super::hexadecimal")]
     pub wire: Option<Vec<u8>>,
     /// The meaning.
     pub value: Value,
@@ -164,29 +164,6 @@ impl Group {
             command,
             from_server: self.direction == Some(Direction::Server),
         })
-    }
-}
-
-mod hexadecimal {
-    use alloc::{string::String, vec::Vec};
-
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
-
-    #[allow(clippy::ref_option, reason = "serde requires this form")]
-    pub(super) fn serialize<S: Serializer>(
-        bytes: &Option<Vec<u8>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        bytes.as_ref().map(hex::encode).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Vec<u8>>, D::Error> {
-        let digits = Option::<String>::deserialize(deserializer)?;
-        digits
-            .map(|digits| crate::vectors::hexadecimal::bytes(&digits).map_err(D::Error::custom))
-            .transpose()
     }
 }
 

@@ -1,8 +1,69 @@
 //! Bytes as hexadecimal digits.
 
-use alloc::{vec, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 
 use hex::FromHexError;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes that JSON has as texts of digits: a field of them is `#[serde(with = …)]` this module.
+pub(super) trait InDigits: Sized {
+    /// The texts.
+    type Text: Serialize + for<'de> Deserialize<'de>;
+
+    fn digits(&self) -> Self::Text;
+
+    fn of(digits: &Self::Text) -> Result<Self, FromHexError>;
+}
+
+impl InDigits for Vec<u8> {
+    type Text = String;
+
+    fn digits(&self) -> String {
+        hex::encode(self)
+    }
+
+    fn of(digits: &String) -> Result<Self, FromHexError> {
+        bytes(digits)
+    }
+}
+
+impl<T: InDigits> InDigits for Option<T> {
+    type Text = Option<T::Text>;
+
+    fn digits(&self) -> Self::Text {
+        self.as_ref().map(T::digits)
+    }
+
+    fn of(digits: &Self::Text) -> Result<Self, FromHexError> {
+        digits.as_ref().map(T::of).transpose()
+    }
+}
+
+impl InDigits for Vec<Vec<u8>> {
+    type Text = Vec<String>;
+
+    fn digits(&self) -> Vec<String> {
+        self.iter().map(hex::encode).collect()
+    }
+
+    fn of(digits: &Vec<String>) -> Result<Self, FromHexError> {
+        digits.iter().map(|text| bytes(text)).collect()
+    }
+}
+
+pub(super) fn serialize<T: InDigits, S: Serializer>(
+    bytes: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    bytes.digits().serialize(serializer)
+}
+
+pub(super) fn deserialize<'de, T: InDigits, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    T::of(&T::Text::deserialize(deserializer)?).map_err(D::Error::custom)
+}
 
 /// The bytes of a text of digits, without a prefix. `hex::decode` takes longer in a debug build, where the
 /// files of vectors have a million bytes.

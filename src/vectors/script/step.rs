@@ -283,10 +283,10 @@ pub struct ExpectEnd {
     /// The expected end.
     pub expect_end: ExpectedEnd,
     /// The last drained bytes.
-    #[serde(default, with = "super::literal::hexadecimal", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "crate::vectors::hexadecimal", skip_serializing_if = "Vec::is_empty")]
     pub last: Vec<u8>,
     /// The last drained bytes equal one of these. If empty, they are not checked.
-    #[serde(default, with = "super::literal::hexadecimals", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "crate::vectors::hexadecimal", skip_serializing_if = "Vec::is_empty")]
     pub last_any_of: Vec<Vec<u8>>,
     /// Whether the time restarts while the memory of the target's process grows: it limits
     /// progress.

@@ -73,7 +73,7 @@ pub enum VariableValue {
 #[serde(deny_unknown_fields)]
 pub struct VariableBytes {
     /// The bytes.
-    #[serde(with = "super::literal::hexadecimal")]
+    #[serde(with = "crate::vectors::hexadecimal")]
     pub bytes: Vec<u8>,
 }
 
