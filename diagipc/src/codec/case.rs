@@ -1,5 +1,7 @@
 //! A vector as one question, and the grade of an answer.
 
+use std::sync::OnceLock;
+
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::{
     EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse,
@@ -21,15 +23,17 @@ pub struct NamedFile {
     pub file: File,
 }
 
-/// The files embedded in the crate.
+/// The files embedded in the crate, which are parsed once.
 ///
 /// # Errors
 /// None, as the crate's tests check.
-pub fn embedded() -> Result<Vec<NamedFile>, LoadError> {
+pub fn embedded() -> Result<&'static [NamedFile], LoadError> {
+    static FILES: OnceLock<Result<Vec<NamedFile>, LoadError>> = OnceLock::new();
     let named = |(name, text): &(&str, &str)| {
         Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? })
     };
-    EMBEDDED.iter().map(named).collect()
+    let files = FILES.get_or_init(|| EMBEDDED.iter().map(named).collect());
+    files.as_deref().map_err(Clone::clone)
 }
 
 /// The operation asked of a codec.

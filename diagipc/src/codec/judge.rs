@@ -235,21 +235,21 @@ mod tests {
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
         // A leniency is optional.
         assert_eq!(
-            judged(&files, |case| decodes(case, Verdict::Acceptable), same, refusal),
+            judged(files, |case| decodes(case, Verdict::Acceptable), same, refusal),
             Judgement::PASS
         );
         let limited =
             |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && is_of_limits(case.test);
-        assert_eq!(name(&judged(&files, limited, same, refusal)).unwrap(), "wrong-value");
+        assert_eq!(name(&judged(files, limited, same, refusal)).unwrap(), "wrong-value");
         assert_eq!(
-            judged(&files, limited, same, r#"{ "result": "error", "layer": "limits" }"#),
+            judged(files, limited, same, r#"{ "result": "error", "layer": "limits" }"#),
             Judgement::PASS
         );
         // Bytes that writers must not use are written in another way, which must be one.
         let other = |case: &CodecCase<'_>| {
             case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical
         };
-        let none = judged(&files, other, same, r#"{ "result": "ok", "wire": "" }"#);
+        let none = judged(files, other, same, r#"{ "result": "ok", "wire": "" }"#);
         assert_eq!(name(&none).unwrap(), "wrong-bytes:unexpected_end", "{none:?}");
     }
 
@@ -258,13 +258,13 @@ mod tests {
         let files = embedded().unwrap();
         let taken = r#"{ "result": "taken" }"#;
         let grade = |result| {
-            judged(&files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
+            judged(files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
         };
         assert_eq!(grade(Verdict::Valid).grade, Grade::Informational);
         assert_eq!(grade(Verdict::Acceptable).grade, Grade::PassLenient);
         assert_eq!(name(&grade(Verdict::Invalid)).unwrap(), "taken-though-invalid");
         let limits = judged(
-            &files,
+            files,
             |case| decodes(case, Verdict::Invalid) && is_of_limits(case.test),
             same,
             taken,
@@ -273,11 +273,11 @@ mod tests {
             (limits.grade, limits.found.as_deref()),
             (Grade::PassLenient, Some("limits are not checked"))
         );
-        let encodes = judged(&files, |case| case.operation == Operation::Encode, same, taken);
+        let encodes = judged(files, |case| case.operation == Operation::Encode, same, taken);
         assert_eq!(name(&encodes).unwrap(), "not-the-protocol");
         // An ok needs a value.
         let forgotten =
-            judged(&files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
+            judged(files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
         assert_eq!(name(&forgotten).unwrap(), "value-missing");
     }
 
@@ -288,11 +288,11 @@ mod tests {
             decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header"
         };
         let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
-        let mild = judged(&files, invalid, |test| test.flags.clear(), refusal);
+        let mild = judged(files, invalid, |test| test.flags.clear(), refusal);
         let text = "refused as required, in layer payload; the vector says header: bad data";
         assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
         let matters =
-            judged(&files, invalid, |test| test.flags = vec!["LayerMatters".into()], refusal);
+            judged(files, invalid, |test| test.flags = vec!["LayerMatters".into()], refusal);
         assert_eq!(name(&matters).unwrap(), "wrong-layer");
     }
 
@@ -302,11 +302,11 @@ mod tests {
         let tail = |case: &CodecCase<'_>| decodes(case, Verdict::Valid) && case.test.tc_id == 8605;
         let of = |canonical: bool, change: fn(&mut Value)| {
             let mut line = json!({ "result": "ok", "canonical": canonical });
-            let case = cases(&files).into_iter().find(|case| tail(case)).unwrap();
+            let case = cases(files).into_iter().find(|case| tail(case)).unwrap();
             let mut value = case.test.value.clone();
             change(&mut value);
             line["value"] = value;
-            judged(&files, tail, same, &format!("{line}"))
+            judged(files, tail, same, &format!("{line}"))
         };
         let drop_tail = |value: &mut Value| drop(value.as_object_mut().unwrap().remove("tail"));
         assert_eq!(

@@ -109,7 +109,7 @@ const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 fn shown_by(recordings: &[Recording]) -> (Shown, Vec<String>) {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let cases: BTreeMap<_, _> =
-        cases(&scripts, &vectors).into_iter().map(|case| (case.name(), case)).collect();
+        cases(&scripts, vectors).into_iter().map(|case| (case.name(), case)).collect();
     let [mut rows, mut deviations, mut ended]: [BTreeMap<String, BTreeSet<usize>>; 3] =
         Default::default();
     let mut unknown = Vec::new();
@@ -211,7 +211,7 @@ pub(super) const P_6: &str = "P-6";
 #[test]
 fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-    let (cases, recordings) = (cases(&scripts, &vectors), all_recordings());
+    let (cases, recordings) = (cases(&scripts, vectors), all_recordings());
     let (mut deadly, mut wrong, mut words) = (0, Vec::new(), BTreeSet::new());
     for case in &cases {
         let name = case.name();
@@ -253,7 +253,7 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
     };
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let mut wrong = Vec::new();
-    for case in cases(&scripts, &vectors) {
+    for case in cases(&scripts, vectors) {
         let requests = match case.kind {
             ServerCaseKind::Script { script, .. } => deviation::requests(script).collect(),
             ServerCaseKind::Request { group, test } => {
@@ -274,7 +274,7 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
 fn case_that_changes_the_target_has_a_hazard() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let (mut changing, mut wrong) = (0, Vec::new());
-    for case in cases(&scripts, &vectors) {
+    for case in cases(&scripts, vectors) {
         // The command of the bytes may be another one than that of the vector's group.
         let wire = match case.kind {
             ServerCaseKind::Request { test, .. } => test.wire.as_deref(),

@@ -73,7 +73,7 @@ impl Count {
 #[test]
 fn build_is_foretold_by_the_others() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-    let (cases, recordings) = (cases(&scripts, &vectors), all_recordings());
+    let (cases, recordings) = (cases(&scripts, vectors), all_recordings());
     let mut table = String::new();
     let (mut held, mut low) = (0, Vec::new());
     for recording in &recordings {

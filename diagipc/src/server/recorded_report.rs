@@ -31,7 +31,7 @@ pub fn report_of_recording(text: &str) -> Result<Report, String> {
     let mut report = Report::new("server", &recording.build);
     report.profile = Some(recording.profile.to_string());
     let mut left = recording.outcomes;
-    for case in cases(&scripts, &vectors) {
+    for case in cases(&scripts, vectors) {
         if let Some(outcome) = left.remove(&case.name()) {
             report.add(judged(recording.profile, &case, &outcome)?);
         }

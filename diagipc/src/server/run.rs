@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn dumps_are_played_last() {
         let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-        let cases = cases(&scripts, &vectors);
+        let cases = cases(&scripts, vectors);
         let mut order: Vec<usize> = (0..cases.len()).collect();
         dumps_last(&cases, &mut order);
         let names: Vec<String> = order.iter().map(|nth| cases[*nth].name()).collect();
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn cases_changing_target_are_played_by_group() {
         let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-        let cases = cases(&scripts, &vectors);
+        let cases = cases(&scripts, vectors);
         let all: Vec<usize> = (0..cases.len()).collect();
         let turns = turns(&cases, &all);
         let mut played: Vec<usize> = turns.iter().flatten().copied().collect();

@@ -60,8 +60,7 @@ pub(crate) fn survey(
         let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
         return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
     }
-    let mut surveyor =
-        Surveyor { subject, options, vectors: &vectors, waits, abilities: &mut abilities };
+    let mut surveyor = Surveyor { subject, options, vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
     surveyor.ask_commands(|command| wanted.contains(&command))?;
     let conclusion = match given {

@@ -88,10 +88,9 @@ fn explain_unknown_name_suggests_names_containing_it() {
 fn explain_knows_every_section_fault_flag_and_word() {
     let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
     let mut names: Vec<(String, String)> = Vec::new();
-    names
-        .extend(server::cases(&scripts, &vectors).iter().map(|case| (case.section(), case.name())));
+    names.extend(server::cases(&scripts, vectors).iter().map(|case| (case.section(), case.name())));
     names.extend(
-        codec::cases(&vectors).iter().map(|case| (format!("codec {}", case.section), case.name())),
+        codec::cases(vectors).iter().map(|case| (format!("codec {}", case.section), case.name())),
     );
     names.extend(
         client::scenarios()

@@ -97,8 +97,7 @@ fn c_header_agrees_with_the_crate_on_damaged_bytes() {
     let files = codec::embedded().unwrap();
     let mut random = Random(0x2545_F491_4F6C_DD1D);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
-    for case in
-        codec::cases(&files).iter().filter(|case| case.operation == codec::Operation::Decode)
+    for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)
     {
         let mut question = case.request();
         let wire = case.test.wire.as_ref().expect("it has bytes");

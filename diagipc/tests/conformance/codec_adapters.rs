@@ -166,8 +166,7 @@ fn codecs_agree_on_damaged_bytes() {
     let files = codec::embedded().unwrap();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
-    for case in
-        codec::cases(&files).iter().filter(|case| case.operation == codec::Operation::Decode)
+    for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)
     {
         let wire = case.test.wire.as_ref().expect("it has bytes");
         if wire.len() > 4096 {

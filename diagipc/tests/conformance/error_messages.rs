@@ -28,7 +28,7 @@ fn codec_faults(texts: &mut Texts) {
         CodecFault::Required(Some("there are no replies".to_owned())),
     ]);
     let files = codec::embedded().unwrap();
-    let cases = codec::cases(&files);
+    let cases = codec::cases(files);
     let judge = |name: &str, answer: &str| {
         let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();
         case.judge(&Answer::parse(answer).unwrap()).fault.unwrap()

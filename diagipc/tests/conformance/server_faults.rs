@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use diagipc::codec::{self, NamedFile};
+use diagipc::codec::{self};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::Profile;
 use diagipc::server::{self, Options, ServerCase};
@@ -68,8 +68,7 @@ fn listed() -> &'static [Planted] {
 fn cases() -> Vec<ServerCase<'static>> {
     static SCRIPTS: LazyLock<Vec<(&str, ScriptFile)>> =
         LazyLock::new(|| named_script_files().unwrap());
-    static VECTORS: LazyLock<Vec<NamedFile>> = LazyLock::new(|| codec::embedded().unwrap());
-    server::cases(&SCRIPTS, &VECTORS)
+    server::cases(&SCRIPTS, codec::embedded().unwrap())
 }
 
 /// The command that starts a server with all of these.

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let files = codec::embedded()?;
-    let all = codec::cases(&files);
+    let all = codec::cases(files);
     let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);

@@ -64,7 +64,6 @@ struct Known {
     requirements: Vec<Requirement>,
     // Most names are none of theirs, and reading them takes longest.
     scripts: LazyCell<Result<Vec<(&'static str, ScriptFile)>, LoadError>>,
-    vectors: LazyCell<Result<Vec<codec::NamedFile>, LoadError>>,
     scenarios: LazyCell<Result<Vec<Scenario>, serde_json::Error>>,
 }
 
@@ -75,7 +74,6 @@ impl Known {
             glossary: Glossary::embedded(),
             requirements: Requirement::embedded(),
             scripts: LazyCell::new(golden::named_script_files),
-            vectors: LazyCell::new(codec::embedded),
             scenarios: LazyCell::new(client::scenarios),
         }
     }
@@ -85,12 +83,8 @@ impl Known {
         Ok(files.flat_map(|(file, scripts)| scripts.scripts.iter().map(move |one| (*file, one))))
     }
 
-    fn vectors(&self) -> anyhow::Result<&[codec::NamedFile]> {
-        read(&self.vectors)
-    }
-
-    fn groups(&self) -> anyhow::Result<impl Iterator<Item = &Group>> {
-        Ok(self.vectors()?.iter().flat_map(|file| &file.file.groups))
+    fn groups() -> anyhow::Result<impl Iterator<Item = &'static Group>> {
+        Ok(codec::embedded()?.iter().flat_map(|file| &file.file.groups))
     }
 
     fn scenarios(&self) -> anyhow::Result<&[Scenario]> {
@@ -131,8 +125,7 @@ impl Known {
             }
             writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
         }
-        let groups: Vec<&str> = self
-            .groups()?
+        let groups: Vec<&str> = Self::groups()?
             .filter(|group| group.spec.contains(&id))
             .map(|group| group.name.as_str())
             .collect();
@@ -187,7 +180,7 @@ impl Known {
     }
 
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let files = self.vectors()?.iter().map(|file| (file.name.as_str(), &file.file));
+        let files = codec::embedded()?.iter().map(|file| (file.name.as_str(), &file.file));
         let mut all = files.flat_map(|(file, vectors)| {
             vectors
                 .groups
@@ -241,7 +234,7 @@ impl Known {
             group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
         };
         let groups: Vec<&str> =
-            self.groups()?.filter(has_it).map(|group| group.name.as_str()).collect();
+            Self::groups()?.filter(has_it).map(|group| group.name.as_str()).collect();
         if !groups.is_empty() {
             writeln!(out, "  vectors   {}", groups.join(", "))?;
         }
@@ -267,7 +260,7 @@ impl Known {
             self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
         let scripts =
             self.scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
-        let codec = codec::cases(self.vectors()?);
+        let codec = codec::cases(codec::embedded()?);
         let questions = codec.iter().map(CodecCase::name);
         let scenarios = self.scenarios()?.iter().map(|scenario| scenario.name.clone());
         let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());

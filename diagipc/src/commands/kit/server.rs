@@ -124,7 +124,7 @@ fn profile(text: &str) -> Result<Auto, UnknownProfile> {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
-    let all = server::cases(&scripts, &vectors);
+    let all = server::cases(&scripts, vectors);
     let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED_SCRIPTS, EMBEDDED])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
@@ -175,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 #[cfg(unix)]
 pub(crate) fn checked() -> anyhow::Result<Vec<OfSuite>> {
     let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
-    Ok(server::cases(&scripts, &vectors).iter().map(|case| OfSuite::new("server", case)).collect())
+    Ok(server::cases(&scripts, vectors).iter().map(|case| OfSuite::new("server", case)).collect())
 }
 
 /// The suite against the reference runtime, which is this program.
@@ -189,7 +189,7 @@ pub(crate) fn check(
     let (mut scripts, vectors) = (named_script_files()?, codec::embedded()?);
     let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
     all.flat_map(|script| &mut script.steps).for_each(hurry);
-    let mut cases = server::cases(&scripts, &vectors);
+    let mut cases = server::cases(&scripts, vectors);
     cases.retain(|case| is_chosen(&case.name()));
     if cases.is_empty() {
         return Ok(Report::new("server", "diagipc runtime"));
