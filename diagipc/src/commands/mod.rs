@@ -1,7 +1,6 @@
-//! The commands, one file each, and what they share.
+//! The commands, a file or directory each, and what they share.
 
 pub(crate) mod dump;
-pub(crate) mod duration;
 pub(crate) mod env;
 pub(crate) mod info;
 pub(crate) mod interrupt;
@@ -15,13 +14,6 @@ pub(crate) mod printable;
 pub(crate) mod ps;
 pub(crate) mod target;
 pub(crate) mod trace;
-pub(crate) mod trace_arguments;
-pub(crate) mod trace_events;
-pub(crate) mod trace_output;
-pub(crate) mod trace_progress;
-pub(crate) mod trace_provider;
-pub(crate) mod trace_session;
-pub(crate) mod traced;
 pub(crate) mod written;
 
 /// The result of a command.

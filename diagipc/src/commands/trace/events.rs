@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dotnet_diagnostics_ipc::message::eventpipe::EventLevel;
 
-use crate::commands::trace_provider::{Provider, Providers, level};
+use crate::commands::trace::provider::{Provider, Providers, level};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 

@@ -19,11 +19,11 @@ use crate::commands::info::{Info, subject};
 use crate::commands::output_file::dated;
 use crate::commands::printable::say;
 use crate::commands::target::Refused;
-use crate::commands::trace_arguments::Arguments;
-use crate::commands::trace_output::{Output, Planned};
-use crate::commands::trace_progress::Progress;
-use crate::commands::trace_provider::Provider;
-use crate::commands::traced::{Runtime, Source};
+use crate::commands::trace::arguments::Arguments;
+use crate::commands::trace::output::{Output, Planned};
+use crate::commands::trace::progress::Progress;
+use crate::commands::trace::provider::Provider;
+use crate::commands::trace::traced::{Runtime, Source};
 
 /// How often signals and deadlines are checked.
 const LOOK: Duration = Duration::from_millis(50);

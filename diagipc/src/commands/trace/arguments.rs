@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::ArgGroup;
 use dotnet_diagnostics_ipc::message::eventpipe::{DEFAULT_RUNDOWN_KEYWORD, SessionBufferMode};
 
-use crate::commands::duration::duration;
 use crate::commands::named::Named;
 use crate::commands::target::Reach;
-use crate::commands::trace_events::Events;
+use crate::commands::trace::duration::duration;
+use crate::commands::trace::events::Events;
 
 /// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
 #[derive(Clone, clap::Args)]

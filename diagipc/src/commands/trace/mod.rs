@@ -1,5 +1,14 @@
 //! `diagipc trace`: traces a process into a .nettrace file.
 
+mod arguments;
+mod duration;
+mod events;
+mod output;
+mod progress;
+mod provider;
+mod session;
+mod traced;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -8,12 +17,12 @@ use diagipc::nettrace::StreamState;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd};
 use dotnet_diagnostics_ipc::io::Canceller;
 
+pub(crate) use self::arguments::Arguments;
 use crate::commands::printable::say;
 use crate::commands::target::{Refused, outcome};
-pub(crate) use crate::commands::trace_arguments::Arguments;
-use crate::commands::trace_provider::Provider;
-use crate::commands::trace_session::{Cut, Ends, Streamed, follow};
-use crate::commands::traced::Source;
+use crate::commands::trace::provider::Provider;
+use crate::commands::trace::session::{Cut, Ends, Streamed, follow};
+use crate::commands::trace::traced::Source;
 use crate::commands::written::Written;
 use crate::commands::{Outcome, interrupt};
 
