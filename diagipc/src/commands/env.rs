@@ -64,7 +64,6 @@ fn show(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::
     }
     if arguments.json {
         json_array(variables.iter(), out)?;
-        writeln!(out)?;
     } else {
         let is_shown = io::stdout().is_terminal() && !arguments.null;
         for variable in &variables {

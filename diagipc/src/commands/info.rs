@@ -156,8 +156,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let asked = Info::ask(&client, Command::PROCESS_INFO3);
     let shown = asked.and_then(|info| {
         if arguments.json {
-            json(&info, out)?;
-            return Ok(writeln!(out)?);
+            return Ok(json(&info, out)?);
         }
         Ok(info
             .rows()

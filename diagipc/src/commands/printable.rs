@@ -58,11 +58,12 @@ fn is_printable(character: char) -> bool {
     is_quoted || character.is_alphanumeric() || character.escape_debug().len() == 1
 }
 
-/// Writes equivalent JSON without invisible characters: those above U+FFFF are two escapes, as in
-/// JSON.
+/// Writes equivalent JSON without invisible characters, and a newline: those above U+FFFF are two
+/// escapes, as in JSON.
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
-    value.serialize(&mut serializer).map_err(io::Error::from)
+    value.serialize(&mut serializer)?;
+    writeln!(out)
 }
 
 /// The same for an array, whose items are created one at a time.
@@ -71,7 +72,8 @@ pub(crate) fn json_array(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
-    serializer.collect_seq(items).map_err(io::Error::from)
+    serializer.collect_seq(items)?;
+    writeln!(out)
 }
 
 struct Printable(PrettyFormatter<'static>);

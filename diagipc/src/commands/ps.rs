@@ -86,7 +86,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let rows: Vec<Row> = rows.collect();
     if arguments.json {
         json_array(rows.iter(), out)?;
-        writeln!(out)?;
     } else {
         table(&rows, out)?;
     }

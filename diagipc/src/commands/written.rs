@@ -35,7 +35,6 @@ impl Written {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         self.exit = ended.as_ref().map_or(Outcome::FAILURE, Outcome::status);
-        json(self, out)?;
-        writeln!(out)
+        json(self, out)
     }
 }

@@ -70,7 +70,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     });
     if arguments.json {
         printable::json_array(items, out)?;
-        writeln!(out)?;
     } else {
         items.try_for_each(|item| annotated::item(out, &item, &bytes))?;
         if is_empty {

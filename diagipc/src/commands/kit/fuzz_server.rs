@@ -20,9 +20,9 @@ use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::commands::kit::address::AddressArguments;
-use crate::commands::kit::output::{Accepted, Json, json};
+use crate::commands::kit::output::{Accepted, Json};
 use crate::commands::kit::text::counted;
-use crate::commands::printable::plain;
+use crate::commands::printable::{json, plain};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many lines of the message that shows a cause are printed.

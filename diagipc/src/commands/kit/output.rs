@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::commands::kit::text;
-use crate::commands::printable::plain;
+use crate::commands::printable::{json, plain};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// The options that all suites share.
@@ -317,12 +317,6 @@ impl Output {
         ];
         written.into_iter().collect()
     }
-}
-
-/// Writes a report, or a summary, as JSON.
-pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> anyhow::Result<()> {
-    crate::commands::printable::json(value, out)?;
-    Ok(writeln!(out)?)
 }
 
 /// This command line, without the arguments of the command after `--`: they may be secrets.

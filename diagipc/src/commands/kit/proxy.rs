@@ -239,11 +239,8 @@ mod unix {
 
     /// A client may look in the `TMPDIR` of the process whose id the socket's name has (F-144).
     fn says_who_looks_elsewhere(at: &Path) {
-        let Some(process_id) = at.file_name().and_then(|name| name.to_str()).and_then(|name| {
-            name.strip_prefix("dotnet-diagnostic-")?.split('-').next()?.parse::<u32>().ok()
-        }) else {
-            return;
-        };
+        let name = at.file_name().and_then(|name| name.to_str()).map(names::SocketName::parse);
+        let Some(Ok(names::SocketName { pid: process_id, .. })) = name else { return };
         let Some(environment) = diagipc::proc::environment(process_id) else { return };
         let tmpdir = environment.iter().find_map(|one| one.strip_prefix(b"TMPDIR="));
         let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());

@@ -34,9 +34,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let scripts = files.iter().flat_map(|file| &file.scripts);
     match &arguments.command {
         Command::List { json: true } => {
-            let rows: Vec<_> = scripts.collect();
-            crate::commands::printable::json(&rows, out)?;
-            writeln!(out)?;
+            crate::commands::printable::json_array(scripts, out)?;
         }
         Command::List { json: false } => list(scripts, out)?,
     }

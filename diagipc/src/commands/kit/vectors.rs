@@ -87,9 +87,7 @@ fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
             Ok(row)
         });
         let rows: serde_json::Result<Vec<_>> = rows.collect();
-        crate::commands::printable::json(&rows?, out)?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(crate::commands::printable::json(&rows?, out)?);
     }
     let mut table = check::table(["group", "type", "command", "source", "tests", "tcIds"]);
     for group in groups {
