@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::Received;
-use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Step};
+use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Open, Step};
 
 use super::scenario::{Act, Exit, Flag, Move, Unread};
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop};
@@ -266,15 +266,16 @@ impl ScenarioPlayer<'_, '_> {
             return Ok(false);
         };
         self.player.end(on, Ending::Close)?;
-        let open = dotnet_diagnostics_ipc::vectors::script::Open {
-            open: String::from(on),
-            port: Some("p".to_owned()),
-            within_ms: None,
-        };
-        self.player.step(&Step::Open(open))?;
-        let until = self.in_a(REST);
-        let _ = self.player.send(on, &advertise, None, until)?;
+        self.open_at_the_port(on, &advertise)?;
         Ok(true)
+    }
+
+    fn open_at_the_port(&mut self, on: &str, advertise: &[u8]) -> Result<(), Stop> {
+        let port = Some("p".to_owned());
+        self.player.step(&Step::Open(Open { open: String::from(on), port, within_ms: None }))?;
+        let until = self.in_a(REST);
+        let _ = self.player.send(on, advertise, None, until)?;
+        Ok(())
     }
 
     /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the
@@ -295,14 +296,7 @@ impl ScenarioPlayer<'_, '_> {
         }
         let advertise = self.advertised.get(on).cloned().unwrap_or_default();
         self.answer(on, command, bytes)?;
-        let open = dotnet_diagnostics_ipc::vectors::script::Open {
-            open: String::from(on),
-            port: Some("p".to_owned()),
-            within_ms: None,
-        };
-        self.player.step(&Step::Open(open))?;
-        let until = self.in_a(REST);
-        let _ = self.player.send(on, &advertise, None, until)?;
+        self.open_at_the_port(on, &advertise)?;
         Ok(true)
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// ```
 /// use diagipc::fuzz_server::CaseVerdict;
 ///
-/// assert!(CaseVerdict::Crash.is_finding() && !CaseVerdict::Error.is_finding());
+/// assert!(CaseVerdict::Crash.is_fatal() && !CaseVerdict::LeftOpen.is_fatal());
 /// assert_eq!(CaseVerdict::LeftOpen.to_string(), "left-open");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -78,11 +78,6 @@ impl CaseVerdict {
             Self::Unchecked => "unchecked",
             Self::MemoryGrowth => "memory-growth",
         }
-    }
-
-    /// Whether no server may do this.
-    pub const fn is_finding(self) -> bool {
-        !matches!(self, Self::Ok | Self::Error | Self::Closed | Self::Silent | Self::Left)
     }
 
     /// Whether the server no longer serves anybody.

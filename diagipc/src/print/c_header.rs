@@ -1,6 +1,8 @@
 //! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
 
-use dotnet_diagnostics_ipc::vectors::grammar::{Command, Continuation, Field, Grammar, Measure};
+use dotnet_diagnostics_ipc::vectors::grammar::{
+    Command, Continuation, Field, Grammar, Limit, Measure,
+};
 use serde::Serialize;
 
 use super::names::{macro_of, own_name};
@@ -461,15 +463,7 @@ struct Together {
 
 /// The only limit of combined counts.
 fn together(grammar: &Grammar) -> Result<Together, PrintError> {
-    let mut found = grammar
-        .structs
-        .iter()
-        .flat_map(|of| &of.limits)
-        .filter(|limit| limit.of == Measure::CountOfAll);
-    let limit = found
-        .next()
-        .filter(|_| found.next().is_none())
-        .ok_or_else(|| error("expected one limit of combined counts"))?;
+    let limit = only_limit(grammar, Measure::CountOfAll, "combined counts")?;
     match (&limit.fields[..], &limit.ranges[..]) {
         ([first, last], [[low, u32::MAX]]) => Ok(Together {
             fault: macro_of(&limit.fault),
@@ -490,15 +484,7 @@ struct Distinct {
 
 /// The only limit of distinct numbers.
 fn distinct(grammar: &Grammar) -> Result<Distinct, PrintError> {
-    let mut found = grammar
-        .structs
-        .iter()
-        .flat_map(|of| &of.limits)
-        .filter(|limit| limit.of == Measure::Distinct);
-    let limit = found
-        .next()
-        .filter(|_| found.next().is_none())
-        .ok_or_else(|| error("expected one limit of distinct numbers"))?;
+    let limit = only_limit(grammar, Measure::Distinct, "distinct numbers")?;
     match &limit.fields[..] {
         [outer, inner] => Ok(Distinct {
             fault: macro_of(&limit.fault),
@@ -507,4 +493,10 @@ fn distinct(grammar: &Grammar) -> Result<Distinct, PrintError> {
         }),
         _ => Err(error("distinct numbers: expected the path of two fields")),
     }
+}
+
+fn only_limit<'g>(grammar: &'g Grammar, of: Measure, what: &str) -> Result<&'g Limit, PrintError> {
+    let mut found = grammar.structs.iter().flat_map(|one| &one.limits).filter(|one| one.of == of);
+    let limit = found.next().filter(|_| found.next().is_none());
+    limit.ok_or_else(|| error(format!("expected one limit of {what}")))
 }
