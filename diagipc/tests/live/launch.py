@@ -204,9 +204,9 @@ def unpack(name):
         else:
             with lzma.open(packed) as source, open(os.path.join(unpacking, "subject"), "wb") as target:
                 shutil.copyfileobj(source, target)
-        for program in ("subject", "createdump"):
-            if os.path.exists(os.path.join(unpacking, program)):
-                os.chmod(os.path.join(unpacking, program), 0o755)
+        for file in ("subject", "createdump"):
+            if os.path.exists(os.path.join(unpacking, file)):
+                os.chmod(os.path.join(unpacking, file), 0o755)
         os.rename(unpacking, os.path.join(home, "x"))
     return path
 
