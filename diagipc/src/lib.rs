@@ -14,6 +14,7 @@
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`annotated`] | bytes with the meaning of each |
+//! | [`embedded`] | the vectors and other texts, as of the build |
 //! | [`proc`] | what the system says of a process |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
@@ -56,6 +57,8 @@ pub mod codec;
 mod conversation;
 #[cfg(feature = "kit")]
 pub mod corpus;
+#[cfg(feature = "kit")]
+pub mod embedded;
 #[cfg(feature = "kit")]
 pub mod faults;
 #[cfg(feature = "kit")]

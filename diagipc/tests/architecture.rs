@@ -12,6 +12,7 @@ const TOOL: Floors = Floors {
             "address",
             "byte_count",
             "captured",
+            "embedded",
             "faults",
             "glob",
             "nettrace",

@@ -53,6 +53,6 @@ pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
 pub use scenario::{Arguments, Scenario};
-pub use suite::{SCENARIOS, scenarios};
+pub use suite::scenarios;
 #[cfg(unix)]
 pub use target::stand_in;

@@ -3,34 +3,12 @@
 use serde::Deserialize;
 
 use super::scenario::Scenario;
+use crate::embedded::{self, SCENARIOS};
 
 /// A file of scenarios.
 #[derive(Deserialize)]
 struct ScenarioFile {
     scenarios: Vec<Scenario>,
-}
-
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each file of scenarios. `diagipc/clients/README.md` defines them.
-        ///
-        /// ```
-        /// assert!(diagipc::client::SCENARIOS.iter().any(|(name, _)| *name == "requests.json"));
-        /// ```
-        pub static SCENARIOS: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/clients/scenarios/", $name)))),*];
-    };
-}
-
-embedded! {
-    "environment.json",
-    "fallback.json",
-    "replies.json",
-    "streams.json",
-    "tool_ports.json",
-    "requests.json",
-    "each_operation.json",
-    "discovery.json",
 }
 
 /// All scenarios: those of the exchange scripts that play the runtime, and families of others.
@@ -45,8 +23,7 @@ embedded! {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn scenarios() -> Result<Vec<Scenario>, serde_json::Error> {
-    let files = SCENARIOS.iter().map(|(_, text)| serde_json::from_str::<ScenarioFile>(text));
-    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let files = embedded::read(SCENARIOS, |_, text| serde_json::from_str::<ScenarioFile>(text))?;
     Ok(files.into_iter().flat_map(|file| file.scenarios).collect())
 }
 

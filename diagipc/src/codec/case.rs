@@ -3,12 +3,11 @@
 use std::sync::OnceLock;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{
-    EMBEDDED, File, Group, LoadError, Test, Value, Verdict, parse,
-};
+use dotnet_diagnostics_ipc::vectors::{File, Group, LoadError, Test, Value, Verdict, parse};
 use serde_json::json;
 
 use crate::Playable;
+use crate::embedded::{self, VECTORS};
 use crate::report::cited;
 
 /// The flag of vectors whose layer decides a server's answer.
@@ -29,10 +28,14 @@ pub struct NamedFile {
 /// None, as the crate's tests check.
 pub fn embedded() -> Result<&'static [NamedFile], LoadError> {
     static FILES: OnceLock<Result<Vec<NamedFile>, LoadError>> = OnceLock::new();
-    let named = |(name, text): &(&str, &str)| {
-        Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file: parse(name, text)? })
-    };
-    let files = FILES.get_or_init(|| EMBEDDED.iter().map(named).collect());
+    let files = FILES.get_or_init(|| {
+        embedded::read(VECTORS, |name, text| {
+            Ok(NamedFile {
+                name: name.trim_end_matches(".json").to_owned(),
+                file: parse(name, text)?,
+            })
+        })
+    });
     files.as_deref().map_err(Clone::clone)
 }
 

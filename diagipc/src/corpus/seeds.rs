@@ -3,9 +3,10 @@
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::vectors::{self, Direction, Group, LoadError, Type};
+use dotnet_diagnostics_ipc::vectors::{Direction, Group, LoadError, Type};
 
 use super::{Asked, SUBJECTS, asked_of_c_header};
+use crate::embedded;
 
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ const PIECES: [(Type, u8); 20] = [
 /// # Errors
 /// If the vectors cannot be read.
 pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
-    let files = vectors::files()?;
+    let files = embedded::vectors()?;
     let groups = files.iter().flat_map(|file| &file.groups);
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let mut seeds = Vec::new();

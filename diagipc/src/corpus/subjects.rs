@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::{self, Direction, ReadAs, Type};
+use dotnet_diagnostics_ipc::vectors::{Direction, ReadAs, Type};
+
+use crate::embedded;
 
 /// The type of a group of vectors, with its names in the line protocol.
 #[derive(Clone, Debug)]
@@ -18,7 +20,7 @@ pub struct Asked {
 /// One of each; the first byte of an input chooses.
 pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     let mut subjects: Vec<Asked> = Vec::new();
-    for group in vectors::files().unwrap_or_default().iter().flat_map(|file| &file.groups) {
+    for group in embedded::vectors().unwrap_or_default().iter().flat_map(|file| &file.groups) {
         let Some(subject) = group.subject() else { continue };
         if subjects.iter().all(|known| known.subject != subject) {
             subjects.push(Asked {

@@ -1,11 +1,10 @@
 //! The recorded builds by which a target is foretold: of its server, and of its platform.
 
-use dotnet_diagnostics_ipc::vectors::EMBEDDED;
-
 use super::builds::Build;
 use super::profile::Platform;
 use super::shown::recorded;
 use super::{Family, Profile};
+use crate::embedded::VECTORS;
 
 /// The recorded builds nearest to a target: its own, or those around it.
 #[derive(Clone, Debug)]
@@ -146,7 +145,7 @@ impl Profile {
     fn has_replies(self) -> bool {
         let build = self.build().map(Build::number).unwrap_or_default();
         let file = format!("runtime-{}{build}.json", self.family().prefix());
-        EMBEDDED.iter().any(|(name, _)| *name == file)
+        VECTORS.iter().any(|(name, _)| *name == file)
     }
 
     /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`.

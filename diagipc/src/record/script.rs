@@ -4,13 +4,14 @@ use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
-use dotnet_diagnostics_ipc::vectors::{self, File, Hazard, ScriptFile};
+use dotnet_diagnostics_ipc::vectors::{File, Hazard, ScriptFile};
 
 use super::log::Recording;
 use super::parts::{Kind, command, parts};
 use super::pending::PORT;
 use super::{hazard, script_of_client};
 use crate::conversation::{Exchange, Exchanges};
+use crate::embedded;
 
 /// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
@@ -37,7 +38,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let exchanges = Exchanges::of(conversation).all;
     let name = plain(name);
     // Without the vectors, which are part of the crate, everything is harmful.
-    let files = vectors::files().unwrap_or_default();
+    let files = embedded::vectors().unwrap_or_default();
     let spec = spec_of(&exchanges, &files);
     let since = exchanges
         .iter()

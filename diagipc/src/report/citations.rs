@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dotnet_diagnostics_ipc::vectors::documents;
-
 use super::Requirement;
+use crate::embedded::ERRATA;
 
 /// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
 ///
@@ -21,7 +20,8 @@ pub struct Citations(BTreeMap<String, String>);
 impl Citations {
     /// From the files as of the build.
     pub fn embedded() -> Self {
-        let facts = documents::ERRATA.lines().filter_map(fact);
+        let errata = ERRATA.unpacked();
+        let facts = errata.lines().filter_map(fact);
         Self(
             facts
                 .chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement)))

@@ -1,6 +1,6 @@
 //! The words and flags of reports and vectors, each with a line that explains it.
 
-use dotnet_diagnostics_ipc::vectors::documents;
+use crate::embedded::{self, PACKAGE};
 
 /// The sections "Flags" and "Words" of `vectors/README.md`.
 ///
@@ -20,7 +20,8 @@ pub struct Glossary {
 impl Glossary {
     /// From the file as of the build.
     pub fn embedded() -> Self {
-        Self { flags: section("## Flags"), words: section("## Words") }
+        let text = embedded::text(PACKAGE, "README.md").unwrap_or_default();
+        Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
     }
 
     /// The flags of vectors with their meaning, by name.
@@ -41,8 +42,8 @@ impl Glossary {
 }
 
 /// The rows of the table below a heading.
-fn section(heading: &str) -> Vec<(String, String)> {
-    let rows = documents::VECTORS
+fn section(text: &str, heading: &str) -> Vec<(String, String)> {
+    let rows = text
         .lines()
         .skip_while(|line| *line != heading)
         .skip(1)

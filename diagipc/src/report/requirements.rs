@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::{Group, Test, documents};
+use dotnet_diagnostics_ipc::vectors::{Group, Test};
 use serde::{Deserialize, Serialize};
+
+use crate::embedded::REQUIREMENTS;
 
 /// How strongly the document requires something, from the strongest.
 ///
@@ -121,7 +123,7 @@ impl Requirement {
     pub fn embedded() -> Vec<Self> {
         // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
         // is missing.
-        toml::from_str::<File>(documents::REQUIREMENTS)
+        toml::from_str::<File>(&REQUIREMENTS.unpacked())
             .map_or_else(|_| Vec::new(), |file| file.requirement)
     }
 }

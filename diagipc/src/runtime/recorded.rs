@@ -3,10 +3,11 @@
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{Message, Reply};
-use dotnet_diagnostics_ipc::vectors::{self, EMBEDDED, File};
+use dotnet_diagnostics_ipc::vectors::{self, File};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, IpcString, Reader};
 
 use super::StartError;
+use crate::embedded::{self, VECTORS};
 use crate::known::{Build, Family, Profile};
 
 /// The values of one runtime.
@@ -32,9 +33,8 @@ impl Recorded {
     pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
         let runtime = recording_of(profile).ok_or(StartError::Vectors)?;
         let name = format!("runtime-{runtime}.json");
-        let (_, text) =
-            EMBEDDED.iter().find(|(file, _)| *file == name).ok_or(StartError::Vectors)?;
-        let file = vectors::parse(&name, text).map_err(|_| StartError::Vectors)?;
+        let text = embedded::text(VECTORS, &name).ok_or(StartError::Vectors)?;
+        let file = vectors::parse(&name, &text).map_err(|_| StartError::Vectors)?;
         let info = |group: &str| info(&file, &format!("{runtime}-{group}"));
         let block = Self::wire(&file, &format!("{runtime}-environment-block"))
             .next()
@@ -95,9 +95,8 @@ fn executable(command_line: &str) -> &str {
 /// has one (3 has none, F-68).
 fn recording_of(profile: Profile) -> Option<&'static str> {
     let model = profile.model();
-    let named = EMBEDDED
-        .iter()
-        .filter_map(|(file, _)| file.strip_prefix("runtime-")?.strip_suffix(".json"));
+    let named =
+        VECTORS.iter().filter_map(|(file, _)| file.strip_prefix("runtime-")?.strip_suffix(".json"));
     let recordings: Vec<_> =
         named.filter_map(|name| Some((Profile::of_recording(name)?, name))).collect();
     let is_alike = |(one, _): &&(Profile, _)| {
@@ -122,8 +121,7 @@ fn recording_of(profile: Profile) -> Option<&'static str> {
 /// The information of a runtime for Windows (F-126): running, and suspended.
 fn windows_info() -> Option<(Info, Info)> {
     const NAME: &str = "runtime-windows.json";
-    let (_, text) = EMBEDDED.iter().find(|(file, _)| *file == NAME)?;
-    let file = vectors::parse(NAME, text).ok()?;
+    let file = vectors::parse(NAME, &embedded::text(VECTORS, NAME)?).ok()?;
     let of = |group: &str| info(&file, &format!("win-net10.0.9-{group}"));
     Some((of("reply-processinfo3")?, of("suspended-reply-processinfo3")?))
 }

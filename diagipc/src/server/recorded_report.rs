@@ -1,6 +1,5 @@
 //! The report of a recording in `evidence/`: what a build did, judged again.
 
-use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::vectors::player::Conversation;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
 
@@ -8,9 +7,9 @@ use super::attempt::entry;
 use super::expectation::Expectation;
 use super::judge::{self, Judgement};
 use super::{Options, ServerCase, ServerCaseKind, cases};
-use crate::codec;
 use crate::known::{self, Outcome, Profile, Recording};
 use crate::{Case, Grade, Report};
+use crate::{codec, embedded};
 
 /// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
 /// text.
@@ -26,7 +25,7 @@ use crate::{Case, Grade, Report};
 /// ```
 pub fn report_of_recording(text: &str) -> Result<Report, String> {
     let recording = Recording::parse(text)?;
-    let scripts = named_script_files().map_err(|error| error.to_string())?;
+    let scripts = embedded::scripts().map_err(|error| error.to_string())?;
     let vectors = codec::embedded().map_err(|error| error.to_string())?;
     let mut report = Report::new("server", &recording.build);
     report.profile = Some(recording.profile.to_string());

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diagipc::client::{self, Operation, SCENARIOS};
+use diagipc::client::{self, Operation};
+use diagipc::embedded::SCENARIOS;
 use diagipc::faults::{Fault, Suite};
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::script::Plays;

@@ -13,14 +13,15 @@ use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use diagipc::client;
 use diagipc::codec::{self, NamedFile};
+use diagipc::embedded::{PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::{Requirement, cited};
 use diagipc::{Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors as golden;
+use dotnet_diagnostics_ipc::vectors::parse;
 
 #[cfg(unix)]
 use crate::commands::kit::output::Progress;
-use crate::commands::kit::output::{Chosen, Files, OfSuite, Output};
+use crate::commands::kit::output::{Chosen, OfSuite, Output};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks everything in this program: its codec against every golden vector, the reference runtime
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.vectors.is_none() {
         all.extend(played()?);
     }
-    let own: &[Files] = &[golden::EMBEDDED, golden::EMBEDDED_SCRIPTS, client::SCENARIOS];
+    let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
     let Chosen { cases, suite } = arguments.output.choose(all, files_of)?;
     if arguments.output.is_list() {
@@ -157,8 +158,7 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     let mut paths: Vec<_> =
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     // `index.json` and others of an exported directory are not tests of their own.
-    let own =
-        |path: &PathBuf| golden::documents::PACKAGE.iter().any(|(name, _)| path.ends_with(name));
+    let own = |path: &PathBuf| PACKAGE.iter().any(|(name, _)| path.ends_with(name));
     paths
         .retain(|path| path.extension().is_some_and(|extension| extension == "json") && !own(path));
     paths.sort();
@@ -169,7 +169,7 @@ fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let name =
             path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(NamedFile { name, file: golden::parse(&path.display().to_string(), &text)? })
+        Ok(NamedFile { name, file: parse(&path.display().to_string(), &text)? })
     });
     read.collect()
 }

@@ -15,6 +15,7 @@ use diagipc::Program;
 #[cfg(unix)]
 use diagipc::Report;
 use diagipc::client::{self, Operations, Options, Scenario};
+use diagipc::embedded::{self, COMPANIONS, SCENARIOS};
 use diagipc::known::Profile;
 use diagipc::{Glob, Playable as _};
 use dotnet_diagnostics_ipc::command::Command;
@@ -74,7 +75,7 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let Chosen { cases: mut scenarios, suite } =
-        arguments.output.choose(client::scenarios()?, &[client::SCENARIOS])?;
+        arguments.output.choose(client::scenarios()?, &[SCENARIOS])?;
     let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
         bail!("{} supports none of the chosen scenarios", arguments.profile);
@@ -181,8 +182,8 @@ pub(crate) fn check(
     let mut scenarios = client::scenarios()?;
     scenarios.retain(|scenario| is_chosen(&scenario.name));
     scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
-    let mut operations =
-        Operations::parse("diagipc.toml", include_str!("../../../clients/diagipc.toml"))?;
+    let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
+    let mut operations = Operations::parse("diagipc.toml", &own)?;
     operations.set_program("diagipc", &this.display().to_string());
     let options = Options {
         jobs: CHECK_JOBS,

@@ -6,12 +6,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use diagipc::embedded::VECTORS;
 use diagipc::{
     Adapter, AdapterCommand, Lost, Program, Report, TooFewJudged,
     codec::{self, CodecCase},
 };
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::EMBEDDED;
 
 use crate::commands::kit::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let files = codec::embedded()?;
     let all = codec::cases(files);
-    let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED])?;
+    let Chosen { cases, suite } = arguments.output.choose(all, &[VECTORS])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
     }

@@ -9,10 +9,11 @@ use anyhow::{anyhow, bail};
 use diagipc::Citations;
 use diagipc::client::{self, Scenario};
 use diagipc::codec::{self, CodecCase};
+use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::report::{Glossary, Requirement, cited};
 use dotnet_diagnostics_ipc::vectors::script::Script;
-use dotnet_diagnostics_ipc::vectors::{self as golden, Group, LoadError, ScriptFile, Test};
+use dotnet_diagnostics_ipc::vectors::{Group, LoadError, ScriptFile, Test};
 use serde_json::Value;
 
 use crate::commands::Outcome;
@@ -73,7 +74,7 @@ impl Known {
             citations: Citations::embedded(),
             glossary: Glossary::embedded(),
             requirements: Requirement::embedded(),
-            scripts: LazyCell::new(golden::named_script_files),
+            scripts: LazyCell::new(embedded::scripts),
             scenarios: LazyCell::new(client::scenarios),
         }
     }
@@ -271,8 +272,8 @@ impl Known {
 
 /// The steps of a scenario, as they are in its file.
 fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
-    for (_, text) in client::SCENARIOS {
-        let mut file: Value = serde_json::from_str(text)?;
+    for (_, text) in SCENARIOS {
+        let mut file: Value = serde_json::from_str(&text.unpacked())?;
         let scenarios = file.get_mut("scenarios").and_then(Value::as_array_mut);
         let is_it = |one: &&mut Value| one.get("name").and_then(Value::as_str) == Some(name);
         let scenario = scenarios.and_then(|all| all.iter_mut().find(is_it));

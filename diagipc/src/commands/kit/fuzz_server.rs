@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
-use diagipc::annotated;
 use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz_server::{
     Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
     run as campaign,
 };
 use diagipc::known::Profile;
+use diagipc::{annotated, embedded};
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
-use dotnet_diagnostics_ipc::vectors::{self, Direction};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::commands::kit::address::AddressArguments;
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bases = Bases::of(&vectors::files()?);
+    let bases = Bases::of(&embedded::vectors()?);
     if arguments.list {
         return list(arguments, &bases, out);
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, bail};
+use diagipc::embedded::Texts;
 use diagipc::known::harm_of;
 use diagipc::report::{KnownFaults, Made, badge, html, junit};
 use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
@@ -195,14 +196,11 @@ impl Playable for OfSuite {
     }
 }
 
-/// Files by name, which cases are made from.
-pub(crate) type Files = &'static [(&'static str, &'static str)];
-
 /// A digest of the files; `None` without any.
-fn version(files: &[Files]) -> Option<String> {
+fn version(files: &[Texts]) -> Option<String> {
     let mut hasher = FnvHasher::default();
     for (name, text) in files.iter().copied().flatten() {
-        for part in [name, text] {
+        for part in [*name, &text.unpacked()] {
             hasher.write(part.as_bytes());
             hasher.write_u8(0);
         }
@@ -218,7 +216,7 @@ impl Output {
     pub(crate) fn choose<C: Playable>(
         &self,
         mut all: Vec<C>,
-        files: &[Files],
+        files: &[Texts],
     ) -> anyhow::Result<Chosen<C>> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| case.is_chosen(glob)) {

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use diagipc::annotated;
+use diagipc::{annotated, embedded};
 use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::vectors::Direction;
 use dotnet_diagnostics_ipc::vectors::annotated::{Item, Splitter};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Part, Plays, Script, Step};
-use dotnet_diagnostics_ipc::vectors::{self as golden, Direction};
 
 use crate::commands::Outcome;
 use crate::commands::kit::check;
@@ -30,8 +30,8 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let files = golden::script_files()?;
-    let scripts = files.iter().flat_map(|file| &file.scripts);
+    let files = embedded::scripts()?;
+    let scripts = files.iter().flat_map(|(_, file)| &file.scripts);
     match &arguments.command {
         Command::List { json: true } => {
             crate::commands::printable::json_array(scripts, out)?;

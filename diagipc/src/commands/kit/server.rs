@@ -12,13 +12,13 @@ use anyhow::{Context as _, bail};
 use diagipc::Report;
 use diagipc::TooFewJudged;
 use diagipc::codec;
+use diagipc::embedded::{self, SCRIPTS, VECTORS};
 use diagipc::known::{Profile, UnknownProfile};
 use diagipc::server::{self, Claims, Options};
 #[cfg(unix)]
 use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::{EMBEDDED, EMBEDDED_SCRIPTS, named_script_files};
 
 use crate::commands::kit::address::AddressArguments;
 #[cfg(unix)]
@@ -123,9 +123,9 @@ fn profile(text: &str) -> Result<Auto, UnknownProfile> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let (scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
     let all = server::cases(&scripts, vectors);
-    let Chosen { cases, suite } = arguments.output.choose(all, &[EMBEDDED_SCRIPTS, EMBEDDED])?;
+    let Chosen { cases, suite } = arguments.output.choose(all, &[SCRIPTS, VECTORS])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
     }
@@ -174,7 +174,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 /// The cases that [`check`] plays.
 #[cfg(unix)]
 pub(crate) fn checked() -> anyhow::Result<Vec<OfSuite>> {
-    let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let (scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
     Ok(server::cases(&scripts, vectors).iter().map(|case| OfSuite::new("server", case)).collect())
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn check(
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    let (mut scripts, vectors) = (named_script_files()?, codec::embedded()?);
+    let (mut scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
     let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
     all.flat_map(|script| &mut script.steps).for_each(hurry);
     let mut cases = server::cases(&scripts, vectors);

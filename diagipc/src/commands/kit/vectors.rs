@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use diagipc::annotated;
-use diagipc::client::SCENARIOS;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
+use diagipc::embedded::{self, COMPANIONS, PACKAGE, SCENARIOS, SCRIPTS, VECTORS};
 use diagipc::known::harm_of;
-use dotnet_diagnostics_ipc::vectors::{self as golden, Group, Hazard, Test, Verdict, documents};
+use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Test, Verdict};
 use serde::Serialize;
 
 use crate::commands::Outcome;
@@ -48,24 +48,6 @@ enum Command {
     },
 }
 
-/// What is about testing others.
-static COMPANIONS: &[(&str, &str)] = &[
-    ("adapters/README.md", include_str!("../../../adapters/README.md")),
-    ("adapters/python/adapter.py", include_str!("../../../adapters/python/adapter.py")),
-    ("adapters/c/adapter.c", include_str!("../../../adapters/c/adapter.c")),
-    ("schema/report.schema.json", include_str!("../../../schema/report.schema.json")),
-    ("schema/scenarios.schema.json", include_str!("../../../schema/scenarios.schema.json")),
-    ("schema/REPORTS.md", include_str!("../../../schema/REPORTS.md")),
-    ("clients/README.md", include_str!("../../../clients/README.md")),
-    ("clients/diagipc.toml", include_str!("../../../clients/diagipc.toml")),
-    ("clients/examples.toml", include_str!("../../../clients/examples.toml")),
-    ("clients/csclient.toml", include_str!("../../../clients/csclient.toml")),
-    ("clients/dotnet-counters.toml", include_str!("../../../clients/dotnet-counters.toml")),
-    ("clients/dotnet-trace.toml", include_str!("../../../clients/dotnet-trace.toml")),
-    ("clients/dotnetdiag.toml", include_str!("../../../clients/dotnetdiag.toml")),
-    ("clients/csclient.known.toml", include_str!("../../../clients/csclient.known.toml")),
-];
-
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     match &arguments.command {
         Command::List { json } => list(*json, out),
@@ -76,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 }
 
 fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let files = golden::files()?;
+    let files = embedded::vectors()?;
     let groups: Vec<_> = files.iter().flat_map(|file| &file.groups).collect();
     if json {
         let rows = groups.iter().map(|group| {
@@ -168,21 +150,23 @@ pub(crate) fn hazard(hazard: Option<Hazard>, case: &str, out: &mut dyn Write) ->
 }
 
 fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let beside = golden::EMBEDDED.iter().chain(documents::PACKAGE).chain(COMPANIONS);
-    let beside = beside.map(|(name, text)| (PathBuf::from(name), text));
-    let exchanges = golden::EMBEDDED_SCRIPTS
-        .iter()
-        .map(|(name, text)| (Path::new("exchanges").join(name), text));
     let mut written = 0usize;
-    let scenarios =
-        SCENARIOS.iter().map(|(name, text)| (Path::new("clients/scenarios").join(name), text));
-    for (name, text) in beside.chain(exchanges).chain(scenarios) {
-        let path = directory.join(name);
+    let places = [
+        ("", VECTORS),
+        ("", PACKAGE),
+        ("", COMPANIONS),
+        ("exchanges", SCRIPTS),
+        ("clients/scenarios", SCENARIOS),
+    ];
+    for (place, (name, text)) in
+        places.into_iter().flat_map(|(place, files)| files.iter().map(move |file| (place, file)))
+    {
+        let path = directory.join(place).join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         }
         let file = if force { replace(&path) } else { File::create_new(&path) };
-        file.and_then(|mut file| file.write_all(with_links(text).as_bytes()))
+        file.and_then(|mut file| file.write_all(with_links(&text.unpacked()).as_bytes()))
             .with_context(|| path.display().to_string())?;
         written += 1;
     }

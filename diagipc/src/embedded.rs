@@ -1,0 +1,78 @@
+//! The texts of the program, as of the build. `build.rs` packs them.
+//!
+//! ```
+//! use diagipc::embedded;
+//!
+//! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Flags\n")));
+//! assert!(embedded::scripts()?.iter().any(|(name, file)| *name == "streams" && file.scripts.len() > 10));
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! ```
+
+use dotnet_diagnostics_ipc::vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
+
+/// A packed text.
+#[derive(Debug)]
+pub struct Text(&'static [u8]);
+
+/// Texts of files by name.
+pub type Texts = &'static [(&'static str, Text)];
+
+/// The expression that `build.rs` wrote.
+macro_rules! packed {
+    ($file:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"))
+    };
+}
+
+/// The files of vectors.
+pub static VECTORS: Texts = packed!("vectors");
+/// The files of exchange scripts.
+pub static SCRIPTS: Texts = packed!("scripts");
+/// The other files of `vectors/`.
+pub static PACKAGE: Texts = packed!("package");
+/// The files of scenarios. `diagipc/clients/README.md` defines them.
+pub static SCENARIOS: Texts = packed!("scenarios");
+/// What is about testing others.
+pub static COMPANIONS: Texts = packed!("companions");
+/// `spec/ERRATA.md`.
+pub static ERRATA: Text = packed!("errata");
+/// `spec/requirements.toml`.
+pub static REQUIREMENTS: Text = packed!("requirements");
+
+impl Text {
+    /// The text. Each call unpacks it.
+    pub fn unpacked(&self) -> String {
+        // An unreadable text would be empty; the tests of what reads them find that.
+        let bytes = lz4_flex::decompress_size_prepended(self.0).unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+/// The text of the file of this name.
+pub fn text(files: Texts, name: &str) -> Option<String> {
+    files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.unpacked())
+}
+
+/// The vectors.
+///
+/// # Errors
+/// None, as the crate's tests check.
+pub fn vectors() -> Result<Vec<File>, LoadError> {
+    read(VECTORS, parse)
+}
+
+/// The exchange scripts by the names of their files, without `.json`.
+///
+/// # Errors
+/// None, as the crate's tests check.
+pub fn scripts() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
+    read(SCRIPTS, |name, text| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?)))
+}
+
+/// What is made of the name and text of each file.
+pub(crate) fn read<T, E>(
+    files: Texts,
+    make: impl Fn(&'static str, &str) -> Result<T, E>,
+) -> Result<Vec<T>, E> {
+    files.iter().map(|(name, text)| make(name, &text.unpacked())).collect()
+}
