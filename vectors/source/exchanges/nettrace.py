@@ -37,10 +37,11 @@ def block(begins, name, version, content, more=0):
     return whole[:-1] if more else whole
 
 
-def blobs(metadata_id, sequence, payload):
-    """A block of one event: its header, with both times, and the event, whose header is compressed."""
+def blobs(metadata_id, before, payload):
+    """A block of one event: its header, with both times, and the event, whose header is compressed. `before`: how many events its thread has
+    written before."""
     number = bytes([len(payload) & 0x7F | 0x80, len(payload) >> 7])
-    return u16(20) + u16(1) + u64(0) + u64(0) + bytes([0x87, metadata_id, sequence, 1, 0, 1, 0]) + number + payload
+    return u16(20) + u16(1) + u64(0) + u64(0) + bytes([0x87, metadata_id, before, 1, 0, 1, 0]) + number + payload
 
 
 METADATA = (u32(1) + text(PROVIDER) + u32(21) + text("EventCounters") + u64(0) + u32(0) + u32(0)
@@ -54,9 +55,9 @@ TRACE = b"".join(map(u16, (2026, 1, 4, 1, 0, 0, 0, 0))) + u64(0) + u64(1_000_000
 
 HEAD = b"Nettrace" + u32(20) + b"!FastSerialization.1" + thing(b"Trace", 4, TRACE)
 HEAD += block(len(HEAD), b"MetadataBlock", 2, blobs(0, 0, METADATA))
-HEAD += block(len(HEAD), b"EventBlock", 2, blobs(1, 1, PAYLOAD))
+HEAD += block(len(HEAD), b"EventBlock", 2, blobs(1, 0, PAYLOAD))
 # A second event and the end.
-TAIL = block(len(HEAD), b"EventBlock", 2, blobs(1, 2, PAYLOAD)) + b"\1"
+TAIL = block(len(HEAD), b"EventBlock", 2, blobs(1, 1, PAYLOAD)) + b"\1"
 # Between them, more than a socket holds: a stack of so many zeros, and the end of its block. TAIL stays aligned.
 ZEROS = 16 * 65535 - 3
 FILLER = block(len(HEAD), b"StackBlock", 2, u32(1) + u32(1) + u32(ZEROS), ZEROS)
