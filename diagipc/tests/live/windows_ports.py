@@ -4,8 +4,8 @@
 Real .NET runtimes for Windows connect to our port, under wine: DIAGNOSTIC_PORT is examples/diagnostic_port as a program for Windows,
 DIAGIPC a diagipc.exe. Each runtime starts before the port, with a port that suspends and with one that does not. The example then queries
 it, sets a variable and resumes it; `DIAGIPC call trace-port` reads a stream, and stops it over another connection of the same runtime;
-`DIAGIPC server port:NAME` tests it. Prints one line per check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or
-a runtime is not available here.
+`DIAGIPC server port:NAME` tests it. `DIAGIPC trace -- COMMAND` traces each from its first instruction. Prints one line per check. Exits with
+1 if a check fails, with 77 if wine, a compiler for Windows or a runtime is not available here.
 
 The runtimes are the subjects of under_wine.py. If there are none, 10.0.9 from a public npm package replaces them.
 """
@@ -20,10 +20,12 @@ from functools import partial
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import under_wine
-from under_wine import RUNNING, SUBJECTS, as_windows, eventually, expect
+from under_wine import RUNNING, SUBJECTS, as_windows, eventually, expect, line_of, subject
 
 LONGEST = 300  # seconds for one program
 VARIABLE = "MOOD=calm"
+# It has the events of the start.
+PRIVATE = "Microsoft-Windows-DotNETRuntimePrivate"
 
 
 def run(wine, *command):
@@ -61,6 +63,30 @@ def traced(wine, program, name, comment, provider):
         stream = file.read()
     expect(f"{comment}: the stream begins and ends as one", (stream[:8], stream[-2:]), (b"Nettrace", b"\6\1"))
     expect(f"{comment}: events of {provider} are in it", provider.encode("utf-16-le") in stream, True)
+
+
+def command_traced(wine, program, version, archive):
+    """`trace -- COMMAND`: from its first instruction to its end, its input, its output and its status."""
+    comment, output = f"{version}, a command", os.path.join(wine.directory, f"command-{version}.nettrace")
+    wine.unpack(version, archive)
+    command = ["trace", "-o", as_windows(output), "-p", f"Subject,{PRIVATE}:80000000:4", "--", "cmd", "/c", f"C:\\{subject(version)} & exit 5"]
+    with subprocess.Popen([wine.wine, program, *command], env={**wine.environment, "WINEDLLOVERRIDES": "mshtml="}, cwd=wine.directory,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
+        try:
+            started = line_of(process, "started")
+            expect(f"{comment}: its output is that of the command", started.split()[:2], [version, "pid"])
+            time.sleep(1)
+            said = process.communicate(timeout=LONGEST)[1].decode(errors="replace")
+        finally:
+            if process.poll() is None:
+                process.kill()
+    expect(f"{comment}: its status", process.returncode, 5)
+    expect(f"{comment}: it is complete", "bytes, complete" in said or said, True)
+    with open(output, "rb") as file:
+        stream = file.read()
+    expect(f"{comment}: the stream begins and ends as one", (stream[:8], stream[-2:]), (b"Nettrace", b"\6\1"))
+    for provider in PRIVATE, "Subject":
+        expect(f"{comment}: events of {provider} are in it", provider.encode("utf-16-le") in stream, True)
 
 
 def held_to_the_protocol(wine, program, name, comment, version):
@@ -102,6 +128,8 @@ def try_all(wine, example, program):
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(connects, wine, example, program, version, partial(wine.subject, version, archive), "Subject")
                      for version, archive in found.items()]:
+            done.result()
+        for done in [pool.submit(command_traced, wine, program, version, archive) for version, archive in found.items()]:
             done.result()
     if not found:
         wine.has_drive("d:", RUNNING)
