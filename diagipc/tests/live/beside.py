@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """beside.py [--diagipc PROGRAM] [--pid PID] [--runs N] [--write]
 
-Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, or with
---pid one of yours: one that writes many events shows which tool loses some. Figures are medians, and their ratio is what carries over to other
+Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, and
+then one that writes many events (hosted.py), or with --pid one of yours. Figures are medians, and their ratio is what carries over to other
 machines. --write puts the table into spec/DOTNET_TRACE.md. The tools are those of official_tools.py; exits with 77 if they are not there.
 """
 import argparse
@@ -25,10 +25,13 @@ import official_tools
 from clients import program
 
 RUNTIME = "net10.0.12"
+# What writes many events (hosted.py), and megabytes in a second.
+BUSY, WRITTEN = "net8.0.4", (160, 400)
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../spec/DOTNET_TRACE.md")
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
 # The runtime's own events and samples of stacks, for both the same.
 PROVIDERS = "Microsoft-Windows-DotNETRuntime:4c14fccbd:5,Microsoft-DotNETCore-SampleProfiler:0:4"
+BUSY_PROVIDERS = "Busy:ffffffffffffffff:5"
 TRACED = 5
 SECONDS = 120
 
@@ -70,7 +73,7 @@ class Tool:
         return {"first": first, "used": used, "bytes": size, "events": read["events"], "lost": read["lost"], "error": read["error"]}
 
 
-ROWS = [
+IDLE_ROWS = [
     ("list", "the list of processes, on the clock", lambda value: f"{value * 1000:.0f} ms"),
     ("first", "from the start of the tool until the file has bytes", lambda value: f"{value * 1000:.0f} ms"),
     ("used", f"processor time of a session of {TRACED} s", lambda value: f"{value * 1000:.0f} ms"),
@@ -78,12 +81,13 @@ ROWS = [
     ("events", "events in the file, by Microsoft's parser", lambda value: f"{value:,.0f}"),
     ("lost", "events that were lost, by the same", lambda value: f"{value:,.0f}"),
 ]
+BUSY_ROWS = IDLE_ROWS[2:]
 
 
-def table(tools, seen, runs, about):
+def table(tools, seen, runs, about, rows):
     lines = [f"{about}, {runs} runs of each in turns, {os.cpu_count()} processors, {platform.system()}: medians.", "",
              f"| | {tools[0].name} | {tools[1].name} | ratio |", "|---|--:|--:|--:|"]
-    for key, words, text in ROWS:
+    for key, words, text in rows:
         ours, theirs = (statistics.median(one[key] for one in seen[tool.name] if key in one) for tool in tools)
         ratio = f"{theirs / ours:.1f}" if ours and key in ("list", "first", "used") else ""
         lines.append(f"| {words} | {text(ours)} | {text(theirs)} | {ratio} |")
@@ -116,28 +120,33 @@ def main():
         env = {**os.environ, "PATH": home + os.pathsep + os.environ["PATH"], "DOTNET_EnableDiagnostics": "0"}
         diagipc = program(arguments)
 
-        def tools(env):
-            trace = [diagipc, "trace", "{pid}", "--providers", PROVIDERS, "--duration", "{seconds}", "-o", "{file}"]
-            collect = ["dotnet-trace", "collect", "-p", "{pid}", "--providers", PROVIDERS, "--duration", "00:00:0{seconds}", "-o", "{file}"]
-            return Tool("diagipc", [diagipc, "ps"], trace, env), Tool("dotnet-trace", ["dotnet-trace", "ps"], collect, env)
+        tables = []
 
-        parsed = os.path.join(home, "nettrace-read")
+        def compared(pid, directory, providers, rows, about):
+            """Adds the table of a process, whose TMPDIR is that directory if it is not one of yours."""
+            own = env if pid == arguments.pid else {**env, "TMPDIR": directory}
+            given = ["{pid}", "--providers", providers, "--duration"]
+            trace = [diagipc, "trace", *given, "{seconds}", "-o", "{file}"]
+            collect = ["dotnet-trace", "collect", "-p", *given, "00:00:0{seconds}", "-o", "{file}"]
+            tools = Tool("diagipc", [diagipc, "ps"], trace, own), Tool("dotnet-trace", ["dotnet-trace", "ps"], collect, own)
+            seen = measure(tools, pid, arguments.runs, directory, os.path.join(home, "nettrace-read"))
+            tables.append(table(tools, seen, arguments.runs, about, rows))
+            print(tables[-1], flush=True)
+
         if arguments.pid:
-            both = tools(env)
-            about = "A process of yours"
             with tempfile.TemporaryDirectory() as directory:
-                seen = measure(both, arguments.pid, arguments.runs, directory, parsed)
+                compared(arguments.pid, directory, PROVIDERS, IDLE_ROWS, "A process of yours")
         else:
-            launch.fetch_or_skip(RUNTIME)
-            about = f"{RUNTIME} without work"
+            launch.fetch_or_skip(RUNTIME, BUSY)
             with launch.started(RUNTIME, {}) as (process, directory):
                 launch.default_socket(process, directory)
-                both = tools({**env, "TMPDIR": directory})
-                seen = measure(both, process.pid, arguments.runs, directory, parsed)
-        text = table(both, seen, arguments.runs, about)
+                compared(process.pid, directory, PROVIDERS, IDLE_ROWS, f"{RUNTIME} without work")
+            for megabytes in WRITTEN:
+                with tempfile.TemporaryDirectory() as directory, launch.hosted(BUSY, directory, "many", str(megabytes)) as process:
+                    about = f"{BUSY}, which writes {megabytes} MB of events in a second if it can"
+                    compared(process.pid, directory, BUSY_PROVIDERS, BUSY_ROWS, about)
         version = re.search(r"[0-9.]+", subprocess.run(["dotnet-trace", "--version"], env=env, capture_output=True, text=True, check=True).stdout)
-        text = text.replace("| dotnet-trace |", f"| dotnet-trace {version.group()} |")
-        print(text)
+        text = "\n".join(tables).replace("| dotnet-trace |", f"| dotnet-trace {version.group()} |")
         if arguments.write:
             with open(PAGE, encoding="utf-8") as file:
                 before, _, rest = file.read().partition(BEGIN)

@@ -277,11 +277,31 @@ def arguments_of(name, directory):
         return [program(NODE[name])]
     if name not in HOSTED:
         return [argument.replace("@DIR@", directory) for argument in {**RUNTIMES, **FURTHER}[name][2]]
+    with open(directory + "/host.py", "w", encoding="utf-8") as file:
+        file.write(HOST)
+    return [directory + "/host.py", *host_arguments(name, directory)]
+
+
+def host_arguments(name, directory):
+    """What a program that hosts it is told: where it is, and its configuration."""
     _, folder, version = HOSTED[name]
-    for path, text in ((directory + "/host.py", HOST), (directory + "/host.json", HOST_CONFIGURATION.replace("@VERSION@", version))):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return [directory + "/host.py", os.path.join(home_of(name), "x", folder), directory + "/host.json"]
+    with open(directory + "/host.json", "w", encoding="utf-8") as file:
+        file.write(HOST_CONFIGURATION.replace("@VERSION@", version))
+    return [os.path.join(home_of(name), "x", folder), directory + "/host.json"]
+
+
+@contextlib.contextmanager
+def hosted(name, directory, *words):
+    """A process of hosted.py with these words, which writes events. Its TMPDIR is the directory."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosted.py")
+    command = [fetch(name), script, *host_arguments(name, directory), *words]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": directory}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise OSError(f"{name}: hosted.py {' '.join(words)} writes nothing")
+            yield process
+        finally:
+            process.kill()
 
 
 def until_it_runs(path, patience=60):

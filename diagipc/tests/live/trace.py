@@ -22,12 +22,14 @@ import official_tools
 from checks import check
 from clients import command_line, program
 
-RUNTIME = "net10.0.12"
+RUNTIME, HOSTED = "net10.0.12", "net8.0.4"
 ONE_FILE = ["aot9.0.20", "aot10.0.12"]
 PROFILES = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database", "gcdump"]
 CLR, PRIVATE = "Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimePrivate"
 # GCBulkType, GCBulkNode, GCBulkEdge.
 BULK = {(CLR, 15), (CLR, 18), (CLR, 19)}
+# Activity1Start, Activity1Stop, Activity2Start, Activity2Stop.
+COMMANDS = {("Microsoft-Diagnostics-DiagnosticSource", number) for number in (22, 23, 24, 25)}
 SECONDS = 120
 
 
@@ -79,7 +81,7 @@ def from_the_start(traces, name):
 
 def main():
     arguments = command_line(__doc__)
-    launch.fetch_or_skip(RUNTIME, *ONE_FILE)
+    launch.fetch_or_skip(RUNTIME, HOSTED, *ONE_FILE)
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as tools:
         home = official_tools.found(tools)
         if not home:
@@ -101,6 +103,9 @@ def main():
             check("the file of gcdump has the bulk events of the heap", bulk == BULK, bulk)
             dropped(traces, process.pid)
             process.stdin.close()
+        with launch.hosted(HOSTED, directory, "database") as process:
+            path, status, _, said = traces.run("commands", str(process.pid), "--profile", "database", "-d", "2s")
+            check("--profile database has the commands of a program", status == 0 and COMMANDS <= events(path) and traces.is_read(path), said)
     return 1 if checks.wrong else 0
 
 
