@@ -11,6 +11,7 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
+#[cfg(unix)]
 use diagipc::client;
 use diagipc::codec::{self, NamedFile};
 use diagipc::embedded::{PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};

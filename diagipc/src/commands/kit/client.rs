@@ -15,7 +15,9 @@ use diagipc::Program;
 #[cfg(unix)]
 use diagipc::Report;
 use diagipc::client::{self, Operations, Options, Scenario};
-use diagipc::embedded::{self, COMPANIONS, SCENARIOS};
+use diagipc::embedded::SCENARIOS;
+#[cfg(unix)]
+use diagipc::embedded::{self, COMPANIONS};
 use diagipc::known::Profile;
 use diagipc::{Glob, Playable as _};
 use dotnet_diagnostics_ipc::command::Command;

@@ -231,7 +231,9 @@ impl Output {
         if all.is_empty() {
             bail!("--except leaves no case");
         }
-        Ok(Chosen { cases: all, suite: WholeSuite { names, version: version(files) } })
+        // A list has no report.
+        let version = if self.list { None } else { version(files) };
+        Ok(Chosen { cases: all, suite: WholeSuite { names, version } })
     }
 
     /// Whether to list the cases instead of playing them.
