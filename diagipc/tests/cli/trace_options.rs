@@ -145,7 +145,8 @@ fn dump_is_written_to_its_output() {
 fn name_chooses_a_runtime_of_a_command() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
-    let script = "\"$0\" runtime --until-eof --entry-assembly build & exec 3<&0; \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
+    // A shell gives no input to what runs beside it.
+    let script = "exec 3<&0; \"$0\" runtime --until-eof --entry-assembly build <&3 & \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
     let mut trace = Command::new(env!("CARGO_BIN_EXE_diagipc"));
     trace.args(["trace", "--name", "app", "-d", "1", "-o"]).arg(&file);
     trace.args(["--", "sh", "-c", script, env!("CARGO_BIN_EXE_diagipc")]);

@@ -2,7 +2,8 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
@@ -164,6 +165,34 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
     assert!(text(&output).ends_with("bytes, complete\n"));
     assert!(has_event_of_the_start(&file));
     assert!(!port.exists());
+}
+
+/// It may have been another process of the same command.
+#[test]
+fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, port] = ["file", "port"].map(|name| home.path().join(name));
+    let address = port.to_str().unwrap();
+    let options = ["--name", "app", "-d", "1", "-o", file.to_str().unwrap()];
+    let mut trace = diagipc(&["trace", &format!("port:{address}")])
+        .args(options)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(trace.stderr.take().unwrap());
+    after_line(&mut errors, &format!("DOTNET_DiagnosticPorts='{address}'"));
+    let mut gone = UnixStream::connect(&port).unwrap();
+    let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &4242_u64.to_le_bytes(), &[0, 0]].concat();
+    gone.write_all(&advertise).unwrap();
+    gone.read_exact(&mut [0; 20]).unwrap();
+    drop(gone);
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(line.contains("process 4242 was asked for its name: "), "{line}");
+    let _app = Runtime::start(&["--ports", address, "--entry-assembly", "app"]);
+    after_line(&mut errors, " bytes, complete");
+    assert!(trace.wait().unwrap().success());
 }
 
 #[test]

@@ -260,10 +260,17 @@ impl Port {
             match self.listener.wait_for(RuntimeFilter::NotAmong(known.clone()), &until) {
                 Ok(runtime) => {
                     known.push(runtime.cookie());
-                    if self.is_chosen(&runtime, stop)? {
-                        return Ok(runtime);
+                    match self.is_chosen(&runtime, stop) {
+                        Ok(true) => return Ok(runtime),
+                        Ok(false) => resume_untraced(&runtime, stop),
+                        Err(error) if is_gone(&error) => {
+                            // If it is not, it connects again.
+                            known.pop();
+                            let id = runtime.process_id();
+                            say(&format!("process {id} was asked for its name: {error:#}"));
+                        }
+                        Err(error) => return Err(error),
                     }
-                    resume_untraced(&runtime, stop);
                     continue;
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {}
@@ -301,6 +308,12 @@ impl Port {
         }
         Ok(RunningCommand::start(without_ctrl_c(program).env(PORTS, ports))?)
     }
+}
+
+/// Whether the process, or its connection, ended while it was asked.
+fn is_gone(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<Error>().map(Error::kind);
+    matches!(kind, Some(ErrorKind::Ended { .. } | ErrorKind::Io(_)))
 }
 
 /// A runtime that nobody resumes would wait forever.
