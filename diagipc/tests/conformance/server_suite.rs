@@ -88,6 +88,19 @@ fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
         .unwrap_or_else(|| panic!("{name} was not played"))
 }
 
+/// Its sessions stream once it goes on. What is no .NET has no such excuse.
+#[test]
+fn session_of_a_runtime_that_waits_at_its_start_has_no_bytes() {
+    let home = tempfile::tempdir().unwrap();
+    let runtime = Runtime::start(&["--suspended"], home.path());
+    let session = "requests/eventpipe/5100";
+    let held = report(&["--only", session, &runtime.1], 0);
+    assert_eq!(case(&held, session).grade, Grade::Pass);
+    let strict = report(&["--profile", "strict", "--only", session, &runtime.1], 1);
+    let names: Vec<&str> = strict.causes.iter().map(|cause| cause.name.as_str()).collect();
+    assert_eq!(names, ["stream-empty"]);
+}
+
 #[test]
 fn server_cases_cite_spec() {
     let listed = String::from_utf8(server(&["--list"], 0).stdout).unwrap();
