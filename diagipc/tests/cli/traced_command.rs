@@ -176,7 +176,7 @@ fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
     let options = ["--name", "app", "-d", "1", "-o", file.to_str().unwrap()];
     let mut trace = diagipc(&["trace", &format!("port:{address}")])
         .args(options)
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -191,8 +191,9 @@ fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
     errors.read_line(&mut line).unwrap();
     assert!(line.contains("process 4242 was asked for its name: "), "{line}");
     let _app = Runtime::start(&["--ports", address, "--entry-assembly", "app"]);
-    after_line(&mut errors, " bytes, complete");
-    assert!(trace.wait().unwrap().success());
+    let output = trace.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output).ends_with(" bytes, complete\n"));
 }
 
 #[test]
