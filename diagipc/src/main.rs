@@ -72,7 +72,7 @@ fn command() -> clap::Command {
     let command = Arguments::command();
     let line = |name: &&str| {
         let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-        format!("  {name:<11}  {}\n", about.map(ToString::to_string).unwrap_or_default())
+        format!("  {name:<11}  {}\n", about.map(|about| about.ansi().to_string()).unwrap_or_default())
     };
     let is_there = |name: &&&str| command.find_subcommand(name).is_some();
     let group = |(title, names): (&str, &[&str])| {
