@@ -72,7 +72,10 @@ fn command() -> clap::Command {
     let command = Arguments::command();
     let line = |name: &&str| {
         let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-        format!("  {name:<11}  {}\n", about.map(|about| about.ansi().to_string()).unwrap_or_default())
+        format!(
+            "  {name:<11}  {}\n",
+            about.map(|about| about.ansi().to_string()).unwrap_or_default()
+        )
     };
     let is_there = |name: &&&str| command.find_subcommand(name).is_some();
     let group = |(title, names): (&str, &[&str])| {
@@ -134,9 +137,12 @@ fn refuse(error: clap::Error) -> ! {
 }
 
 fn main() -> ExitCode {
-    let arguments =
-        command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = arguments.unwrap_or_else(|error| refuse(error));
+    // What is printed instead needs the groups.
+    let grouped = |_| {
+        let matches = command().try_get_matches()?;
+        Arguments::from_arg_matches(&matches)
+    };
+    let arguments = Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| refuse(error));
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
         Command::Ps(arguments) => ps::run(arguments, &mut out),
@@ -147,7 +153,7 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         Command::Watcher => owner::watch(),
         #[cfg(feature = "kit")]
-        Command::Kit(command) => kit::run(command, Arguments::command(), &mut out),
+        Command::Kit(command) => kit::run(command, Arguments::command, &mut out),
     };
     // A report has them already.
     #[cfg(all(feature = "kit", unix))]

@@ -88,7 +88,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(
     command: &Command,
-    mut program: clap::Command,
+    program: fn() -> clap::Command,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
     match command {
@@ -118,9 +118,9 @@ pub(crate) fn run(
             anyhow::bail!("this needs Unix sockets, which this system does not have")
         }
         Command::Completions(arguments) => {
-            completions::run(arguments, &mut program, out);
+            completions::run(arguments, &mut program(), out);
             Ok(Outcome::Well)
         }
-        Command::Man(arguments) => man::run(arguments, program, out),
+        Command::Man(arguments) => man::run(arguments, program(), out),
     }
 }
