@@ -21,7 +21,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::schema::Schema;
-use crate::{thorough, tool};
+use crate::tool;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
@@ -89,8 +89,7 @@ fn names(report: &Report) -> BTreeSet<&str> {
 /// The names of those scenarios; one in ten, unless thorough.
 fn scenarios_of(is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
     let names = client::scenarios().unwrap().into_iter().map(|scenario| scenario.name);
-    let part = names.filter(|name| is_chosen(name)).enumerate();
-    part.filter(|(nth, _)| thorough::is_chosen(*nth)).map(|(_, name)| name).collect()
+    tool::part(names.filter(|name| is_chosen(name))).collect()
 }
 
 /// The report of these scenarios.

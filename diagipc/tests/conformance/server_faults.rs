@@ -177,11 +177,7 @@ fn section(rows: [&[String]; 2]) -> String {
 /// the servers, unless thorough.
 #[test]
 fn server_planted_faults_are_named_without_others() {
-    let played: Vec<&Planted> = listed()
-        .iter()
-        .enumerate()
-        .filter_map(|(nth, planted)| thorough::is_chosen(nth).then_some(planted))
-        .collect();
+    let played: Vec<&Planted> = tool::part(listed()).collect();
     assert!(played.len() >= 8 && (played.len() == listed().len()) == thorough::is_whole());
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
@@ -313,10 +309,11 @@ fn one_wrong_size_is_one_cause_of_all_failures() {
     );
 }
 
-/// A fault does not hide another one, and no habit of a right server becomes a fault beside one.
+/// A fault does not hide another one, and no habit of a right server becomes a fault beside one. One
+/// pair, unless thorough.
 #[test]
 fn two_faults_at_once_are_both_named() {
-    for (kind, one, other) in [
+    let pairs = [
         ("fault", "string-count-in-bytes", "magic-unchecked"),
         ("fault", "fields-aligned", "size-unchecked"),
         ("fault", "echoes-command", "cut-message-taken"),
@@ -326,7 +323,8 @@ fn two_faults_at_once_are_both_named() {
         ("taste", "no-ports", "string-in-utf-8"),
         ("taste", "magic-first", "reserved-checked"),
         ("taste", "generic-ok", "error-left-open"),
-    ] {
+    ];
+    for (kind, one, other) in tool::part(pairs) {
         let planted = [find(kind, one), find("fault", other)];
         let report = report(&planted);
         let mut causes: Vec<&str> =

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::thorough;
+
 pub(crate) const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 /// `diagipc`, with itself and [`python`] on its search path.
@@ -36,4 +38,9 @@ fn search_path() -> &'static OsString {
         let others = env::var_os("PATH").unwrap_or_default();
         env::join_paths([own].into_iter().chain(bin).chain(env::split_paths(&others))).unwrap()
     })
+}
+
+/// Those of many that are played: all if thorough.
+pub(crate) fn part<T>(many: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    many.into_iter().enumerate().filter_map(|(nth, one)| thorough::is_chosen(nth).then_some(one))
 }
