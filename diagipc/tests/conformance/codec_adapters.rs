@@ -162,7 +162,7 @@ fn codecs_agree_on_damaged_bytes() {
         Adapter::start(command).expect("it starts")
     };
     let mut others =
-        [start("python3", &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
+        [start(tool::interpreter(), &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
     let files = codec::embedded().unwrap();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());

@@ -90,7 +90,7 @@ fn report(planted: &[&Planted]) -> Report {
 
 fn report_of(cases: &[ServerCase<'_>], planted: &[&Planted], within: Duration) -> Report {
     let address = Address::Spawn(SpawnCommand {
-        program: Program::new("python3", command(planted)),
+        program: Program::new(tool::interpreter(), command(planted)),
         patience: Duration::from_secs(10),
         settles: Duration::ZERO,
     });

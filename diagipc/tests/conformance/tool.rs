@@ -17,8 +17,7 @@ pub(crate) fn diagipc() -> Command {
     command
 }
 
-/// A `python3` that is the interpreter. With a version manager, the one on the search path may be a
-/// script that starts dozens of processes each time.
+/// `python3`, also for a user who may not read where the [`interpreter`] is.
 #[cfg(unix)]
 pub(crate) fn python() -> Command {
     let mut command = Command::new("python3");
@@ -26,17 +25,27 @@ pub(crate) fn python() -> Command {
     command
 }
 
+/// The interpreter. With a version manager, `python3` on the search path may be a script that starts
+/// dozens of processes each time.
+pub(crate) fn interpreter() -> &'static str {
+    static PATH: OnceLock<String> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let output =
+            Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let said = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+        let path = said.map(|said| said.trim_end().to_owned()).filter(|path| !path.is_empty());
+        path.unwrap_or_else(|| "python3".to_owned())
+    })
+}
+
 fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
-        let prefix =
-            Command::new("python3").args(["-c", "import sys; print(sys.base_prefix)"]).output();
-        let bin = prefix.ok().map(|output| {
-            Path::new(String::from_utf8_lossy(&output.stdout).trim_end()).join("bin")
-        });
-        let own = Path::new(DIAGIPC).parent().unwrap().to_owned();
+        let own =
+            [DIAGIPC, interpreter()].into_iter().filter_map(|program| Path::new(program).parent());
+        let own = own.filter(|directory| directory.is_absolute());
         let others = env::var_os("PATH").unwrap_or_default();
-        env::join_paths([own].into_iter().chain(bin).chain(env::split_paths(&others))).unwrap()
+        env::join_paths(own.map(Path::to_owned).chain(env::split_paths(&others))).unwrap()
     })
 }
 
