@@ -11,7 +11,7 @@ mod kit {
     use std::path::{Path, PathBuf};
     use std::{env, fmt::Write as _, fs, io};
 
-    use dotnet_diagnostics_ipc::vectors::{EMBEDDED, EMBEDDED_SCRIPTS, documents};
+    use dotnet_diagnostics_ipc::documents;
 
     /// Beside this file.
     const SCENARIOS: &[&str] = &[
@@ -46,8 +46,8 @@ mod kit {
     pub(super) fn pack() -> io::Result<()> {
         let directory = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
         let mut packed = Packed { directory, texts: 0 };
-        packed.texts("vectors", EMBEDDED)?;
-        packed.texts("scripts", EMBEDDED_SCRIPTS)?;
+        packed.texts("vectors", documents::VECTORS)?;
+        packed.texts("scripts", documents::SCRIPTS)?;
         packed.texts("package", documents::PACKAGE)?;
         packed.files("scenarios", Path::new("clients/scenarios"), SCENARIOS)?;
         packed.files("companions", Path::new(""), COMPANIONS)?;

@@ -97,6 +97,10 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
     doc = "| [`io`] | the exchanges over real sockets and pipes; finding and trusting a runtime |"
 )]
 #![cfg_attr(
+    feature = "documents",
+    doc = "| [`documents`] | the texts of the golden vectors, and of what they cite |"
+)]
+#![cfg_attr(
     feature = "vectors",
     doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, annotated dumps, and the grammar as data |"
 )]
@@ -132,6 +136,8 @@ extern crate std;
 pub mod advertise;
 pub mod command;
 pub mod continuation;
+#[cfg(feature = "documents")]
+pub mod documents;
 pub mod endpoint;
 pub mod exchange;
 pub mod header;

@@ -7,41 +7,7 @@ use alloc::{
 use core::fmt;
 
 use super::File;
-
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each file.
-        pub static EMBEDDED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/", $name)))),*];
-    };
-}
-
-embedded! {
-    "grammar.json",
-    "header.json",
-    "tables.json",
-    "dump.json",
-    "eventpipe.json",
-    "eventpipe5.json",
-    "profiler.json",
-    "process.json",
-    "server.json",
-    "continuation.json",
-    "legacy.json",
-    "user_events.json",
-    "ports.json",
-    "endpoints.json",
-    "runtime-net3.0.3.json",
-    "runtime-net3.1.23.json",
-    "runtime-net8.0.30.json",
-    "runtime-net9.0.5.json",
-    "runtime-net10.0.9.json",
-    "runtime-net10.0.12.json",
-    "runtime-aot8.0.31.json",
-    "runtime-aot9.0.20.json",
-    "runtime-windows.json",
-    "runtime-windows6.0.13.json",
-}
+use crate::documents::VECTORS;
 
 /// A file that is not vectors, or not exchange scripts.
 #[derive(Clone, Debug)]
@@ -69,7 +35,7 @@ impl core::error::Error for LoadError {}
 /// # Errors
 /// None, as the crate's tests check; the type leaves that to the caller.
 pub fn files() -> Result<Vec<File>, LoadError> {
-    EMBEDDED.iter().map(|(name, text)| parse(name, text)).collect()
+    VECTORS.iter().map(|(name, text)| parse(name, text)).collect()
 }
 
 /// Reads the text of a file called `name`.

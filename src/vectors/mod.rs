@@ -2,7 +2,8 @@
 //!
 //! `vectors/README.md` defines the files and the value form. The files are embedded in the crate:
 //! see [`files`]. `vectors/exchanges/README.md` defines the exchange scripts, which are whole
-//! conversations: see [`script_files`]. These texts are in [`documents`].
+//! conversations: see [`script_files`]. These texts are in
+//! [`documents`](crate::documents).
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::vectors;
@@ -23,7 +24,6 @@ mod codec;
 mod continuation;
 #[cfg(test)]
 mod cursors;
-pub mod documents;
 mod embedded;
 mod endpoints;
 mod fault;
@@ -46,9 +46,9 @@ mod value_forms;
 pub use annotate::{Annotation, Annotations, FieldKind};
 pub use check::check;
 pub use codec::{Decoded, ReadAs};
-pub use embedded::{EMBEDDED, LoadError, files, parse};
+pub use embedded::{LoadError, files, parse};
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
-pub use scripts::{EMBEDDED_SCRIPTS, ScriptFile, named_script_files, parse_scripts, script_files};
+pub use scripts::{ScriptFile, named_script_files, parse_scripts, script_files};
 pub use types::{ParseTypeError, Type};
 pub use value::{Arena, Value, ValueError, ValueForm};

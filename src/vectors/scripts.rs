@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::embedded::LoadError;
 use super::script::Script;
+use crate::documents::SCRIPTS;
 
 /// A file of exchange scripts. `vectors/exchanges/README.md` defines it.
 ///
@@ -64,7 +65,7 @@ struct Whole<S> {
 /// # Errors
 /// None, as the crate's tests check; the type leaves that to the caller.
 pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
-    EMBEDDED_SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
+    SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
 }
 
 /// The same with their names, without `.json`.
@@ -72,7 +73,7 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
 /// # Errors
 /// As [`script_files`].
 pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
-    EMBEDDED_SCRIPTS
+    SCRIPTS
         .iter()
         .map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?)))
         .collect()
@@ -123,29 +124,4 @@ fn at_script(text: &str) -> Option<String> {
         let error = serde_json::from_value::<Script>(script).err()?;
         Some(format!("{place}: {error}"))
     })
-}
-
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        /// Name and text of each file of exchange scripts.
-        pub static EMBEDDED_SCRIPTS: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/exchanges/", $name)))),*];
-    };
-}
-
-embedded! {
-    "configuration.json",
-    "dump_profiler.json",
-    "environment.json",
-    "eventpipe.json",
-    "fallback.json",
-    "framing.json",
-    "harmful.json",
-    "lifetime.json",
-    "ports.json",
-    "process.json",
-    "replies.json",
-    "streams.json",
-    "tool_ports.json",
-    "user_events.json",
 }

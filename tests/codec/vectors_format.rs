@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::documents::PACKAGE;
+use dotnet_diagnostics_ipc::documents::{PACKAGE, SCRIPTS, VECTORS};
 use dotnet_diagnostics_ipc::vectors::{
     self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict,
 };
@@ -52,7 +52,7 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
 fn every_file_matches_the_schema() {
     let schema = Schema::at("vectors/schema/vectors.schema.json");
     let others = PACKAGE.iter().find(|(name, _)| *name == "small.json");
-    for (name, text) in vectors::EMBEDDED.iter().chain(others) {
+    for (name, text) in VECTORS.iter().chain(others) {
         let document = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(schema.objection(&document), None, "{name}");
     }
@@ -131,10 +131,10 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
 #[test]
 fn embedded_files_equal_disk() {
     let mut embedded = BTreeMap::new();
-    for (name, text) in vectors::EMBEDDED.iter().chain(PACKAGE) {
+    for (name, text) in VECTORS.iter().chain(PACKAGE) {
         assert!(embedded.insert((*name).to_owned(), *text).is_none(), "{name} is in two places");
     }
-    for (name, text) in vectors::EMBEDDED_SCRIPTS {
+    for (name, text) in SCRIPTS {
         embedded.insert(format!("exchanges/{name}"), text);
     }
     let mut on_disk = files_of("vectors");

@@ -21,11 +21,12 @@ use anyhow::{Context as _, Result, bail};
 const TOOLCHAIN: &str = "1.95.0";
 
 /// Features, each after those of this list that it needs.
-const FEATURES: [(&str, &[&str]); 7] = [
+const FEATURES: [(&str, &[&str]); 8] = [
     ("core", &[]),
     ("alloc", &["alloc"]),
     ("io-adapters", &["io-adapters"]),
     ("tokio", &["tokio"]),
+    ("documents", &["documents"]),
     ("vectors", &["vectors"]),
     ("arbitrary", &["arbitrary"]),
     ("proptest", &["proptest"]),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
+use dotnet_diagnostics_ipc::documents;
 use dotnet_diagnostics_ipc::vectors::script::{
     Captures, Comparison, Literal, Part, Plays, Script, Step,
 };
@@ -201,7 +202,7 @@ fn script_types_keep_all_keys() {
 
 #[test]
 fn embedded_scripts_equal_disk() {
-    let embedded: BTreeMap<_, _> = vectors::EMBEDDED_SCRIPTS
+    let embedded: BTreeMap<_, _> = documents::SCRIPTS
         .iter()
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
         .collect();
@@ -210,7 +211,7 @@ fn embedded_scripts_equal_disk() {
     for (name, text) in on_disk {
         assert!(embedded[&name] == text, "{name} differs");
     }
-    assert_eq!(vectors::EMBEDDED_SCRIPTS.len(), embedded.len(), "a file stands twice in the list");
+    assert_eq!(documents::SCRIPTS.len(), embedded.len(), "a file stands twice in the list");
 }
 
 #[test]
