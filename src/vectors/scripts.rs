@@ -9,7 +9,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::embedded::LoadError;
+use super::load::LoadError;
 use super::script::Script;
 use crate::documents::SCRIPTS;
 

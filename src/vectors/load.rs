@@ -1,4 +1,4 @@
-//! The files of `vectors/` as of the build.
+//! Reads the files of `vectors/`.
 
 use alloc::{
     string::{String, ToString as _},
