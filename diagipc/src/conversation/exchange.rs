@@ -1,7 +1,7 @@
 //! A conversation as exchanges: what was asked on each connection, and what came.
 
-use std::fmt;
 use std::sync::LazyLock;
+use std::{fmt, mem};
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
@@ -23,7 +23,7 @@ pub(crate) struct Exchange {
     pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
     pub(crate) came: Vec<u8>,
-    /// The same, as the reply to what was sent.
+    /// The same, as the reply to what was sent; its faults are found once the conversation is over.
     pub(crate) reply: Reply,
     /// The runtime's advertise before that: the connection is one to a port.
     pub(crate) advertise: Option<Advertise>,
@@ -55,14 +55,28 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     pub(crate) fn of(conversation: &Conversation) -> Self {
+        let mut exchanges = Self::default();
+        exchanges.complete(conversation);
+        exchanges
+    }
+
+    /// Completes those read so far once the conversation is over: with all bytes, and their faults.
+    pub(crate) fn complete(&mut self, conversation: &Conversation) {
+        let mut read = mem::take(&mut self.all);
+        self.all.extend(conversation.connections.iter().map(|connection| {
+            let mut exchange = match read.iter().position(|one| one.on == connection.name) {
+                Some(nth) => {
+                    Exchange { reply: read.swap_remove(nth).reply, ..Exchange::unread(connection) }
+                }
+                None => Exchange::so_far(connection),
+            };
+            exchange.reply.find_faults(&exchange.sent, &exchange.came, exchange.quiet);
+            exchange
+        }));
         let said = |did: &Did| matches!(did, Did::Said { .. });
         let events = conversation.events.iter().filter(|event| said(&event.did));
-        Self {
-            all: conversation.connections.iter().map(Exchange::from).collect(),
-            order: events
-                .map(|event| (event.connection, event.by == TurnDirection::Sent))
-                .collect(),
-        }
+        self.order =
+            events.map(|event| (event.connection, event.by == TurnDirection::Sent)).collect();
     }
 
     /// The last connection of that name on which anything passed.
@@ -102,8 +116,14 @@ impl Exchanges {
     }
 }
 
-impl From<&Connection> for Exchange {
-    fn from(connection: &Connection) -> Self {
+impl Exchange {
+    /// The bytes of a connection so far, and the reply.
+    pub(crate) fn so_far(connection: &Connection) -> Self {
+        let unread = Self::unread(connection);
+        Self { reply: Reply::read(unread.command(), &unread.came), ..unread }
+    }
+
+    fn unread(connection: &Connection) -> Self {
         let mut came = connection.came.first.clone();
         let mut advertise = None;
         if came.starts_with(&ADVERTISE_MAGIC) {
@@ -111,20 +131,17 @@ impl From<&Connection> for Exchange {
             let said: Vec<u8> = came.drain(..ADVERTISE_LEN.min(came.len())).collect();
             advertise = Advertise::decode(&said).ok();
         }
-        let (sent, quiet) = (connection.sent.first.clone(), connection.came.end);
         Self {
             on: connection.name.clone(),
-            reply: Reply::read(&sent, &came, quiet),
-            sent,
+            sent: connection.sent.first.clone(),
             came,
+            reply: Reply::default(),
             advertise,
-            quiet,
+            quiet: connection.came.end,
             is_closed: connection.sent.end.is_some(),
         }
     }
-}
 
-impl Exchange {
     /// Whether anything passed.
     fn is_used(&self) -> bool {
         !self.sent.is_empty() || !self.came.is_empty() || self.advertise.is_some()
@@ -193,6 +210,8 @@ impl Exchange {
         connection.sent.push(sent, Conversation::KEPT);
         connection.came.push(came, Conversation::KEPT);
         connection.came.end = Some(quiet);
-        Self::from(&connection)
+        let conversation =
+            Conversation { connections: [connection].into(), ..Conversation::default() };
+        Exchanges::of(&conversation).all.remove(0)
     }
 }

@@ -1,5 +1,5 @@
-//! A server's reply: read once from all bytes of its connection, with every fault of them,
-//! whatever was expected.
+//! A server's reply: its values are read once, from its message; every fault of its bytes is found
+//! once, from all bytes of its connection, whatever was expected.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
@@ -61,24 +61,9 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Reads all that came in reply to `request`. `quiet`: why nothing more followed.
-    pub(crate) fn read(request: &[u8], came: &[u8], quiet: Option<End>) -> Self {
-        let command = command_of(request);
-        let mut reply = Self::decoded(command, came);
-        if !came.is_empty() {
-            let last = reply.find_faults(request, came, quiet).err();
-            reply.form.extend(last);
-        }
-        reply
-    }
-
-    /// Reads a reply to anything.
-    pub(crate) fn unasked(came: &[u8]) -> Self {
-        Self::decoded(None, came)
-    }
-
-    /// The values that decide what follows, or that other messages repeat.
-    fn decoded(command: Option<Command>, came: &[u8]) -> Self {
+    /// Reads what came in reply to `command`, or to anything: the values that decide what follows,
+    /// or that other messages repeat.
+    pub(crate) fn read(command: Option<Command>, came: &[u8]) -> Self {
         let Ok(header) = Header::decode(came) else { return Self::default() };
         let message = came.get(..header.size.into());
         let read_as = ReadAs { kind: Type::Reply, command, from_server: true };
@@ -171,8 +156,16 @@ impl Reply {
         })
     }
 
-    /// Finds the faults; the error is the last one, after which nothing can be read.
-    fn find_faults(
+    /// Finds the faults of all that came in reply to `request`. `quiet`: why nothing more followed.
+    pub(super) fn find_faults(&mut self, request: &[u8], came: &[u8], quiet: Option<End>) {
+        if !came.is_empty() {
+            let last = self.find_all_but_the_last(request, came, quiet).err();
+            self.form.extend(last);
+        }
+    }
+
+    /// The error is the last fault, after which nothing can be read.
+    fn find_all_but_the_last(
         &mut self,
         request: &[u8],
         came: &[u8],
@@ -512,11 +505,18 @@ mod tests {
         of.map(|seen| seen.fault).collect()
     }
 
+    /// All that came in reply to `request`.
+    fn read(request: &[u8], came: &[u8], quiet: Option<End>) -> Reply {
+        let mut reply = Reply::read(command_of(request), came);
+        reply.find_faults(request, came, quiet);
+        reply
+    }
+
     #[test]
     fn wrong_value_is_a_fault_of_a_well_formed_reply() {
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
         // .NET 6 sends this (F-127).
-        let reply = Reply::read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", ENDED);
+        let reply = read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", ENDED);
         assert_eq!(reply.error(), Some(HResult::OK));
         assert_eq!(faults(reply.faults()), [Fault::ErrorCodeIsSuccess]);
         assert_eq!(faults(reply.malformed()), []);
@@ -527,10 +527,10 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
         // 12 bytes are announced: one entry of 2 units, of which the last is missing.
         let came = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
-        let more_may_come = Reply::read(request, came, None);
+        let more_may_come = read(request, came, None);
         assert_eq!((more_may_come.len, more_may_come.announced), (Some(26), Some(12)));
         assert_eq!(faults(more_may_come.faults()), []);
-        assert_eq!(faults(Reply::read(request, came, ENDED).malformed()), [Fault::ReplyCut]);
+        assert_eq!(faults(read(request, came, ENDED).malformed()), [Fault::ReplyCut]);
     }
 
     #[test]
@@ -538,7 +538,7 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
         // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
-        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), ENDED);
+        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));
         assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
     }
@@ -548,11 +548,11 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         // A process id of 4242, a cookie, and absent strings.
         let head = b"DOTNET_IPC_V1\0\x34\0\xff\0\0\0\x92\x10\0\0";
-        let reply = Reply::read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), ENDED);
+        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), ENDED);
         assert_eq!(faults(reply.faults()), [Fault::FieldTooNarrow]);
         let session = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
         let came = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x01\0\0\0Nettrace\x14\0\0\0!Fast";
-        let reply = Reply::read(session, came, None);
+        let reply = read(session, came, None);
         let [seen] = &reply.faults().collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
         assert_eq!(
             (seen.fault, seen.text.as_str()),
@@ -567,7 +567,7 @@ mod tests {
             b"DOTNET_IPC_V1\0\x1e\0\0\0\xff\0\0\0\x01\0\0\0\0\0\0\0".as_slice(),
             b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80",
         ] {
-            assert_eq!(faults(Reply::read(request, came, ENDED).faults()), [Fault::FieldTooWide]);
+            assert_eq!(faults(read(request, came, ENDED).faults()), [Fault::FieldTooWide]);
         }
     }
 
@@ -575,7 +575,7 @@ mod tests {
     fn reply_that_stops_is_cut_only_if_the_connection_ends() {
         let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
         for came in [b"DOTNET_IPC".as_slice(), b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10"] {
-            let found = |quiet| faults(Reply::read(request, came, quiet).faults());
+            let found = |quiet| faults(read(request, came, quiet).faults());
             assert_eq!(found(ENDED), [Fault::ReplyCut]);
             assert_eq!(found(Some(End::TimedOut)), [Fault::NoAnswer]);
         }
@@ -586,7 +586,7 @@ mod tests {
         let request = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
         let of = |payload: [u8; 4]| {
             let came = [b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0".as_slice(), &payload].concat();
-            faults(Reply::read(request, &came, ENDED).faults())
+            faults(read(request, &came, ENDED).faults())
         };
         assert_eq!(of([0x84, 0x13, 0x13, 0x80]), [Fault::ErrorAsOk]);
         // The code of no error.
@@ -607,7 +607,7 @@ mod tests {
             let size = u8::try_from(44 + strings.len()).unwrap();
             let head = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
             let came = [&head[..], &[1, 0, 0, 0, 0, 0, 0, 0], &[7; 16], &strings].concat();
-            faults(Reply::read(request, &came, ENDED).faults())
+            faults(read(request, &came, ENDED).faults())
         };
         assert_eq!(of(["app", "Linux", "x64"]), []);
         assert_eq!(of(["app", "Haiku", "wasm"]), [], "other texts are kept");
@@ -626,7 +626,7 @@ mod tests {
             let header = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
             let id = 4242_u64.to_be_bytes();
             let came = [&header, version, &id, &[7; 16], &vec![0; 4 * strings]].concat();
-            let reply = Reply::read(&request, &came, ENDED);
+            let reply = read(&request, &came, ENDED);
             assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{command}");
         }
     }

@@ -91,7 +91,7 @@ fn parts_behind(exchange: &Exchange, behind: &[u8]) -> Vec<(Kind, usize)> {
             if command(exchange).map(|command| command.set)
                 == Some(Command::GENERATE_CORE_DUMP.set) =>
         {
-            Vec::from([(Kind::Reply, Reply::unasked(behind).len.unwrap_or(0))])
+            Vec::from([(Kind::Reply, Reply::read(None, behind).len.unwrap_or(0))])
         }
         _ => Vec::new(),
     }

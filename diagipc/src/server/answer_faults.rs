@@ -152,7 +152,7 @@ enum Due {
 /// The reply required by a pattern.
 fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Due> {
     let bytes = pattern.filled_from(&exchange.came, captures);
-    let reply = Reply::unasked(&bytes);
+    let reply = Reply::read(None, &bytes);
     let ok = || (reply.is_whole() && reply.is_ok()).then_some(Due::Ok);
     reply.error().map(Due::Error).or_else(ok)
 }

@@ -16,12 +16,22 @@ use dotnet_diagnostics_ipc::wire::Encode;
 /// How long the rest of a reply of no interest may take.
 const REST: Duration = Duration::from_secs(1);
 
-/// Waits for one message, and reads no byte beyond it. The connection so far.
+/// Waits for one message, and reads no byte beyond it. The connection so far, with its first reply.
 pub(super) fn next_message(
     player: &mut Player<'_>,
     on: &str,
     until: Duration,
 ) -> Result<Exchange, PlayerError> {
+    hear_message(player, on, until)?;
+    player.so_far(on).map(Exchange::so_far)
+}
+
+/// The same, whatever it says.
+pub(super) fn hear_message(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<(), PlayerError> {
     let (mut bytes, mut wanted) = (Vec::new(), HEADER_LEN);
     while bytes.len() < wanted {
         let missing =
@@ -31,7 +41,7 @@ pub(super) fn next_message(
             _ => break,
         }
     }
-    player.so_far(on).map(Exchange::from)
+    Ok(())
 }
 
 /// A runtime's reply to `ProcessInfo2`.

@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verd
 use dotnet_diagnostics_ipc::wire::Array;
 
 use super::abilities::Has;
-use super::ask::next_message;
+use super::ask::{hear_message, next_message};
 use super::pace::Pace;
 use super::request::{ON, Patience, read};
 use super::spawn::RunsIn;
@@ -189,16 +189,21 @@ pub(super) fn reply_to_pieces(
 pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = process_info()?;
     let (mut player, until) = sent(network, &request, waits.whole)?;
-    let Some(len) = next_message(&mut player, ON, until)?.reply.len else { return Ok(false) };
+    if !next_message(&mut player, ON, until)?.reply.is_whole() {
+        return Ok(false);
+    }
+    let len = player.so_far(ON)?.came.first.len();
     let ends = player.network().now().saturating_add(waits.learned);
     if !matches!(player.receive(ON, 1, ends)?, player::Received::Nothing) {
         return Ok(false);
     }
     let until = player.network().now().saturating_add(waits.learned);
     let _ = player.send(ON, &request, None, until)?;
-    let both = next_message(&mut player, ON, until)?;
+    hear_message(&mut player, ON, until)?;
+    let both = &player.so_far(ON)?.came.first;
+    let is_served = both.get(len..).is_some_and(|again| Reply::read(None, again).is_whole());
     let _ = player.close_all();
-    Ok(both.came.get(len..).is_some_and(|again| Reply::unasked(again).is_whole()))
+    Ok(is_served)
 }
 
 /// Whether a silent client blocks the next one.
@@ -278,7 +283,7 @@ pub(super) fn user_events(
         // It waits for one; this one is unsuitable, so no session starts.
         let until = player.network().now().saturating_add(waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
-        let _ = next_message(&mut player, ON, until)?;
+        hear_message(&mut player, ON, until)?;
     }
     let _ = player.close_all();
     Ok(match came.reply.error() {
@@ -329,7 +334,7 @@ pub(super) fn suspension(subject: &Target, waits: Waits) -> Result<Has, PlayerEr
     player.open(BESIDE, until)?;
     let resume = encode::<ResumeRuntime>(&ResumeRuntime {})?;
     let _ = player.send(BESIDE, &resume, None, until)?;
-    let _ = next_message(&mut player, BESIDE, until)?;
+    hear_message(&mut player, BESIDE, until)?;
     let _ = player.close_all();
     Ok(Has::Yes)
 }
@@ -381,7 +386,7 @@ fn end(player: &mut Player<'_>, session_id: u64, waits: Waits) -> Result<(), Pla
     player.open(BESIDE, until)?;
     let stop = encode(&StopTracing { session_id })?;
     let _ = player.send(BESIDE, &stop, None, until)?;
-    let _ = next_message(player, BESIDE, until)?;
+    hear_message(player, BESIDE, until)?;
     let _ = player.drained(stream, until)?;
     player.end(BESIDE, Ending::Close)
 }

@@ -127,7 +127,9 @@ pub(crate) fn read(
         Answer::NoHeader => hear_out(player)?,
         Answer::Nothing | Answer::Other => {}
     }
-    Ok(Reaction { exchanges: Exchanges::of(player.conversation()), ..seen })
+    seen.exchanges.all.push(so_far);
+    seen.exchanges.complete(player.conversation());
+    Ok(seen)
 }
 
 /// What follows a reply.
@@ -194,6 +196,7 @@ fn stop(
     let is_without_stop =
         not_stopped.as_ref().is_some_and(|seen| seen.fault == Fault::SessionsWithoutStop);
     answered.wrong.extend(not_stopped);
+    answered.exchanges.all.push(came);
     if is_without_stop {
         return Ok(());
     }
