@@ -8,6 +8,8 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
 
+use std::sync::OnceLock;
+
 use dotnet_diagnostics_ipc::vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
 
 /// A packed text.
@@ -16,6 +18,15 @@ pub struct Text(&'static [u8]);
 
 /// Texts of files by name.
 pub type Texts = &'static [(&'static str, Text)];
+
+/// A file of vectors and its name without `.json`.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// `grammar`.
+    pub name: String,
+    /// Its contents.
+    pub file: File,
+}
 
 /// The expression that `build.rs` wrote.
 macro_rules! packed {
@@ -53,20 +64,29 @@ pub fn text(files: Texts, name: &str) -> Option<String> {
     files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.unpacked())
 }
 
-/// The vectors.
+/// The vectors, which are parsed once.
 ///
 /// # Errors
 /// None, as the crate's tests check.
-pub fn vectors() -> Result<Vec<File>, LoadError> {
-    read(VECTORS, parse)
+pub fn vectors() -> Result<&'static [NamedFile], LoadError> {
+    static FILES: OnceLock<Result<Vec<NamedFile>, LoadError>> = OnceLock::new();
+    let parsed = |name: &str, text: &str| {
+        let file = parse(name, text)?;
+        Ok(NamedFile { name: name.trim_end_matches(".json").to_owned(), file })
+    };
+    FILES.get_or_init(|| read(VECTORS, parsed)).as_deref().map_err(Clone::clone)
 }
 
-/// The exchange scripts by the names of their files, without `.json`.
+/// The exchange scripts by the names of their files, without `.json`. They are parsed once.
 ///
 /// # Errors
 /// None, as the crate's tests check.
-pub fn scripts() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
-    read(SCRIPTS, |name, text| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?)))
+pub fn scripts() -> Result<&'static [(&'static str, ScriptFile)], LoadError> {
+    static FILES: OnceLock<Result<Vec<(&str, ScriptFile)>, LoadError>> = OnceLock::new();
+    let parsed = |name: &'static str, text: &str| {
+        Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?))
+    };
+    FILES.get_or_init(|| read(SCRIPTS, parsed)).as_deref().map_err(Clone::clone)
 }
 
 /// What is made of the name and text of each file.

@@ -22,9 +22,9 @@
 //! its formats and the names of cases are what stays the same, not the types here.
 //!
 //! ```
-//! use diagipc::{Grade, codec};
+//! use diagipc::{Grade, codec, embedded};
 //!
-//! let files = codec::embedded()?;
+//! let files = embedded::vectors()?;
 //! let cases = codec::cases(&files);
 //! let case = cases.iter().find(|case| case.operation == codec::Operation::Decode).expect("there is one");
 //! // This crate's own codec as an adapter.

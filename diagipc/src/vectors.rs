@@ -5,9 +5,9 @@
 //! Check this crate's codec, with a report like any other:
 //!
 //! ```
-//! use diagipc::{codec, vectors};
+//! use diagipc::{embedded, vectors};
 //!
-//! let report = vectors::run(&codec::embedded()?);
+//! let report = vectors::run(embedded::vectors()?);
 //! assert!(report.failures().next().is_none());
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
@@ -15,7 +15,7 @@
 use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
 use serde_json::json;
 
-use super::codec::NamedFile;
+use super::embedded::NamedFile;
 use super::report::cited;
 use super::{Case, Detail, Grade, Level, Report, Said};
 
@@ -23,9 +23,9 @@ use super::{Case, Detail, Grade, Level, Report, Said};
 /// canonical.
 ///
 /// ```
-/// use diagipc::{codec, vectors};
+/// use diagipc::{embedded, vectors};
 ///
-/// let report = vectors::run(&codec::embedded()?);
+/// let report = vectors::run(embedded::vectors()?);
 /// assert!(report.counts.pass > 1000 && report.failures().next().is_none());
 /// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 /// ```

@@ -1,43 +1,15 @@
 //! A vector as one question, and the grade of an answer.
 
-use std::sync::OnceLock;
-
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{File, Group, LoadError, Test, Value, Verdict, parse};
+use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, Verdict};
 use serde_json::json;
 
 use crate::Playable;
-use crate::embedded::{self, VECTORS};
+use crate::embedded::NamedFile;
 use crate::report::cited;
 
 /// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";
-
-/// A file of vectors and its name without `.json`.
-#[derive(Clone, Debug)]
-pub struct NamedFile {
-    /// `grammar`.
-    pub name: String,
-    /// Its contents.
-    pub file: File,
-}
-
-/// The files embedded in the crate, which are parsed once.
-///
-/// # Errors
-/// None, as the crate's tests check.
-pub fn embedded() -> Result<&'static [NamedFile], LoadError> {
-    static FILES: OnceLock<Result<Vec<NamedFile>, LoadError>> = OnceLock::new();
-    let files = FILES.get_or_init(|| {
-        embedded::read(VECTORS, |name, text| {
-            Ok(NamedFile {
-                name: name.trim_end_matches(".json").to_owned(),
-                file: parse(name, text)?,
-            })
-        })
-    });
-    files.as_deref().map_err(Clone::clone)
-}
 
 /// The operation asked of a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

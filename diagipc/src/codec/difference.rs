@@ -33,10 +33,10 @@ const BEFORE: usize = 20;
 /// The first difference of a value.
 ///
 /// ```
-/// use diagipc::{Glob, Playable as _};
+/// use diagipc::{Glob, Playable as _, embedded};
 /// use diagipc::codec::{self, Answer, CodecFault};
 ///
-/// let files = codec::embedded()?;
+/// let files = embedded::vectors()?;
 /// let cases = codec::cases(&files);
 /// let stop = cases.iter().find(|case| case.is_chosen(&Glob::new("eventpipe/*/5050/decode"))).expect("there is one");
 /// let answer = Answer::parse(r#"{ "result": "ok", "value": { "sessionId": 5 } }"#)?;

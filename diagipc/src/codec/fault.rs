@@ -62,10 +62,10 @@ pub enum CodecFault {
 /// How bytes differ from the expected ones.
 ///
 /// ```
-/// use diagipc::{Glob, Playable as _};
+/// use diagipc::{Glob, Playable as _, embedded};
 /// use diagipc::codec::{self, Answer, CodecFault};
 ///
-/// let files = codec::embedded()?;
+/// let files = embedded::vectors()?;
 /// let cases = codec::cases(&files);
 /// let wchar = cases.iter().find(|case| case.is_chosen(&Glob::new("wchar/encode"))).expect("there is one");
 /// let answer = Answer::parse(r#"{ "result": "ok", "wire": "4142" }"#)?;

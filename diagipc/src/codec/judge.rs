@@ -200,8 +200,9 @@ impl CodecCase<'_> {
 mod tests {
     use dotnet_diagnostics_ipc::vectors::Test;
 
-    use super::super::{NamedFile, cases, embedded};
+    use super::super::cases;
     use super::*;
+    use crate::embedded::{self, NamedFile};
 
     /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by
     /// `change`.
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn refusal_and_other_bytes_are_judged_by_vector() {
-        let files = embedded().unwrap();
+        let files = embedded::vectors().unwrap();
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
         // A leniency is optional.
         assert_eq!(
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn taken_without_value_is_judged_by_verdict() {
-        let files = embedded().unwrap();
+        let files = embedded::vectors().unwrap();
         let taken = r#"{ "result": "taken" }"#;
         let grade = |result| {
             judged(files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn wrong_layer_fails_only_with_layer_matters() {
-        let files = embedded().unwrap();
+        let files = embedded::vectors().unwrap();
         let invalid = |case: &CodecCase<'_>| {
             decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header"
         };
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn dropped_key_is_not_required_as_canonical() {
-        let files = embedded().unwrap();
+        let files = embedded::vectors().unwrap();
         let tail = |case: &CodecCase<'_>| decodes(case, Verdict::Valid) && case.test.tc_id == 8605;
         let of = |canonical: bool, change: fn(&mut Value)| {
             let mut line = json!({ "result": "ok", "canonical": canonical });

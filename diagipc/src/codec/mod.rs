@@ -6,9 +6,9 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use diagipc::{Adapter, AdapterCommand, Program, codec};
+//! use diagipc::{Adapter, AdapterCommand, Program, codec, embedded};
 //!
-//! let files = codec::embedded()?;
+//! let files = embedded::vectors()?;
 //! let cases = codec::cases(&files);
 //! let command = AdapterCommand { program: Program::new("python3", ["my-adapter.py"]), deadline: Duration::from_secs(5) };
 //! let mut adapter = Adapter::start(command)?;
@@ -27,7 +27,7 @@ mod own;
 mod run;
 
 pub use answer::{Answer, AnswerKind};
-pub use case::{CodecCase, NamedFile, Operation, cases, embedded};
+pub use case::{CodecCase, Operation, cases};
 pub use difference::Difference;
 pub use fault::{CodecFault, WrongBytes};
 pub use judge::Judgement;

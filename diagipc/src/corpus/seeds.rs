@@ -60,8 +60,7 @@ const PIECES: [(Type, u8); 20] = [
 /// # Errors
 /// If the vectors cannot be read.
 pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
-    let files = embedded::vectors()?;
-    let groups = files.iter().flat_map(|file| &file.groups);
+    let groups = embedded::vectors()?.iter().flat_map(|one| &one.file.groups);
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let mut seeds = Vec::new();
     for (group, test) in tests {

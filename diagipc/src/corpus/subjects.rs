@@ -20,7 +20,7 @@ pub struct Asked {
 /// One of each; the first byte of an input chooses.
 pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     let mut subjects: Vec<Asked> = Vec::new();
-    for group in embedded::vectors().unwrap_or_default().iter().flat_map(|file| &file.groups) {
+    for group in embedded::vectors().unwrap_or_default().iter().flat_map(|one| &one.file.groups) {
         let Some(subject) = group.subject() else { continue };
         if subjects.iter().all(|known| known.subject != subject) {
             subjects.push(Asked {

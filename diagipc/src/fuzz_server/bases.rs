@@ -2,13 +2,14 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::{Direction, File, Group, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Direction, Group, Test, Type, Value, Verdict};
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::case::{Delivery, FuzzCase};
 use super::mutation::Mutation;
+use crate::embedded::NamedFile;
 
 /// Longer ones would only slow down a campaign.
 const LONGEST: usize = 2048;
@@ -34,9 +35,9 @@ pub struct Bases(Vec<(Command, Vec<Base>)>);
 impl Bases {
     /// Those in `files`. A dump that would be written outside the target's current directory is
     /// left out.
-    pub fn of(files: &[File]) -> Self {
+    pub fn of(files: &[NamedFile]) -> Self {
         let mut bases = Self(Vec::new());
-        for group in files.iter().flat_map(|file| &file.groups) {
+        for group in files.iter().flat_map(|one| &one.file.groups) {
             let Some(command) = requested(group) else { continue };
             for test in &group.tests {
                 let Some(wire) =

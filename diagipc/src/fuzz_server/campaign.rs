@@ -40,8 +40,7 @@ pub enum CampaignProgress<'n> {
 /// use diagipc::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
-/// use diagipc::Address;
-/// use dotnet_diagnostics_ipc::vectors;
+/// use diagipc::{Address, embedded};
 ///
 /// // A runtime that answers a ProcessInfo with a payload by its memory.
 /// let directory = tempfile::tempdir()?;
@@ -52,7 +51,7 @@ pub enum CampaignProgress<'n> {
 /// let rate = NonZeroU32::new(1000).expect("it is not 0");
 /// let options = Options { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None, canceller: None };
 /// let mut played = 0;
-/// let summary = run(&Bases::of(&vectors::files()?), &Address::Socket(runtime.socket().into()), &options, &mut |news| {
+/// let summary = run(&Bases::of(embedded::vectors()?), &Address::Socket(runtime.socket().into()), &options, &mut |news| {
 ///     if let CampaignProgress::Played(case, _) = news {
 ///         assert!(case.number <= 30 && (case.delivery != Delivery::Leave || case.steps().len() >= 3));
 ///         played += 1;

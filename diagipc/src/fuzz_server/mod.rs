@@ -9,13 +9,13 @@
 //! to it.
 //!
 //! ```
+//! use diagipc::embedded;
 //! use diagipc::fuzz_server::Bases;
-//! use dotnet_diagnostics_ipc::vectors;
 //!
-//! let bases = Bases::of(&vectors::files()?);
+//! let bases = Bases::of(embedded::vectors()?);
 //! let case = bases.case(1, 500).expect("there are bases");
 //! assert_eq!(bases.case(1, 500), Some(case));
-//! # Ok::<(), vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
 
 mod bases;

@@ -7,14 +7,14 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Step};
-use dotnet_diagnostics_ipc::vectors::{Hazard, Verdict, named_script_files};
+use dotnet_diagnostics_ipc::vectors::{Hazard, Verdict};
 
 use super::profile::Platform;
 use super::shown::Shown;
 use super::table::TABLE;
 use super::*;
-use crate::codec;
 use crate::conversation::Answer;
+use crate::embedded;
 use crate::server::expectation::Expectation;
 use crate::server::judge::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
@@ -107,9 +107,9 @@ const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
 /// What the recordings show, and the outcomes that no row explains.
 fn shown_by(recordings: &[Recording]) -> (Shown, Vec<String>) {
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
     let cases: BTreeMap<_, _> =
-        cases(&scripts, vectors).into_iter().map(|case| (case.name(), case)).collect();
+        cases(scripts, vectors).into_iter().map(|case| (case.name(), case)).collect();
     let [mut rows, mut deviations, mut ended]: [BTreeMap<String, BTreeSet<usize>>; 3] =
         Default::default();
     let mut unknown = Vec::new();
@@ -210,8 +210,8 @@ pub(super) const P_6: &str = "P-6";
 /// target for.
 #[test]
 fn case_that_a_recorded_build_did_not_survive_is_harmful() {
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-    let (cases, recordings) = (cases(&scripts, vectors), all_recordings());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
+    let (cases, recordings) = (cases(scripts, vectors), all_recordings());
     let (mut deadly, mut wrong, mut words) = (0, Vec::new(), BTreeSet::new());
     for case in &cases {
         let name = case.name();
@@ -251,9 +251,9 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
         let is_dump = request.command.set == Command::GENERATE_CORE_DUMP.set;
         row.or_else(|| (is_dump && request.reason.is_none()).then_some(P_6))
     };
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
     let mut wrong = Vec::new();
-    for case in cases(&scripts, vectors) {
+    for case in cases(scripts, vectors) {
         let requests = match case.kind {
             ServerCaseKind::Script { script, .. } => deviation::requests(script).collect(),
             ServerCaseKind::Request { group, test } => {
@@ -272,9 +272,9 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
 /// whether it succeeded; all others answer with what was asked.
 #[test]
 fn case_that_changes_the_target_has_a_hazard() {
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
     let (mut changing, mut wrong) = (0, Vec::new());
-    for case in cases(&scripts, vectors) {
+    for case in cases(scripts, vectors) {
         // The command of the bytes may be another one than that of the vector's group.
         let wire = match case.kind {
             ServerCaseKind::Request { test, .. } => test.wire.as_deref(),

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
-use dotnet_diagnostics_ipc::vectors::named_script_files;
 
 use super::evidence_tests::{P_6, all_recordings, row_of};
 use super::nearest::Nearest;
 use super::*;
 use crate::Grade;
-use crate::codec;
+use crate::embedded;
 use crate::server::expectation::Expectation;
 use crate::server::judge::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
@@ -72,8 +71,8 @@ impl Count {
 /// version and another one of the platform are recorded. `DIAG_UPDATE=1` writes the table.
 #[test]
 fn build_is_foretold_by_the_others() {
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-    let (cases, recordings) = (cases(&scripts, vectors), all_recordings());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
+    let (cases, recordings) = (cases(scripts, vectors), all_recordings());
     let mut table = String::new();
     let (mut held, mut low) = (0, Vec::new());
     for recording in &recordings {

@@ -4,12 +4,12 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::named_script_files;
 use dotnet_diagnostics_ipc::wire::LimitKind;
 
 use super::table::TABLE;
 use super::*;
 use crate::conversation::Answer;
+use crate::embedded;
 
 fn profile(name: &str) -> Profile {
     Profile::of_recording(name).unwrap_or_else(|| panic!("{name} names no build"))
@@ -24,7 +24,7 @@ fn rows_of(build: &str) -> impl Iterator<Item = &'static Row> {
 /// A build that was not recorded goes the way of those around it.
 #[test]
 fn script_deviation_follows_the_nearest_recordings() {
-    let files = named_script_files().unwrap();
+    let files = embedded::scripts().unwrap();
     let script = |name: &str| {
         files
             .iter()

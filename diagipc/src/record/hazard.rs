@@ -4,15 +4,16 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::{File, Hazard, ReadAs, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Hazard, ReadAs, Type, Value, Verdict};
 
 use super::parts::{command, continuation, request};
 use crate::conversation::Exchange;
+use crate::embedded::NamedFile;
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
 /// are not canonical, or are truncated, are [`Hazard::Harmful`], unless a vector with the same
 /// bytes says otherwise.
-pub(super) fn hazard_of(exchange: &Exchange, vectors: &[File]) -> Option<Hazard> {
+pub(super) fn hazard_of(exchange: &Exchange, vectors: &[NamedFile]) -> Option<Hazard> {
     let surplus = exchange.sent.len().saturating_sub(request(exchange).len());
     // One byte there carries a descriptor; whether a server reads more is unknown here.
     if exchange.sent.is_empty() {
@@ -22,11 +23,11 @@ pub(super) fn hazard_of(exchange: &Exchange, vectors: &[File]) -> Option<Hazard>
     }
 }
 
-fn request_hazard(exchange: &Exchange, vectors: &[File]) -> Option<Hazard> {
+fn request_hazard(exchange: &Exchange, vectors: &[NamedFile]) -> Option<Hazard> {
     let wire = request(exchange);
     let Some(command) = command(exchange) else { return Some(Hazard::Harmful) };
     let name = command.to_string();
-    let groups = vectors.iter().flat_map(|file| &file.groups);
+    let groups = vectors.iter().flat_map(|one| &one.file.groups);
     let requests =
         groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
     let of_messages = requests

@@ -4,14 +4,14 @@ use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
 use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
-use dotnet_diagnostics_ipc::vectors::{File, Hazard, ScriptFile};
+use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile};
 
 use super::log::Recording;
 use super::parts::{Kind, command, parts};
 use super::pending::PORT;
 use super::{hazard, script_of_client};
 use crate::conversation::{Exchange, Exchanges};
-use crate::embedded;
+use crate::embedded::{self, NamedFile};
 
 /// The limits of a step's time, in milliseconds.
 const WITHIN: (u128, u128) = (5000, 60_000);
@@ -39,7 +39,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let name = plain(name);
     // Without the vectors, which are part of the crate, everything is harmful.
     let files = embedded::vectors().unwrap_or_default();
-    let spec = spec_of(&exchanges, &files);
+    let spec = spec_of(&exchanges, files);
     let since = exchanges
         .iter()
         .filter(|exchange| exchange.reply.error() != Some(HResult::UNKNOWN_COMMAND))
@@ -50,7 +50,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     let since = since.max().map(|version| version.to_string());
 
     let hazard: Option<Hazard> =
-        exchanges.iter().filter_map(|exchange| hazard::hazard_of(exchange, &files)).max();
+        exchanges.iter().filter_map(|exchange| hazard::hazard_of(exchange, files)).max();
     let ports = if runtime_connects {
         Vec::from([TargetPort { id: PORT.to_owned(), suspend: false, listening: true }])
     } else {
@@ -86,14 +86,14 @@ fn plain(name: &str) -> String {
 }
 
 /// The facts and requirements of the vectors for the requests.
-fn spec_of(exchanges: &[Exchange], files: &[File]) -> Vec<String> {
+fn spec_of(exchanges: &[Exchange], files: &[NamedFile]) -> Vec<String> {
     // A conversation begins with one message, and the server answers.
     let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
     for exchange in exchanges {
         let Some(command) = command(exchange).map(|command| command.to_string()) else { continue };
         let groups = files
             .iter()
-            .flat_map(|file| &file.groups)
+            .flat_map(|one| &one.file.groups)
             .filter(|group| group.command.as_ref() == Some(&command));
         for cited in groups.flat_map(|group| &group.spec) {
             if !spec.contains(cited) {

@@ -90,9 +90,9 @@ struct File {
 /// group or the test shows them.
 ///
 /// ```
-/// use diagipc::{codec, report};
+/// use diagipc::{codec, embedded, report};
 ///
-/// let files = codec::embedded()?;
+/// let files = embedded::vectors()?;
 /// let groups = files.iter().flat_map(|file| &file.file.groups);
 /// let cited = groups.flat_map(|group| group.tests.iter().map(move |test| report::cited(group, test)));
 /// assert!(cited.flatten().any(|id| id.starts_with("R-GRM-")));

@@ -9,9 +9,9 @@ use crate::Glob;
 /// A case that a suite can play.
 ///
 /// ```
-/// use diagipc::{Glob, Playable as _, codec};
+/// use diagipc::{Glob, Playable as _, codec, embedded};
 ///
-/// let files = codec::embedded()?;
+/// let files = embedded::vectors()?;
 /// let cases = codec::cases(&files);
 /// let chosen = |pattern: &str| cases.iter().filter(|case| case.is_chosen(&Glob::new(pattern))).count();
 /// assert!(chosen("rule:R-GRM-*") > 100 && chosen("fact:F-8") > 0);

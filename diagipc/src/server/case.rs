@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test
 use crate::conversation::{is_cut, is_too_small, wants_descriptor};
 use crate::pace::silence_ms;
 use crate::report::cited;
-use crate::{Playable, codec::NamedFile};
+use crate::{Playable, embedded::NamedFile};
 
 /// One case.
 #[derive(Clone, Copy, Debug)]

@@ -10,12 +10,10 @@
 //! Check a running server, without changing it:
 //!
 //! ```no_run
-//! use diagipc::Address;
+//! use diagipc::{Address, embedded};
 //! use diagipc::server::{Options, cases, run};
-//! use diagipc::codec;
-//! use dotnet_diagnostics_ipc::vectors::named_script_files;
 //!
-//! let (scripts, vectors) = (named_script_files()?, codec::embedded()?);
+//! let (scripts, vectors) = (embedded::scripts()?, embedded::vectors()?);
 //! let report = run(&cases(&scripts, &vectors), &"4242".parse::<Address>()?, &Options::default(), &mut |case| println!("{}", case.name));
 //! println!("{} failed", report.counts.fail);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

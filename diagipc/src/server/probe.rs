@@ -26,8 +26,8 @@ use super::pace::Pace;
 use super::request::{ON, Patience, read};
 use super::spawn::RunsIn;
 use super::target::Target;
-use crate::codec::NamedFile;
 use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
+use crate::embedded::NamedFile;
 use crate::faults::Fault;
 use crate::networks::LiveNetwork;
 

@@ -7,9 +7,9 @@ use super::attempt::entry;
 use super::expectation::Expectation;
 use super::judge::{self, Judgement};
 use super::{Options, ServerCase, ServerCaseKind, cases};
+use crate::embedded;
 use crate::known::{self, Outcome, Profile, Recording};
 use crate::{Case, Grade, Report};
-use crate::{codec, embedded};
 
 /// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
 /// text.
@@ -26,11 +26,11 @@ use crate::{codec, embedded};
 pub fn report_of_recording(text: &str) -> Result<Report, String> {
     let recording = Recording::parse(text)?;
     let scripts = embedded::scripts().map_err(|error| error.to_string())?;
-    let vectors = codec::embedded().map_err(|error| error.to_string())?;
+    let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let mut report = Report::new("server", &recording.build);
     report.profile = Some(recording.profile.to_string());
     let mut left = recording.outcomes;
-    for case in cases(&scripts, vectors) {
+    for case in cases(scripts, vectors) {
         if let Some(outcome) = left.remove(&case.name()) {
             report.add(judged(recording.profile, &case, &outcome)?);
         }

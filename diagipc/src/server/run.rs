@@ -456,16 +456,14 @@ impl Queue<'_> {
 
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::vectors::named_script_files;
-
     use super::*;
-    use crate::codec;
+    use crate::embedded;
     use crate::server::cases;
 
     #[test]
     fn dumps_are_played_last() {
-        let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-        let cases = cases(&scripts, vectors);
+        let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
+        let cases = cases(scripts, vectors);
         let mut order: Vec<usize> = (0..cases.len()).collect();
         dumps_last(&cases, &mut order);
         let names: Vec<String> = order.iter().map(|nth| cases[*nth].name()).collect();
@@ -481,8 +479,8 @@ mod tests {
 
     #[test]
     fn cases_changing_target_are_played_by_group() {
-        let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
-        let cases = cases(&scripts, vectors);
+        let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
+        let cases = cases(scripts, vectors);
         let all: Vec<usize> = (0..cases.len()).collect();
         let turns = turns(&cases, &all);
         let mut played: Vec<usize> = turns.iter().flatten().copied().collect();

@@ -20,8 +20,8 @@ use super::recognise::{Conclusion, Recognition, conclude};
 use super::spawn::RunsIn;
 use super::target::Target;
 use super::{Options, ServerCase};
-use crate::codec::{self, NamedFile};
 use crate::conversation::{Exchange, FaultSeen};
+use crate::embedded::{self, NamedFile};
 use crate::known::{Family, Profile};
 
 /// An id of the profiler set that no edition has.
@@ -52,7 +52,7 @@ pub(crate) fn survey(
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     // Cases show what is wrong with the replies of others.
     let answers = probe::measure(subject, &mut pace).is_ok();
-    let vectors = codec::embedded().map_err(|error| error.to_string())?;
+    let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
     if !answers && probe::is_silent(&mut subject.shared()?, waits) {
         // Its first case shows that, and nothing else can be learned.

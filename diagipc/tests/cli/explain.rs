@@ -1,11 +1,10 @@
 //! `diagipc explain`: it explains every name that a report uses.
 
 use diagipc::client;
-use diagipc::codec;
 use diagipc::faults::Fault;
 use diagipc::report::Glossary;
 use diagipc::server;
-use dotnet_diagnostics_ipc::vectors::named_script_files;
+use diagipc::{codec, embedded};
 
 use crate::{run, text};
 
@@ -86,9 +85,9 @@ fn explain_unknown_name_suggests_names_containing_it() {
 /// name of each section.
 #[test]
 fn explain_knows_every_section_fault_flag_and_word() {
-    let (scripts, vectors) = (named_script_files().unwrap(), codec::embedded().unwrap());
+    let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
     let mut names: Vec<(String, String)> = Vec::new();
-    names.extend(server::cases(&scripts, vectors).iter().map(|case| (case.section(), case.name())));
+    names.extend(server::cases(scripts, vectors).iter().map(|case| (case.section(), case.name())));
     names.extend(
         codec::cases(vectors).iter().map(|case| (format!("codec {}", case.section), case.name())),
     );

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use diagipc::{Adapter, AdapterCommand, Program, Report, codec};
+use diagipc::{Adapter, AdapterCommand, Program, Report, codec, embedded};
 use serde_json::Value;
 
 use crate::codec_adapters::Random;
@@ -94,7 +94,7 @@ fn c_header_agrees_with_the_crate_on_damaged_bytes() {
         deadline: Duration::from_secs(120),
     };
     let mut header = Adapter::start(command).expect("it starts");
-    let files = codec::embedded().unwrap();
+    let files = embedded::vectors().unwrap();
     let mut random = Random(0x2545_F491_4F6C_DD1D);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
     for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)

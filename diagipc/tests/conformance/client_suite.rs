@@ -12,11 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use diagipc::client::{self, Operation};
-use diagipc::embedded::SCENARIOS;
+use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::{Case, Grade, Report};
+use dotnet_diagnostics_ipc::vectors::Value;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
-use dotnet_diagnostics_ipc::vectors::{Value, named_script_files};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -259,7 +259,7 @@ fn scenarios_are_unique_and_cite_spec() {
     }
     // Every script that plays the runtime, except those that need something that no operation has.
     let mut left_out = Vec::new();
-    for (file, scripts) in named_script_files().unwrap() {
+    for (file, scripts) in embedded::scripts().unwrap() {
         for script in
             scripts.scripts.iter().filter(|script| matches!(script.plays, Plays::Runtime(_)))
         {

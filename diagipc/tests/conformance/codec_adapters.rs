@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use diagipc::{Adapter, AdapterCommand, Case, Counts, Grade, Program, Report, codec};
+use diagipc::{Adapter, AdapterCommand, Case, Counts, Grade, Program, Report, codec, embedded};
 use serde_json::Value;
 
 use crate::tool;
@@ -163,7 +163,7 @@ fn codecs_agree_on_damaged_bytes() {
     };
     let mut others =
         [start(tool::interpreter(), &[python_adapter()]), start(&c_adapter(directory.path()), &[])];
-    let files = codec::embedded().unwrap();
+    let files = embedded::vectors().unwrap();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
     for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)

@@ -11,6 +11,7 @@ use crate::error_texts::{Snapshot, Texts};
 /// What is wrong with answers of codecs.
 fn codec_faults(texts: &mut Texts) {
     use diagipc::codec::{self, Answer, CodecFault};
+    use diagipc::embedded;
     use diagipc::{AdapterError, Glob, Playable as _};
 
     texts.all([
@@ -27,7 +28,7 @@ fn codec_faults(texts: &mut Texts) {
         CodecFault::NotTheProtocol("an answer to question 8, not to question 7".to_owned()),
         CodecFault::Required(Some("there are no replies".to_owned())),
     ]);
-    let files = codec::embedded().unwrap();
+    let files = embedded::vectors().unwrap();
     let cases = codec::cases(files);
     let judge = |name: &str, answer: &str| {
         let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();

@@ -10,16 +10,15 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use diagipc::codec::{self};
+use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::Profile;
 use diagipc::server::{self, Options, ServerCase};
 use diagipc::{Address, Case, Glob, Grade, Playable as _, Program, Report, SpawnCommand};
-use dotnet_diagnostics_ipc::vectors::{ScriptFile, named_script_files};
 
 use crate::{thorough, tool};
 
@@ -64,11 +63,9 @@ fn listed() -> &'static [Planted] {
     })
 }
 
-/// The cases of the suite, parsed once.
+/// The cases of the suite.
 fn cases() -> Vec<ServerCase<'static>> {
-    static SCRIPTS: LazyLock<Vec<(&str, ScriptFile)>> =
-        LazyLock::new(|| named_script_files().unwrap());
-    server::cases(&SCRIPTS, codec::embedded().unwrap())
+    server::cases(embedded::scripts().unwrap(), embedded::vectors().unwrap())
 }
 
 /// The command that starts a server with all of these.

@@ -13,8 +13,7 @@ use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 #[cfg(unix)]
 use diagipc::client;
-use diagipc::codec::{self, NamedFile};
-use diagipc::embedded::{PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
+use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::{Requirement, cited};
 use diagipc::{Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
@@ -48,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let given = arguments.vectors.as_deref().map(read).transpose()?;
     let files = match &given {
         Some(files) => files,
-        None => codec::embedded()?,
+        None => embedded::vectors()?,
     };
     let mut all = tests(files);
     if arguments.vectors.is_none() {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use diagipc::embedded::VECTORS;
+use diagipc::embedded::{self, VECTORS};
 use diagipc::{
     Adapter, AdapterCommand, Lost, Program, Report, TooFewJudged,
     codec::{self, CodecCase},
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let files = codec::embedded()?;
+    let files = embedded::vectors()?;
     let all = codec::cases(files);
     let Chosen { cases, suite } = arguments.output.choose(all, &[VECTORS])?;
     if arguments.output.is_list() {

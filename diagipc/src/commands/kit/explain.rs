@@ -2,7 +2,6 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
@@ -13,7 +12,7 @@ use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::report::{Glossary, Requirement, cited};
 use dotnet_diagnostics_ipc::vectors::script::Script;
-use dotnet_diagnostics_ipc::vectors::{Group, LoadError, ScriptFile, Test};
+use dotnet_diagnostics_ipc::vectors::{Group, Test};
 use serde_json::Value;
 
 use crate::commands::Outcome;
@@ -63,8 +62,7 @@ struct Known {
     citations: Citations,
     glossary: Glossary,
     requirements: Vec<Requirement>,
-    // Most names are none of theirs, and reading them takes longest.
-    scripts: LazyCell<Result<Vec<(&'static str, ScriptFile)>, LoadError>>,
+    // Most names are none of theirs, and reading them takes long.
     scenarios: LazyCell<Result<Vec<Scenario>, serde_json::Error>>,
 }
 
@@ -74,22 +72,21 @@ impl Known {
             citations: Citations::embedded(),
             glossary: Glossary::embedded(),
             requirements: Requirement::embedded(),
-            scripts: LazyCell::new(embedded::scripts),
             scenarios: LazyCell::new(client::scenarios),
         }
     }
 
-    fn scripts(&self) -> anyhow::Result<impl Iterator<Item = (&str, &Script)>> {
-        let files = read(&self.scripts)?.iter();
+    fn scripts() -> anyhow::Result<impl Iterator<Item = (&'static str, &'static Script)>> {
+        let files = embedded::scripts()?.iter();
         Ok(files.flat_map(|(file, scripts)| scripts.scripts.iter().map(move |one| (*file, one))))
     }
 
     fn groups() -> anyhow::Result<impl Iterator<Item = &'static Group>> {
-        Ok(codec::embedded()?.iter().flat_map(|file| &file.file.groups))
+        Ok(embedded::vectors()?.iter().flat_map(|file| &file.file.groups))
     }
 
     fn scenarios(&self) -> anyhow::Result<&[Scenario]> {
-        read(&self.scenarios)
+        self.scenarios.as_deref().map_err(|error| anyhow!("{error}"))
     }
 
     /// Writes the explanation of `name`; false if the name is unknown.
@@ -134,8 +131,7 @@ impl Known {
             writeln!(out, "  vectors   {}", groups.join(", "))?;
         }
         let cite = |script: &&Script| script.spec.contains(&id);
-        let scripts: Vec<&str> = self
-            .scripts()?
+        let scripts: Vec<&str> = Self::scripts()?
             .map(|(_, script)| script)
             .filter(cite)
             .map(|one| one.name.as_str())
@@ -174,14 +170,14 @@ impl Known {
                 || script.sc_id.to_string() == name
                 || format!("scripts/{file}/{}", script.name) == name
         };
-        let Some((_, script)) = self.scripts()?.find(is_it) else { return Ok(false) };
+        let Some((_, script)) = Self::scripts()?.find(is_it) else { return Ok(false) };
         scripts::show(script, out)?;
         self.cited(script.spec.iter().map(String::as_str), out)?;
         Ok(true)
     }
 
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let files = codec::embedded()?.iter().map(|file| (file.name.as_str(), &file.file));
+        let files = embedded::vectors()?.iter().map(|file| (file.name.as_str(), &file.file));
         let mut all = files.flat_map(|(file, vectors)| {
             vectors
                 .groups
@@ -260,8 +256,8 @@ impl Known {
         let words =
             self.glossary.flags().iter().chain(self.glossary.words()).map(|(name, _)| name.clone());
         let scripts =
-            self.scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
-        let codec = codec::cases(codec::embedded()?);
+            Self::scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
+        let codec = codec::cases(embedded::vectors()?);
         let questions = codec.iter().map(CodecCase::name);
         let scenarios = self.scenarios()?.iter().map(|scenario| scenario.name.clone());
         let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());
@@ -282,9 +278,4 @@ fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
         }
     }
     Ok(Vec::new())
-}
-
-/// What is read when it is asked for first.
-fn read<T, E: Display>(cell: &LazyCell<Result<Vec<T>, E>>) -> anyhow::Result<&[T]> {
-    cell.as_deref().map_err(|error| anyhow!("{error}"))
 }

@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bases = Bases::of(&embedded::vectors()?);
+    let bases = Bases::of(embedded::vectors()?);
     if arguments.list {
         return list(arguments, &bases, out);
     }

@@ -11,7 +11,6 @@ use anyhow::{Context as _, bail};
 #[cfg(unix)]
 use diagipc::Report;
 use diagipc::TooFewJudged;
-use diagipc::codec;
 use diagipc::embedded::{self, SCRIPTS, VECTORS};
 use diagipc::known::{Profile, UnknownProfile};
 use diagipc::server::{self, Claims, Options};
@@ -123,8 +122,8 @@ fn profile(text: &str) -> Result<Auto, UnknownProfile> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let (scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
-    let all = server::cases(&scripts, vectors);
+    let (scripts, vectors) = (embedded::scripts()?, embedded::vectors()?);
+    let all = server::cases(scripts, vectors);
     let Chosen { cases, suite } = arguments.output.choose(all, &[SCRIPTS, VECTORS])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
@@ -174,8 +173,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 /// The cases that [`check`] plays.
 #[cfg(unix)]
 pub(crate) fn checked() -> anyhow::Result<Vec<OfSuite>> {
-    let (scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
-    Ok(server::cases(&scripts, vectors).iter().map(|case| OfSuite::new("server", case)).collect())
+    let (scripts, vectors) = (embedded::scripts()?, embedded::vectors()?);
+    Ok(server::cases(scripts, vectors).iter().map(|case| OfSuite::new("server", case)).collect())
 }
 
 /// The suite against the reference runtime, which is this program.
@@ -186,7 +185,7 @@ pub(crate) fn check(
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    let (mut scripts, vectors) = (embedded::scripts()?, codec::embedded()?);
+    let (mut scripts, vectors) = (embedded::scripts()?.to_vec(), embedded::vectors()?);
     let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
     all.flat_map(|script| &mut script.steps).for_each(hurry);
     let mut cases = server::cases(&scripts, vectors);

@@ -58,8 +58,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 }
 
 fn list(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let files = embedded::vectors()?;
-    let groups: Vec<_> = files.iter().flat_map(|file| &file.groups).collect();
+    let groups: Vec<_> = embedded::vectors()?.iter().flat_map(|one| &one.file.groups).collect();
     if json {
         let rows = groups.iter().map(|group| {
             let mut row = serde_json::to_value(group)?;
