@@ -11,6 +11,7 @@ use super::case::{Delivery, FuzzCase};
 use super::cause::Symptom;
 use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
+use crate::known::Profile;
 use crate::server::Death;
 use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
@@ -68,17 +69,19 @@ impl Observed {
 /// If there is no target.
 pub(super) fn play(
     subject: &mut Target,
+    profile: Profile,
     case: &FuzzCase,
     within: Duration,
 ) -> Result<Observed, String> {
-    let mut network = subject.shared()?;
     let command = case.command();
     let is_dump = command.set == Command::GENERATE_CORE_DUMP.set;
     let patience = Patience {
         reply: if is_dump { within } else { within.min(REPLY) },
         rest: within,
         close: CLOSE,
+        may_be_held: subject.may_be_held(profile),
     };
+    let mut network = subject.shared()?;
     let mut player = Player::new(&mut network, within);
     // If it could not be sent, the question afterwards explains more.
     let answered = match player.play(&case.steps()) {

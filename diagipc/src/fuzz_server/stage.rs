@@ -73,7 +73,7 @@ impl<'o> Stage<'o> {
 
     /// Plays a case, and gets a new target for the next one if this one is unusable.
     pub(super) fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
-        let observed = play(&mut self.subject, case, self.options.within)?;
+        let observed = play(&mut self.subject, self.profile, case, self.options.within)?;
         if self.options.is_cancelled() {
             // The target may not have had time to answer.
             return Err("the campaign was interrupted".to_owned());

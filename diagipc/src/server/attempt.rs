@@ -21,7 +21,7 @@ use super::judge::{self, Judgement};
 use super::left_open;
 use super::pace::{About, Pace, WITHIN};
 use super::process_id::TargetProcess;
-use super::request::CLOSES;
+use super::request::{CLOSES, Patience};
 use super::respawn::{BEGINS, is_suspended};
 use super::spawn::RunsIn;
 use super::survey::Survey;
@@ -197,13 +197,18 @@ impl<'o> CasePlayer<'o> {
             ServerCaseKind::Request { group, test } => {
                 let within = self.within(case);
                 let (profile, keeps_open) = (self.profile, self.abilities.keeps_open);
-                let close = if keeps_open { Duration::ZERO } else { CLOSES };
+                let patience = Patience {
+                    reply: within,
+                    rest: within,
+                    close: if keeps_open { Duration::ZERO } else { CLOSES },
+                    may_be_held: self.subject.may_be_held(profile),
+                };
                 let target = script::Target::default();
                 let served = self.served.clone();
                 self.with_target(case, own, &target, within, |player, process, directory, death| {
                     let sent =
                         directory.map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
-                    let mut answered = match request::play(player, &sent, within, close) {
+                    let mut answered = match request::play(player, &sent, patience) {
                         Ok(answered) => answered,
                         Err(trouble) => {
                             let exchanges = Exchanges::of(player.conversation());
@@ -221,10 +226,6 @@ impl<'o> CasePlayer<'o> {
                         }
                     };
                     answered.left_open &= !keeps_open;
-                    // A runtime that waits at its start streams nothing before it goes on, and does not
-                    // say that it waits (F-128).
-                    let is_dotnet = profile != Profile::STRICT;
-                    answered.wrong.retain(|seen| !(is_dotnet && seen.fault == Fault::StreamEmpty));
                     let lives = answered.exchange().reply.is_whole()
                         && test.hazard != Some(Hazard::Harmful);
                     let death = if lives { None } else { death(player) };

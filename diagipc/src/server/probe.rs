@@ -108,7 +108,13 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
         read(
             player,
             &test.value,
-            Patience { reply: waits.whole, rest: waits.whole, close: waits.learned },
+            Patience {
+                reply: waits.whole,
+                rest: waits.whole,
+                close: waits.learned,
+                // The cases judge its stream.
+                may_be_held: true,
+            },
         )
     };
     let has = match play(&mut player) {

@@ -17,6 +17,7 @@ use super::system::{self, named_process};
 use crate::address::Address;
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
+use crate::known::{Family, Profile};
 use crate::networks::{Listener, LiveNetwork, is_served};
 
 /// The target of a run.
@@ -152,6 +153,12 @@ impl Target {
     /// Why process ids cannot be compared with the target's, if so. Shown by [`Target::identity`].
     pub(super) fn unknown_process(&self) -> Option<&'static str> {
         self.process.unknown()
+    }
+
+    /// Whether it may wait at its start, as it was not started here: a session of .NET has no bytes
+    /// until it goes on (F-112), and no reply says that it waits (F-128).
+    pub(crate) fn may_be_held(&self, profile: Profile) -> bool {
+        profile.family() != Family::Strict && !self.can_spawn()
     }
 
     /// Whether the shared target's endpoint has no listener any more. Unknown for a target that
