@@ -107,6 +107,6 @@ pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
     Lost, Playable, Report, Said, Section, TooFewJudged, Turn,
 };
-pub use started::{OwnDirectory, RunningCommand, end_all_started};
+pub use started::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
 pub use started::{ended_orphans, own_all_started, socket_name, watch_started};

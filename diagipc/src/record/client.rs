@@ -1,7 +1,7 @@
 //! Runs a client with a proxy in place of its runtime.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
 use rustix::process::Signal;
 
 use crate::captured::{Captured, Keep};
-use crate::started::{OwnDirectory, RunningCommand, Started};
+use crate::started::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -103,10 +103,10 @@ impl RecordedClient {
                     ("{target}", &self.target),
                 ],
             );
-            let mut client = RunningCommand::start(&mut client)?;
+            let mut client = Started::for_the_user(&mut client)?;
             run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
             if run.is_interrupted
-                && !(client.is_at_a_terminal() && ends_within(&mut client, ENDS_AT_A_TERMINAL))
+                && !(io::stdin().is_terminal() && ends_within(&mut client, ENDS_AT_A_TERMINAL))
             {
                 client.ask_to_end();
                 ends_within(&mut client, ENDS);
@@ -157,7 +157,7 @@ fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<Stri
 }
 
 /// Waits for its end, but not longer than `most`. Whether it has ended.
-fn ends_within(process: &mut RunningCommand, most: Duration) -> bool {
+fn ends_within(process: &mut Started, most: Duration) -> bool {
     let began = Instant::now();
     process.ends_before(|| began.elapsed() >= most)
 }

@@ -1,6 +1,6 @@
 //! A process that a suite has started.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -16,8 +16,19 @@ use super::windows as system;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A process with all that it starts: on Unix its group, on Windows its job. Dropping it ends them.
+///
+/// ```no_run
+/// use std::process::Command;
+///
+/// use diagipc::Started;
+///
+/// let mut command = Started::for_the_user(Command::new("dotnet").arg("app.dll"))?;
+/// command.ends_before(|| false);
+/// println!("{:?}", command.end());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Started {
+pub struct Started {
     child: Child,
     is_waited_for: bool,
     /// How it ended, once it was waited for, if known.
@@ -32,9 +43,23 @@ impl Started {
         Self::start_in_our_group(command)
     }
 
-    /// On Unix it is in the group of this process: one that reads from the terminal must be in the
-    /// terminal's group. Then only the process itself is ended.
-    pub(crate) fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
+    /// Starts a command of the user, which shares this process's input and output.
+    ///
+    /// At a terminal it is in the group of this process, on Unix: it may read the input, and receives
+    /// Ctrl-C itself, and only it is ended, not what it has started.
+    ///
+    /// # Errors
+    /// It cannot be started: the error names its program.
+    pub fn for_the_user(command: &mut Command) -> io::Result<Self> {
+        let is_at_a_terminal = io::stdin().is_terminal();
+        let start = if is_at_a_terminal { Self::start_in_our_group } else { Self::start };
+        start(command).map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            io::Error::new(error.kind(), format!("{program}: {error}"))
+        })
+    }
+
+    fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
         everything().start(|| {
             let (child, process) = system::Process::start(command)?;
             let number = child.id();
@@ -42,7 +67,8 @@ impl Started {
         })
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
@@ -56,9 +82,9 @@ impl Started {
         self.child.stdin.take()
     }
 
-    /// Sends the group a SIGTERM. It may take time, or ignore it.
+    /// Sends it a SIGTERM, with its group if that is its own. It may take time, or ignore it.
     #[cfg(unix)]
-    pub(crate) fn ask_to_end(&self) {
+    pub fn ask_to_end(&self) {
         if !self.is_waited_for {
             system::ask_to_end(&self.child);
         }
@@ -74,7 +100,7 @@ impl Started {
     }
 
     /// Waits for its end, or until `is_over`. Whether it has ended.
-    pub(crate) fn ends_before(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
+    pub fn ends_before(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
         while self.death().is_none() {
             if is_over() {
                 return false;
@@ -86,7 +112,7 @@ impl Started {
 
     /// Ends all that it has started, then waits for the process, whose id may be reused from now on;
     /// for the others no longer than killed ones may take. How it ended; `None` if unknown.
-    pub(crate) fn end(&mut self) -> Option<ExitStatus> {
+    pub fn end(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for {
             everything().kill(self.id());
             self.is_waited_for = true;

@@ -1,7 +1,6 @@
 //! Processes and directories of a run; nothing of them is left when it ends, for any reason.
 
 mod child;
-mod command;
 mod death;
 mod everything;
 #[cfg(target_os = "linux")]
@@ -15,8 +14,7 @@ mod watcher;
 #[cfg(windows)]
 mod windows;
 
-pub(super) use self::child::Started;
-pub use self::command::RunningCommand;
+pub use self::child::Started;
 pub use self::death::Death;
 pub use self::everything::{OwnDirectory, end_all_started};
 #[cfg(unix)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use diagipc::Address;
-use diagipc::{OwnDirectory, Program, RunningCommand};
+use diagipc::{OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortListener, PortOptions, PortRuntime, RuntimeFilter,
 };
@@ -166,7 +166,7 @@ pub(crate) struct Port {
     name: Option<String>,
     /// The command that is started for it.
     program: Option<Program>,
-    running: Mutex<Option<RunningCommand>>,
+    running: Mutex<Option<Started>>,
     is_resumed: AtomicBool,
     /// Resumes the other runtimes, until it is cancelled.
     others: Mutex<Option<JoinHandle<()>>>,
@@ -299,14 +299,14 @@ impl Port {
         Ok([info.managed_entrypoint_assembly_name, program].contains(&Some(name.clone())))
     }
 
-    fn start(&self, program: &Program) -> anyhow::Result<RunningCommand> {
+    fn start(&self, program: &Program) -> anyhow::Result<Started> {
         let mut ports = OsString::from(&self.address);
         // It may have ports of its own.
         if let Some(others) = env::var_os(PORTS).filter(|others| !others.is_empty()) {
             ports.push(";");
             ports.push(others);
         }
-        Ok(RunningCommand::start(without_ctrl_c(program).env(PORTS, ports))?)
+        Ok(Started::for_the_user(without_ctrl_c(program).env(PORTS, ports))?)
     }
 }
 
