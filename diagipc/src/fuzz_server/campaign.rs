@@ -149,8 +149,8 @@ fn play_all(
         let growth =
             stage.memory().and_then(|(process, memory)| watch.after(process, memory, &case));
         let findings = &mut summary.findings;
-        for (symptom, _) in &observed.symptoms {
-            let new = take(findings, stage, &case, &observed, symptom)?;
+        for seen in &observed.faults {
+            let new = take(findings, stage, &case, &observed, seen.fault)?;
             tell(findings, new, news);
         }
         if let Some((growth, most)) = growth {

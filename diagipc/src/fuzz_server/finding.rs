@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
 
 use super::case::{Delivery, FuzzCase};
-use super::cause::{Cause, Symptom};
+use super::cause::{Cause, verdict_of};
 use super::memory::Growth;
 use super::verdict::CaseVerdict;
 use crate::KnownDeviation;
@@ -51,8 +51,8 @@ impl Finding {
     }
 
     /// The server's reaction.
-    pub fn verdict(&self) -> CaseVerdict {
-        self.cause.symptom.verdict()
+    pub const fn verdict(&self) -> CaseVerdict {
+        verdict_of(self.cause.fault)
     }
 
     /// Its identity: `crash:unexpected-end`, `magic-unchecked`, `size-wrong`.
@@ -67,10 +67,7 @@ impl Finding {
 
     /// How its process ended.
     pub const fn death(&self) -> Option<Death> {
-        match self.cause.symptom {
-            Symptom::Crash(death) => death,
-            _ => None,
-        }
+        self.cause.death
     }
 
     /// Its name in file names: `crash-process-setenvironmentvariable-3`.

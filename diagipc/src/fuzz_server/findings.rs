@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::case::FuzzCase;
-use super::cause::{Cause, Symptom};
+use super::cause::{Cause, depends_on_the_request, may_be_known, verdict_of};
 use super::finding::Finding;
 use super::known::known;
 use super::memory::Growth;
 use super::minimise::minimise;
 use super::play::Observed;
 use super::stage::Stage;
+use crate::KnownDeviation;
+use crate::faults::Fault;
 
 /// The age at which a target has finished starting.
 const SETTLED: Duration = Duration::from_millis(500);
@@ -31,9 +33,9 @@ pub(super) fn take(
     stage: &mut Stage<'_>,
     case: &FuzzCase,
     observed: &Observed,
-    symptom: &Symptom,
+    fault: Fault,
 ) -> Result<New, String> {
-    let found = Cause::new(symptom.clone(), case);
+    let found = Cause::new(fault, observed.death, case);
     if let Some(there) = findings.iter_mut().find(|finding| finding.has(&found, case.command())) {
         there.times += 1;
         return Ok(New::Nothing);
@@ -44,19 +46,19 @@ pub(super) fn take(
         number,
         found: Vec::from([found.clone()]),
         cause: found,
-        text: observed.text_of(symptom),
+        text: observed.text_of(fault),
         minimised: case.clone(),
         case: case.clone(),
         reproduced: None,
         tries: 0,
         times: 1,
-        known: known_of(stage, symptom, case, observed),
+        known: known_of(stage, fault, case, observed),
         memory: None,
         further: Vec::new(),
         seen: observed.seen(),
     };
     // A fault of replies to any request is not repeated for each command.
-    if symptom.depends_on_the_request()
+    if depends_on_the_request(fault)
         || !findings.iter().any(|other| other.is_of_one_cause_with(&finding))
     {
         let mut last = observed.clone();
@@ -65,12 +67,12 @@ pub(super) fn take(
         repeated
             .or_else(|reason| if stage.options.is_cancelled() { Ok(()) } else { Err(reason) })?;
         // A busy machine slows down a good server.
-        if finding.reproduced == Some(false) && !symptom.verdict().is_fatal() {
+        if finding.reproduced == Some(false) && !verdict_of(fault).is_fatal() {
             return Ok(New::Nothing);
         }
-        finding.cause = Cause::new(symptom.clone(), &finding.minimised);
-        finding.known = known_of(stage, symptom, &finding.minimised, &last);
-        finding.text = last.text_of(symptom).or(finding.text);
+        finding.cause = Cause::new(fault, observed.death, &finding.minimised);
+        finding.known = known_of(stage, fault, &finding.minimised, &last);
+        finding.text = last.text_of(fault).or(finding.text);
         finding.seen = last.seen();
     }
     Ok(put(findings, finding))
@@ -86,7 +88,7 @@ pub(super) fn take_growth(
     growth: Growth,
     case: &FuzzCase,
 ) -> Result<New, String> {
-    let growing = Cause::new(Symptom::MemoryGrowth, case);
+    let growing = Cause::new(Fault::MemoryGrowth, None, case);
     if let Some(there) = findings.iter_mut().find(|finding| finding.cause == growing) {
         there.times += 1;
         return Ok(New::Nothing);
@@ -139,17 +141,17 @@ fn put(findings: &mut Vec<Finding>, mut finding: Finding) -> New {
 /// The fact that explains it for the target's runtime.
 fn known_of(
     stage: &Stage<'_>,
-    symptom: &Symptom,
+    fault: Fault,
     case: &FuzzCase,
     observed: &Observed,
-) -> Option<crate::KnownDeviation> {
-    if symptom.may_be_known() { known(stage.profile, case, observed) } else { None }
+) -> Option<KnownDeviation> {
+    if may_be_known(fault) { known(stage.profile, case, observed) } else { None }
 }
 
 /// Repeats a finding's case, and shortens its message if it is repeatable. `last`: its result then.
 fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> Result<(), String> {
-    let symptom = finding.cause.symptom.clone();
-    let is_fatal = symptom.verdict().is_fatal();
+    let cause = finding.cause.clone();
+    let is_fatal = finding.verdict().is_fatal();
     if stage.can_spawn() {
         // A runtime does some things only after running for a while.
         let times: &[Duration] =
@@ -157,14 +159,14 @@ fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> 
         for time in times {
             stage.settles = *time;
             let again = stage.play_alone(&finding.case)?;
-            let does = again.shows(&symptom);
+            let does = again.shows(&cause);
             finding.reproduced = Some(does);
             if does {
                 *last = again;
                 let (minimised, tries) =
                     minimise(&finding.case, stage.options.tries, &mut |candidate| {
                         let observed = stage.play_alone(candidate)?;
-                        let does = observed.shows(&symptom);
+                        let does = observed.shows(&cause);
                         if does {
                             *last = observed;
                         }
@@ -176,7 +178,7 @@ fn repeat(stage: &mut Stage<'_>, finding: &mut Finding, last: &mut Observed) -> 
         }
     } else if !is_fatal {
         let again = stage.play(&finding.case)?;
-        finding.reproduced = (!again.shows(&symptom)).then_some(false);
+        finding.reproduced = (!again.shows(&cause)).then_some(false);
     }
     Ok(())
 }

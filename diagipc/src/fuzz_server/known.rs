@@ -11,14 +11,14 @@ use crate::server::expectation::Expectation;
 use crate::server::judge::judge;
 use crate::server::request::Reaction;
 
-/// The fact found by the rules of the server suite. They cover this symptom.
+/// The fact found by the rules of the server suite. They cover this fault.
 pub(super) fn known(
     profile: Profile,
     case: &FuzzCase,
     observed: &Observed,
 ) -> Option<KnownDeviation> {
-    let death = (observed.verdict == CaseVerdict::Crash)
-        .then(|| observed.death().unwrap_or(Death::Unknown));
+    let death =
+        (observed.verdict == CaseVerdict::Crash).then(|| observed.death.unwrap_or(Death::Unknown));
     let expectation = Expectation::of_message(case.command(), &case.message);
     let judged = judge(profile, &expectation, &observed.answered, death).deviation;
     judged.or_else(|| left_open(profile, &expectation, &observed.answered))
@@ -56,7 +56,7 @@ mod tests {
         };
         let reset = End::Reset;
         let answered = Exchange::new(ON, message, &[], reset).into();
-        known(profile, &case, &Observed { verdict, symptoms: Vec::new(), answered })
+        known(profile, &case, &Observed { verdict, faults: Vec::new(), death: None, answered })
             .map(|deviation| deviation.fact)
     }
 
@@ -73,7 +73,8 @@ mod tests {
         let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
         let answered = Exchange::new(ON, &case.message, unknown, End::TimedOut).into();
         let answered = Reaction { left_open: true, ..answered };
-        let observed = Observed { verdict: CaseVerdict::LeftOpen, symptoms: Vec::new(), answered };
+        let observed =
+            Observed { verdict: CaseVerdict::LeftOpen, faults: Vec::new(), death: None, answered };
         let fact = |profile| known(profile, &case, &observed).map(|deviation| deviation.fact);
         assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));
     }

@@ -8,9 +8,11 @@ use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
 use dotnet_diagnostics_ipc::vectors::script::Life;
 
 use super::case::{Delivery, FuzzCase};
-use super::cause::Symptom;
+use super::cause::{Cause, verdict_of};
 use super::reply::{Judged, judge};
 use super::verdict::CaseVerdict;
+use crate::conversation::FaultSeen;
+use crate::faults::Fault;
 use crate::known::Profile;
 use crate::server::Death;
 use crate::server::request::{Patience, Reaction, read};
@@ -29,7 +31,9 @@ const DIES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)]
 pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
     /// What no server may do, with the numbers.
-    pub(super) symptoms: Vec<(Symptom, String)>,
+    pub(super) faults: Vec<FaultSeen>,
+    /// How its process ended, if known.
+    pub(super) death: Option<Death>,
     pub(super) answered: Reaction,
 }
 
@@ -39,27 +43,23 @@ impl Observed {
         self.answered.exchange().came.len()
     }
 
+    fn seen_fault(&self, fault: Fault) -> Option<&FaultSeen> {
+        self.faults.iter().find(|seen| seen.fault == fault)
+    }
+
     /// Whether it did this.
-    pub(super) fn shows(&self, symptom: &Symptom) -> bool {
-        self.symptoms.iter().any(|(shown, _)| shown == symptom)
+    pub(super) fn shows(&self, cause: &Cause) -> bool {
+        self.seen_fault(cause.fault).is_some() && self.death == cause.death
     }
 
-    /// The numbers of a symptom.
-    pub(super) fn text_of(&self, symptom: &Symptom) -> Option<String> {
-        let (_, text) = self.symptoms.iter().find(|(shown, _)| shown == symptom)?;
-        (!text.is_empty()).then(|| text.clone())
-    }
-
-    /// How its process ended, if known.
-    pub(super) fn death(&self) -> Option<Death> {
-        self.symptoms.iter().find_map(|(symptom, _)| {
-            if let Symptom::Crash(death) = symptom { *death } else { None }
-        })
+    /// The numbers of a fault.
+    pub(super) fn text_of(&self, fault: Fault) -> Option<String> {
+        self.seen_fault(fault).map(|seen| seen.text.clone()).filter(|text| !text.is_empty())
     }
 
     /// The end of the target, in words.
     pub(super) fn end(&self) -> String {
-        self.death().map_or_else(|| self.verdict.to_string(), |death| death.to_string())
+        self.death.map_or_else(|| self.verdict.to_string(), |death| death.to_string())
     }
 }
 
@@ -101,21 +101,19 @@ pub(super) fn play(
         is_dead = dies(&mut network, DIES[0]);
     }
     if !is_dead && subject.answers().is_ok() {
-        let Judged { verdict, symptoms } = judge(&answered, case);
-        return Ok(Observed { verdict, symptoms, answered });
+        let Judged { verdict, faults } = judge(&answered, case);
+        return Ok(Observed { verdict, faults, death: None, answered });
     }
-    let symptom = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {
-        Symptom::Crash(subject.death())
+    let fault = if is_dead || (is_known && dies(&mut network, DIES[1].min(within))) {
+        Fault::Crash
     } else if subject.is_endpoint_gone() {
-        Symptom::EndpointGone
+        Fault::EndpointGone
     } else {
-        Symptom::Hang
+        Fault::Hang
     };
-    Ok(Observed {
-        verdict: symptom.verdict(),
-        symptoms: Vec::from([(symptom, String::new())]),
-        answered,
-    })
+    let death = if fault == Fault::Crash { subject.death() } else { None };
+    let faults = Vec::from([FaultSeen::new(fault, "")]);
+    Ok(Observed { verdict: verdict_of(fault), faults, death, answered })
 }
 
 /// Whether the process ends in time. For some targets this is unknown.

@@ -4,7 +4,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 
 use super::case::{Delivery, FuzzCase};
-use super::cause::Symptom;
+use super::cause::verdict_of;
 use super::verdict::CaseVerdict;
 use crate::conversation::{Answer, FaultSeen, message_of};
 use crate::faults::Fault;
@@ -15,38 +15,39 @@ use crate::server::request::Reaction;
 pub(super) struct Judged {
     pub(super) verdict: CaseVerdict,
     /// What no server may do, with the numbers.
-    pub(super) symptoms: Vec<(Symptom, String)>,
+    pub(super) faults: Vec<FaultSeen>,
 }
 
 /// Checks the whole answer to `case`.
 pub(super) fn judge(answered: &Reaction, case: &FuzzCase) -> Judged {
     let exchange = answered.exchange();
-    let mut symptoms = in_bytes(answered, case);
+    let mut faults = in_bytes(answered, case);
     if exchange.reply.is_whole() {
-        symptoms.extend(in_checks(answered, case));
+        faults.extend(in_checks(answered, case));
     }
-    let verdict = match (symptoms.first(), exchange.answer()) {
-        (Some((symptom, _)), _) => symptom.verdict(),
+    let verdict = match (faults.first(), exchange.answer()) {
+        (Some(seen), _) => verdict_of(seen.fault),
         (None, Answer::Error(_)) => CaseVerdict::Error,
         (None, Answer::Ok) => CaseVerdict::Ok,
         (None, _) if !exchange.is_silent() => CaseVerdict::Closed,
         (None, _) if case.delivery == Delivery::Leave => CaseVerdict::Left,
         (None, _) => CaseVerdict::Silent,
     };
-    Judged { verdict, symptoms }
+    Judged { verdict, faults }
 }
 
 /// What is wrong with the received bytes.
-fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
+fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
     let exchange = answered.exchange();
     let bytes = exchange.came.as_slice();
     if !begins_a_message(bytes) {
         return Vec::from([if is_reply_but_for_the_magic(bytes) {
             let magic = bytes.get(..MAGIC.len()).unwrap_or_default();
             let text = format!("the magic is {}", hex::encode(magic));
-            (Symptom::Reply(Fault::MagicWrong), text)
+            FaultSeen::new(Fault::MagicWrong, text)
         } else {
-            (Symptom::Leaked, format!("{} bytes without a header were received", bytes.len()))
+            let text = format!("{} bytes without a header were received", bytes.len());
+            FaultSeen::new(Fault::Leaked, text)
         }]);
     }
     // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
@@ -60,29 +61,29 @@ fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
     if found.is_empty() && !has_unread {
         found.extend(answered.wrong.iter().cloned());
     }
-    found.into_iter().map(|seen| (Symptom::Reply(seen.fault), seen.text)).collect()
+    found
 }
 
 /// What the server should have checked in the request, and what it should have done after a reply.
-fn in_checks(answered: &Reaction, case: &FuzzCase) -> Vec<(Symptom, String)> {
-    let mut symptoms = Vec::new();
+fn in_checks(answered: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
+    let mut faults = Vec::new();
     let request = RawHeader::read(&case.message);
     if answered.exchange().reply.is_ok() {
         let magic = request.magic.filter(|magic| *magic != MAGIC && request.reserved.is_some());
         if let Some(magic) = magic {
             let text = format!("an OK to a request whose magic is {}", hex::encode(magic));
-            symptoms.push((Symptom::MagicUnchecked, text));
+            faults.push(FaultSeen::new(Fault::MagicUnchecked, text));
         }
         if let Some(size) = request.size.filter(|size| usize::from(*size) < HEADER_LEN) {
             let text = format!("an OK to a request whose size is {size}");
-            symptoms.push((Symptom::SizeUnchecked, text));
+            faults.push(FaultSeen::new(Fault::SizeUnchecked, text));
         }
     }
     if answered.left_open && !answered.has_surplus {
-        let text = "the connection stays open after the reply".to_owned();
-        symptoms.push((Symptom::LeftOpen, text));
+        let text = "the connection stays open after the reply";
+        faults.push(FaultSeen::new(Fault::ConnectionLeftOpen, text));
     }
-    symptoms
+    faults
 }
 
 /// Whether these bytes, as far as they go, are a magic and the rest of a header.
@@ -138,10 +139,10 @@ mod tests {
 
     /// The verdict, and the server's faults.
     #[track_caller]
-    fn judged(answered: &Reaction) -> (CaseVerdict, Vec<(Symptom, String)>) {
+    fn judged(answered: &Reaction) -> (CaseVerdict, Vec<FaultSeen>) {
         let case = case(&answered.exchange().sent, Delivery::Whole);
-        let Judged { verdict, symptoms } = judge(answered, &case);
-        (verdict, symptoms)
+        let Judged { verdict, faults } = judge(answered, &case);
+        (verdict, faults)
     }
 
     #[test]
@@ -163,15 +164,14 @@ mod tests {
         assert_eq!(verdict(&[], End::TimedOut), CaseVerdict::Silent);
         let silence = answered(RESUME, &[], End::TimedOut);
         let left = judge(&silence, &case(RESUME, Delivery::Leave));
-        assert_eq!((left.verdict, left.symptoms.len()), (CaseVerdict::Left, 0));
+        assert_eq!((left.verdict, left.faults.len()), (CaseVerdict::Left, 0));
         let left_open = Reaction { left_open: true, ..message(OK) };
         assert_eq!(judged(&left_open).0, CaseVerdict::LeftOpen);
         // Faults after the reply count, unless bytes follow the request that the server never reads
         // (F-70).
         let streams_on = FaultSeen::new(Fault::StreamDoesNotEnd, "it does not end");
         let wrong = |answered| Reaction { wrong: [streams_on.clone()].into(), ..answered };
-        let symptom = (Symptom::Reply(Fault::StreamDoesNotEnd), "it does not end".into());
-        assert_eq!(judged(&wrong(message(OK))).1, [symptom]);
+        assert_eq!(judged(&wrong(message(OK))).1, std::slice::from_ref(&streams_on));
         let with_more = answered(&[RESUME, &[1]].concat(), OK, CLOSED);
         assert_eq!(judged(&wrong(with_more)), (CaseVerdict::Ok, Vec::new()));
     }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn reply_each_field_is_checked() {
         let says = |answered: &Reaction| judged(answered).1;
-        let one = |fault, text: &str| Vec::from([(Symptom::Reply(fault), text.into())]);
+        let one = |fault, text: &str| Vec::from([FaultSeen::new(fault, text)]);
         assert_eq!(
             says(&message(b"DOTNET_IPC_V1\0\x18\0\x04\x01\0\0\0\0\0\0")),
             one(
@@ -231,14 +231,14 @@ mod tests {
         let other = b"DOTNET_IPC_V2\0\x14\0\x04\x01\0\0";
         let text = "an OK to a request whose magic is 444f544e45545f4950435f563200";
         let taken = judged(&answered(other, OK, CLOSED));
-        let symptom = (Symptom::MagicUnchecked, text.into());
-        assert_eq!(taken, (CaseVerdict::Unchecked, Vec::from([symptom])));
+        let seen = FaultSeen::new(Fault::MagicUnchecked, text);
+        assert_eq!(taken, (CaseVerdict::Unchecked, Vec::from([seen])));
         let error = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x86\x13\x13\x80";
         let refused = judged(&answered(other, error, CLOSED));
         assert_eq!(refused, (CaseVerdict::Error, Vec::new()));
         let small = b"DOTNET_IPC_V1\0\x13\0\x04\x01\0\0";
         let taken = judged(&answered(small, OK, CLOSED)).1;
-        assert_eq!(taken.first().map(|(symptom, _)| symptom), Some(&Symptom::SizeUnchecked));
+        assert_eq!(taken.first().map(|seen| seen.fault), Some(Fault::SizeUnchecked));
         // Two faults are two findings.
         let both = b"DOTNET_IPC_V1\0\x18\0\xff\0\x01\0\0\0\0\0";
         assert_eq!(judged(&answered(other, both, CLOSED)).1.len(), 2);

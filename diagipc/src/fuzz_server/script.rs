@@ -165,7 +165,7 @@ fn any(len: usize, name: Option<&str>) -> Part {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::cause::{Cause, Symptom};
+    use super::super::cause::Cause;
     use super::super::{Delivery, FuzzCase, Growth, Mutation};
     use super::*;
     use crate::KnownDeviation;
@@ -174,7 +174,7 @@ mod tests {
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 
-    fn finding(symptom: Symptom, seen: usize) -> Finding {
+    fn finding(fault: Fault, seen: usize) -> Finding {
         let case = FuzzCase {
             number: 7,
             tc_id: 6200,
@@ -183,7 +183,8 @@ mod tests {
             message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
             delivery: Delivery::Whole,
         };
-        let found = Cause::new(symptom, &case);
+        let death = (fault == Fault::Crash).then_some(Death::Signal(11));
+        let found = Cause::new(fault, death, &case);
         Finding {
             number: 3,
             cause: found.clone(),
@@ -201,13 +202,9 @@ mod tests {
         }
     }
 
-    fn crash() -> Symptom {
-        Symptom::Crash(Some(Death::Signal(11)))
-    }
-
     /// The steps after the two that send the message.
-    fn steps(symptom: Symptom, seen: usize) -> Vec<Value> {
-        let file = finding(symptom, seen).script_file(Duration::from_millis(400));
+    fn steps(fault: Fault, seen: usize) -> Vec<Value> {
+        let file = finding(fault, seen).script_file(Duration::from_millis(400));
         assert_eq!(
             (file.within_ms, file.scripts.len(), file.scripts[0].hazard),
             (400, 1, Some(Hazard::Harmful))
@@ -218,7 +215,7 @@ mod tests {
     #[test]
     fn last_steps_show_the_symptom() {
         let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
-        assert_eq!(steps(crash(), 0).last(), Some(&dies));
+        assert_eq!(steps(Fault::Crash, 0).last(), Some(&dies));
         let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
         let hangs = [
             json!({ "on": "a", "end": "close" }),
@@ -226,35 +223,35 @@ mod tests {
             asks,
             json!({ "on": "z", "expect_nothing": 400 }),
         ];
-        assert_eq!(steps(Symptom::Hang, 0), hangs);
+        assert_eq!(steps(Fault::Hang, 0), hangs);
         // As many bytes as the magic has are enough to reject them.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
             assert_eq!(
-                steps(Symptom::Leaked, seen),
+                steps(Fault::Leaked, seen),
                 [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
             );
         }
-        let open = steps(Symptom::LeftOpen, 24);
+        let open = steps(Fault::ConnectionLeftOpen, 24);
         assert_eq!(
             (open[0]["expect"][0].clone(), open[1].clone()),
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
         // A malformed reply is there, whatever it is.
         assert_eq!(
-            steps(Symptom::Reply(Fault::ReservedNotZero), 30),
+            steps(Fault::ReservedNotZero, 30),
             [json!({ "on": "a", "expect": [{ "any": 30 }] })]
         );
     }
 
     #[test]
     fn finding_prints_one_line() {
-        let crash = finding(crash(), 0);
+        let crash = finding(Fault::Crash, 0);
         assert_eq!(
             format!("{crash}"),
             "3 Process/ResumeRuntime: crash:not-canonical (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
         );
         let text = |change: fn(&mut Finding)| {
-            let mut one = finding(Symptom::Hang, 0);
+            let mut one = finding(Fault::Hang, 0);
             change(&mut one);
             format!("{one}")
         };
