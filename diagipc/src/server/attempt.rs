@@ -56,31 +56,25 @@ struct Attempt {
     conversation: Conversation,
     /// The same, by connection.
     exchanges: Exchanges,
-    unavailable: Option<String>,
     /// How long it was played.
     took: Duration,
 }
 
 /// Why an attempt failed without a row of the table.
+#[derive(Default)]
 struct Failed {
     text: String,
     faults: Vec<FaultSeen>,
     /// The target ended.
     died: bool,
+    /// This machine does not support the case.
+    is_unavailable: bool,
 }
 
 impl Failed {
-    const fn unnamed(text: String) -> Self {
-        Self { text, faults: Vec::new(), died: false }
+    fn unavailable(text: String) -> Self {
+        Self { text, is_unavailable: true, ..Self::default() }
     }
-}
-
-/// What ended an attempt.
-enum Stopped {
-    /// The target did something else.
-    Failed(Failed),
-    /// This machine does not support the case.
-    Unavailable(String),
 }
 
 /// Plays cases against a target.
@@ -139,8 +133,8 @@ impl<'o> CasePlayer<'o> {
         // A target that others use is harmed once.
         let may_be_late =
             !attempt.shows_wrong_bytes() && (own || case.hazard() != Some(Hazard::Harmful));
-        if let Some(why) = attempt.unavailable {
-            return Ok(Played::Unavailable(why));
+        if let Err(Failed { is_unavailable: true, text, .. }) = attempt.result {
+            return Ok(Played::Unavailable(text));
         }
         let outcome = self.outcome(case, &attempt);
         let judgement = match attempt.result {
@@ -149,7 +143,7 @@ impl<'o> CasePlayer<'o> {
                 Grade::Unimplemented,
                 [judge::lacks(case.wanted_commands().first().copied())].into(),
             ),
-            Err(Failed { text, faults, died }) => {
+            Err(Failed { text, faults, died, .. }) => {
                 match self.known(case, &attempt.exchanges, died) {
                     Some((row, _)) => Judgement::of_row(row, [text].into()).with_faults(faults),
                     None => Judgement::new(Grade::Fail, [text].into()).with_faults(faults),
@@ -213,7 +207,7 @@ impl<'o> CasePlayer<'o> {
                         Err(trouble) => {
                             let exchanges = Exchanges::of(player.conversation());
                             let stopped = match trouble {
-                                PlayerError::Unavailable(why) => Err(Stopped::Unavailable(why)),
+                                PlayerError::Unavailable(why) => Err(Failed::unavailable(why)),
                                 PlayerError::Differs(difference) => {
                                     let fault = (difference == Difference::NotConnected)
                                         .then(|| answer_faults::not_connected(&exchanges));
@@ -271,7 +265,7 @@ impl<'o> CasePlayer<'o> {
                         attempt.result =
                             Ok(Judgement::known(&deviation.fact, &deviation.text, Vec::new()));
                     }
-                    if !attempt.fails() || attempt.unavailable.is_some() {
+                    if !attempt.fails() || attempt.is_unavailable() {
                         return Ok(attempt);
                     }
                     first.get_or_insert(attempt);
@@ -333,12 +327,12 @@ impl<'o> CasePlayer<'o> {
                 Ok(()) if is_checked => {
                     let faults = consistency::faults_in_case(&exchanges, process);
                     let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
-                    let failed = Failed { text: texts.join("; "), faults, died: false };
-                    if texts.is_empty() { Ok(()) } else { Err(Stopped::Failed(failed)) }
+                    let failed = Failed { text: texts.join("; "), faults, ..Failed::default() };
+                    if texts.is_empty() { Ok(()) } else { Err(failed) }
                 }
                 Ok(()) => Ok(()),
                 Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
-                    Err(Stopped::Unavailable(why))
+                    Err(Failed::unavailable(why))
                 }
                 Err(failure) => {
                     let death = death(player);
@@ -357,7 +351,8 @@ impl<'o> CasePlayer<'o> {
                     let died = death.is_some();
                     let death =
                         death.map_or_else(String::new, |death| format!(" (the target {death})"));
-                    Err(Stopped::Failed(Failed { text: format!("{failure}{death}"), faults, died }))
+                    let text = format!("{failure}{death}");
+                    Err(Failed { text, faults, died, ..Failed::default() })
                 }
             };
             (judged.map(|()| Judgement::new(Grade::Pass, Vec::new())), exchanges)
@@ -377,7 +372,7 @@ impl<'o> CasePlayer<'o> {
             &TargetProcess,
             Option<&Path>,
             &dyn Fn(&mut Player<'_>) -> Option<Death>,
-        ) -> (Result<Judgement, Stopped>, Exchanges),
+        ) -> (Result<Judgement, Failed>, Exchanges),
     ) -> Result<Attempt, String> {
         if own {
             let runs_in = if case.asks_for_a_dump() {
@@ -412,10 +407,10 @@ impl<'o> CasePlayer<'o> {
                 if judgement.grade != Grade::Fail && judgement.deviation.is_none() {
                     let text = format!("the target {death}");
                     let faults = [FaultSeen::new(Fault::Crash, text.clone())].into();
-                    attempt.result = Err(Failed { text, faults, died: true });
+                    attempt.result = Err(Failed { text, faults, died: true, ..Failed::default() });
                 }
             }
-        } else if attempt.unavailable.is_none() && attempt.fails() {
+        } else if !attempt.is_unavailable() && attempt.fails() {
             self.look_after(&mut attempt);
         }
         Ok(attempt)
@@ -613,10 +608,9 @@ fn expected(script: &Script) -> String {
 impl Attempt {
     fn not_started(reason: String) -> Self {
         Self {
-            result: Err(Failed::unnamed(reason)),
+            result: Err(Failed { text: reason, ..Failed::default() }),
             conversation: Conversation::default(),
             exchanges: Exchanges::default(),
-            unavailable: None,
             took: Duration::ZERO,
         }
     }
@@ -635,6 +629,10 @@ impl Attempt {
         faults.iter().any(|seen| !seen.may_be_lateness())
     }
 
+    const fn is_unavailable(&self) -> bool {
+        matches!(self.result, Err(Failed { is_unavailable: true, .. }))
+    }
+
     fn fails(&self) -> bool {
         self.result.as_ref().map_or(true, |judgement| judgement.grade == Grade::Fail)
     }
@@ -650,7 +648,7 @@ impl Attempt {
 fn attempt(
     network: &mut dyn Network,
     within: Duration,
-    play: impl FnOnce(&mut Player<'_>) -> (Result<Judgement, Stopped>, Exchanges),
+    play: impl FnOnce(&mut Player<'_>) -> (Result<Judgement, Failed>, Exchanges),
 ) -> Attempt {
     let mut player = Player::new(network, within);
     let began = Instant::now();
@@ -659,12 +657,7 @@ fn attempt(
     // Dropping the network ends the connections anyway.
     let _ = player.close_all();
     let conversation = player.conversation().clone();
-    let (result, unavailable) = match result {
-        Ok(judgement) => (Ok(judgement), None),
-        Err(Stopped::Failed(failed)) => (Err(failed), None),
-        Err(Stopped::Unavailable(why)) => (Err(Failed::unnamed(why.clone())), Some(why)),
-    };
-    Attempt { result, conversation, exchanges, unavailable, took }
+    Attempt { result, conversation, exchanges, took }
 }
 
 /// How the target ended, if it is ending: it may take a moment after its last message.
