@@ -37,12 +37,8 @@ enum Plan {
     LeftOut(&'static str),
     /// It is for another system.
     Elsewhere(String),
-    /// The target declares that it lacks a requirement.
-    Missing(String),
-    /// The target's file does not claim a requirement.
-    Unclaimed(String),
-    /// The target does not answer a required command.
-    Silent(String),
+    /// The target lacks a requirement.
+    Lacks(Lack),
 }
 
 const SIDE_EFFECTS: &str = "they change the target: --allow-side-effects allows them";
@@ -108,21 +104,21 @@ pub fn run(
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &survey, options);
-        unclaimed += usize::from(matches!(planned, Plan::Unclaimed(_)));
         match planned {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
             Plan::Elsewhere(why) => elsewhere.push(case, why),
-            Plan::Silent(found) => {
-                let fault = FaultSeen::new(Fault::NoAnswer, found.clone());
-                let judgement =
-                    Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into());
-                let case = entry(options, case, judgement, &Conversation::default());
-                done(&case);
-                *slot = Some(case);
-            }
-            Plan::Missing(found) | Plan::Unclaimed(found) => {
-                let judgement = Judgement::new(Grade::Unimplemented, [found].into());
+            Plan::Lacks(lack) => {
+                unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
+                let judgement = match lack {
+                    Lack::Silent(found) => {
+                        let fault = FaultSeen::new(Fault::NoAnswer, found.clone());
+                        Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into())
+                    }
+                    Lack::Missing(found) | Lack::Unclaimed(found) => {
+                        Judgement::new(Grade::Unimplemented, [found].into())
+                    }
+                };
                 let case = entry(options, case, judgement, &Conversation::default());
                 done(&case);
                 *slot = Some(case);
@@ -222,11 +218,8 @@ fn plan(case: &ServerCase<'_>, subject: &Target, survey: &Survey, options: &Opti
             "they need two concurrent connections, which a target does not open to a port".into(),
         );
     }
-    match survey.abilities.lack(case, survey.profile, &options.claims) {
-        Some(Lack::Missing(what)) => return Plan::Missing(what),
-        Some(Lack::Unclaimed(what)) => return Plan::Unclaimed(what),
-        Some(Lack::Silent(what)) => return Plan::Silent(what),
-        None => {}
+    if let Some(lack) = survey.abilities.lack(case, survey.profile, &options.claims) {
+        return Plan::Lacks(lack);
     }
     // The version of a known runtime determines its start options; commands are tried.
     let is_of_the_start =
@@ -235,7 +228,8 @@ fn plan(case: &ServerCase<'_>, subject: &Target, survey: &Survey, options: &Opti
     if let Some(since) =
         case.since().filter(|since| is_about_the_start && !survey.profile.has(since))
     {
-        return Plan::Missing(format!("added in .NET {since}; this is {}", survey.profile));
+        let text = format!("added in .NET {since}; this is {}", survey.profile);
+        return Plan::Lacks(Lack::Missing(text));
     }
     if case.wants_a_configuration() && !subject.can_spawn() {
         Plan::LeftOut(OWN_TARGET)
