@@ -4,7 +4,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Decoded, ReadAs, Type};
+use dotnet_diagnostics_ipc::vectors::Decoded;
 use serde_json::Value;
 
 use super::finding::Findings;
@@ -14,7 +14,7 @@ use super::spelling::{empty_at_the_end, empty_before_zeroes, holds_right, misspe
 use super::wanted::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::{Argument, Operation};
 use crate::byte_count::ByteCount;
-use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in};
+use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};
 use crate::faults::Fault;
 
 /// A request as received.
@@ -217,7 +217,7 @@ impl Seen<'_> {
         &self,
         bytes: &[u8],
     ) -> Result<Decoded, dotnet_diagnostics_ipc::vectors::DecodeRefusal> {
-        ReadAs { kind: Type::Request, command: self.command(), from_server: false }.decode(bytes)
+        request_as(self.command()).decode(bytes)
     }
 
     /// Whether everything is right but for this encoding of strings.

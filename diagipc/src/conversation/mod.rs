@@ -18,6 +18,6 @@ pub(crate) use exchange::{Answer, Exchange, Exchanges};
 pub(crate) use fault_seen::FaultSeen;
 pub(crate) use layout::is_request_in;
 pub(crate) use reply::Reply;
-pub(crate) use request_bytes::{is_cut, is_too_small, message_of, wants_descriptor};
+pub(crate) use request_bytes::{is_cut, is_too_small, message_of, request_as, wants_descriptor};
 pub(crate) use spelling::{Spelling, WRONG};
 pub(crate) use stream_faults::fault_in_stream;

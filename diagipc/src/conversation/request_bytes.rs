@@ -3,6 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
 /// The command of a request, if its header was sent, whatever its magic.
 pub(super) fn command_of(request: &[u8]) -> Option<Command> {
@@ -19,10 +20,14 @@ pub(crate) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_LEN)
 }
 
-/// The message at the front, if there is more after it.
-pub(crate) fn message_of(wire: &[u8]) -> Option<&[u8]> {
-    let (message, behind) = wire.split_at_checked(size(wire)?)?;
-    if behind.is_empty() { None } else { Some(message) }
+/// The message at the front, by its size: all bytes if that is missing, or beyond them.
+pub(crate) fn message_of(wire: &[u8]) -> &[u8] {
+    size(wire).and_then(|size| wire.get(..size)).unwrap_or(wire)
+}
+
+/// How a request is read: as this command, or as that of its header.
+pub(crate) const fn request_as(command: Option<Command>) -> ReadAs {
+    ReadAs { kind: Type::Request, command, from_server: false }
 }
 
 fn size(wire: &[u8]) -> Option<usize> {

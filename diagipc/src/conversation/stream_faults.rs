@@ -57,7 +57,7 @@ fn name(format: Format) -> &'static str {
 
 /// The requested format, if the request is for a session that streams.
 fn format_of(request: &[u8]) -> Option<Format> {
-    let message = Message::decode(message_of(request).unwrap_or(request)).ok()?;
+    let message = Message::decode(message_of(request)).ok()?;
     let format = match message.request().ok()? {
         AnyRequest::CollectTracing(request) => request.format,
         AnyRequest::CollectTracing2(request) => request.format,

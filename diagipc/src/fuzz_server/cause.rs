@@ -1,9 +1,10 @@
 //! Why something is a finding: the server's fault, and that in the request that caused it.
 
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, VectorFault};
+use dotnet_diagnostics_ipc::vectors::{Type, VectorFault};
 
 use super::case::FuzzCase;
 use super::verdict::CaseVerdict;
+use crate::conversation::request_as;
 use crate::faults::Fault;
 use crate::server::Death;
 
@@ -60,7 +61,7 @@ pub(super) enum Defect {
 
 impl Defect {
     fn of(message: &[u8]) -> Self {
-        match (ReadAs { kind: Type::Request, command: None, from_server: false }).decode(message) {
+        match request_as(None).decode(message) {
             Err(refusal) => Self::Refused(refusal.fault.kind),
             Ok(decoded) => match (decoded.limit, decoded.kind, decoded.canonical) {
                 (Some(limit), ..) => Self::Refused(VectorFault::from(limit).kind),

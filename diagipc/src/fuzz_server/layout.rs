@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::{Annotation, FieldKind, ReadAs, Type};
+use dotnet_diagnostics_ipc::vectors::{Annotation, FieldKind};
+
+use crate::conversation::request_as;
 
 /// A field.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub(super) struct Items {
 
 /// The fields of the payload, as far as it decodes.
 pub(super) fn leaves(message: &[u8]) -> Vec<Leaf> {
-    let notes = ReadAs { kind: Type::Request, command: None, from_server: false }.annotate(message);
+    let notes = request_as(None).annotate(message);
     let of_payload = notes.list().iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
     let leaf = |note: &Annotation| {
         let range = note.offset..note.offset.saturating_add(note.len);

@@ -52,7 +52,7 @@ fn in_bytes(answered: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
     }
     // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
     // message counts.
-    let has_unread = message_of(&case.message).is_some();
+    let has_unread = message_of(&case.message).len() < case.message.len();
     let mut found: Vec<FaultSeen> = if has_unread {
         exchange.reply.faults_of_message().cloned().collect()
     } else {

@@ -4,10 +4,10 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::{Hazard, ReadAs, Type, Value, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Hazard, Type, Value, Verdict};
 
 use super::parts::{command, continuation, request};
-use crate::conversation::Exchange;
+use crate::conversation::{Exchange, request_as};
 use crate::embedded::NamedFile;
 
 /// The effect of the client's bytes on a live runtime. Bytes that do not decode, exceed the limits,
@@ -32,8 +32,7 @@ fn request_hazard(exchange: &Exchange, vectors: &[NamedFile]) -> Option<Hazard> 
         groups.filter(|group| !group.subject().is_some_and(|subject| subject.from_server));
     let of_messages = requests
         .filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::LegacyRequest));
-    let decoded =
-        ReadAs { kind: Type::Request, command: Some(command), from_server: false }.decode(wire);
+    let decoded = request_as(Some(command)).decode(wire);
     let absent = decoded.as_ref().map_or(Vec::new(), |decoded| absent_fields(&decoded.value));
     let (mut worst, mut is_there) = (None, false);
     for (group, test) in

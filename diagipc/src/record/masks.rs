@@ -8,6 +8,8 @@ use dotnet_diagnostics_ipc::vectors::script::{
 };
 use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
+use crate::conversation::request_as;
+
 /// The session ids seen so far, with the capture names of the last session that had each.
 pub(super) type Sessions = BTreeMap<Vec<u8>, String>;
 
@@ -108,7 +110,7 @@ pub(super) fn reply(
 
 /// A request, in which an earlier session id is replaced by the current one.
 pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
-    let notes = ReadAs { kind: Type::Request, command: None, from_server: false }.annotate(bytes);
+    let notes = request_as(None).annotate(bytes);
     let known = notes.list().iter().filter(|note| note.field == "sessionId").find_map(|note| {
         let (before, rest) = bytes.split_at_checked(note.offset)?;
         let (id, after) = rest.split_at_checked(note.len)?;

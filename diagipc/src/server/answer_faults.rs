@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Type, Verdict};
 
 use super::expectation::{Expectation, Refusable, other_refusal_of};
 use super::process_id::TargetProcess;
@@ -13,7 +13,7 @@ use super::request::{ON, Reaction};
 use super::unanswered::{asked, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, Reply, is_cut, is_too_small, message_of,
+    Answer, Exchange, Exchanges, FaultSeen, Reply, is_cut, is_too_small, message_of, request_as,
 };
 use crate::faults::Fault;
 
@@ -274,8 +274,7 @@ fn unchecked(exchange: &Exchange) -> Fault {
     if is_cut(wire) {
         return Fault::CutMessageTaken;
     }
-    let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
-    match subject.decode(message_of(wire).unwrap_or(wire)) {
+    match request_as(exchange.command()).decode(message_of(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
         Ok(_) => Fault::LimitsUnchecked,
         Err(refusal) => match refusal.fault.kind.as_str() {

@@ -11,7 +11,7 @@ use crate::known::Profile;
 /// What a server's author declares as supported and unsupported. Anything else is found out by
 /// asking.
 ///
-/// Claims are checked against the protocol, and fail if they are not survey. Unsupported parts are
+/// Claims are checked against the protocol, and fail if they are not met. Unsupported parts are
 /// skipped.
 ///
 /// ```

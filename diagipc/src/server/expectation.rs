@@ -3,9 +3,9 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Group, Hazard, ReadAs, Test, Type, Verdict};
+use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Test, Verdict};
 
-use crate::conversation::{is_cut, is_too_small, message_of};
+use crate::conversation::{is_cut, is_too_small, message_of, request_as};
 use crate::known::{Profile, Request};
 
 /// The allowed results of a request.
@@ -76,8 +76,8 @@ impl<'v> Expectation<'v> {
         let is_harmful = test.hazard == Some(Hazard::Harmful);
         // A server never reads the bytes after the size (F-70), so it sees only the message before
         // them.
-        let message = message_of(wire).unwrap_or(wire);
-        let decoded = subject(command).decode(message);
+        let message = message_of(wire);
+        let decoded = request_as(command).decode(message);
         let is_right =
             message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
         Self {
@@ -93,16 +93,16 @@ impl<'v> Expectation<'v> {
 
     /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
     pub(crate) fn of_message(command: Command, wire: &[u8]) -> Self {
-        let message = message_of(wire).unwrap_or(wire);
+        let message = message_of(wire);
         let is_right = |wire: &[u8]| {
-            subject(Some(command))
+            request_as(Some(command))
                 .decode(wire)
                 .is_ok_and(|one| one.limit.is_none() && one.canonical)
         };
         let is_harmful = !is_right(wire);
         let is_valid = !is_harmful
             || message.len() < wire.len()
-                && subject(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
+                && request_as(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
         Self {
             request: Some(Request { is_harmful, ..Request::of(command, message) }),
             verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
@@ -128,7 +128,7 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
     if is_too_small(wire) || is_cut(wire) {
         return Some(HResult::BAD_ENCODING);
     }
-    match subject(command).decode(wire) {
+    match request_as(command).decode(wire) {
         Ok(decoded) => decoded.limit.map(|limit| limit.hresult()),
         Err(refusal) => refusal.answer,
     }
@@ -138,8 +138,4 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
 pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
-}
-
-const fn subject(command: Option<Command>) -> ReadAs {
-    ReadAs { kind: Type::Request, command, from_server: false }
 }

@@ -335,7 +335,7 @@ mod tests {
             files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
         let mut all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
         let is_whole = |test: &Test| {
-            test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire).is_none())
+            test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire) == wire)
         };
         let found = all.find(|(group, test)| {
             group.command.is_some() && is_whole(test) && is_meant(group, test)

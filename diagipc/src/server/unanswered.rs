@@ -3,9 +3,10 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
 
-use crate::conversation::{Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of};
+use crate::conversation::{
+    Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of, request_as,
+};
 use crate::faults::Fault;
 
 /// That the stream of a stopped session does not end.
@@ -66,8 +67,7 @@ pub(super) fn without_stop(stop: &Exchange) -> FaultSeen {
 /// Whether a server must refuse the request for its bytes.
 fn is_malformed(exchange: &Exchange) -> bool {
     let wire = exchange.sent.as_slice();
-    let subject = ReadAs { kind: Type::Request, command: exchange.command(), from_server: false };
-    let decoded = subject.decode(message_of(wire).unwrap_or(wire));
+    let decoded = request_as(exchange.command()).decode(message_of(wire));
     is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }
 
