@@ -49,6 +49,6 @@ pub use codec::{Decoded, ReadAs};
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
 pub use load::{LoadError, files, parse};
-pub use scripts::{ScriptFile, named_script_files, parse_scripts, script_files};
+pub use scripts::{ScriptFile, parse_scripts, script_files};
 pub use types::{ParseTypeError, Type};
 pub use value::{Arena, Value, ValueError, ValueForm};

@@ -68,17 +68,6 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
     SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
 }
 
-/// The same with their names, without `.json`.
-///
-/// # Errors
-/// As [`script_files`].
-pub fn named_script_files() -> Result<Vec<(&'static str, ScriptFile)>, LoadError> {
-    SCRIPTS
-        .iter()
-        .map(|(name, text)| Ok((name.trim_end_matches(".json"), parse_scripts(name, text)?)))
-        .collect()
-}
-
 /// Reads the text of a file of exchange scripts called `name`.
 ///
 /// # Errors
