@@ -1,15 +1,23 @@
-//! What takes minutes is played whole in the gate, where `DIAG_THOROUGH` is set, and elsewhere one
-//! part of it in ten: always the same.
+//! What takes minutes is played in part: the one that `DIAG_THOROUGH` names, `2/3` is the second
+//! third and `1` all, or else always the same tenth.
 
-/// Of ten parts: this one.
-const PART: usize = 7;
+use std::sync::LazyLock;
+
+/// The part, from 1, and how many there are.
+static PART: LazyLock<(usize, usize)> = LazyLock::new(|| {
+    let named = std::env::var("DIAG_THOROUGH").unwrap_or_else(|_| "8/10".to_owned());
+    let (part, parts) = named.split_once('/').unwrap_or((&named, "1"));
+    let (part, parts) = (part.parse().unwrap(), parts.parse().unwrap());
+    assert!((1..=parts).contains(&part), "DIAG_THOROUGH is {named}");
+    (part, parts)
+});
 
 /// Whether everything is played.
 pub(crate) fn is_whole() -> bool {
-    std::env::var_os("DIAG_THOROUGH").is_some()
+    PART.1 == 1
 }
 
 /// Whether the `nth` of many is played.
 pub(crate) fn is_chosen(nth: usize) -> bool {
-    nth % 10 == PART || is_whole()
+    nth % PART.1 == PART.0 - 1
 }
