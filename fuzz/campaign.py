@@ -2,33 +2,45 @@
 """Runs every target for a time, and prints a table of what each has behind it. From the root of the repository:
 
     python3 fuzz/campaign.py                                    # until each target has an hour of CPU time, over all runs
-    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once: what the gate does
+    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once; with `--part 2/3` every third: what the gate does
     python3 fuzz/campaign.py --cpu-hours 0.1 decode_any ports
 
-It builds the targets and writes the seeds and the dictionary. $DIAGIPC is the program that writes the seeds, if it is already built.
+It builds the targets that it runs, as cargo-fuzz does, and writes the seeds and the dictionary. $DIAGIPC is the program that writes the
+seeds, if it is already built.
 The targets take turns, the one with the least CPU time first; a turn is --slice seconds. Interrupt it at any time: corpora stay in
 fuzz/corpus/, fuzz/corpus/campaign.json has the figures of the turns that ended, and the next run continues from both. A find ends
-that target's turns in this run, and the exit status is 1; the input is in fuzz/artifacts/TARGET/. Needs a nightly toolchain, g++, cc
-and cargo-fuzz, which --install builds; for against_dotnet also $DOTNET_WASM.
+that target's turns in this run, and the exit status is 1; the input is in fuzz/artifacts/TARGET/. Needs a nightly toolchain, g++ and cc;
+for against_dotnet also $DOTNET_WASM.
 """
 
 import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz/corpus"
 STATE = CORPUS / "campaign.json"
-CARGO_FUZZ = "0.13.2"
+# Those of cargo-fuzz 0.13.
+FLAGS = [
+    "-Cpasses=sancov-module",
+    *(
+        f"-Cllvm-args=-sanitizer-coverage-{what}"
+        for what in ("level=4", "inline-8bit-counters", "pc-table", "trace-compares", "stack-depth")
+    ),
+    "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
+    "-Cdebug-assertions",
+    "-Ccodegen-units=1",
+    "--cfg=fuzzing",
+]
 STATISTIC = re.compile(r"^stat::(\w+):\s+(\d+)$", re.M)
 COVERAGE = re.compile(r"^#\d+\s.*\bcov: (\d+)", re.M)
 RUNNING = set()
@@ -112,28 +124,34 @@ def row(name, of, more):
     print(f"| {name} | {minutes} min {seconds:02} s | {of['executions']:,} | {a_second:,} | {more} |", flush=True)
 
 
-def prepare(install, sanitizer):
-    """Where the programs are, and their names."""
-    tools = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "tools"
-    os.environ["PATH"] = f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    if install and not shutil.which("cargo-fuzz"):
-        run("cargo", "install", "--quiet", "--locked", "--root", tools, "--version", CARGO_FUZZ, "cargo-fuzz")
+def listed():
+    """The names of all targets."""
+    targets = [target["name"] for target in tomllib.loads((ROOT / "fuzz/Cargo.toml").read_text())["bin"]]
+    if "DOTNET_WASM" not in os.environ:
+        targets.remove("against_dotnet")
+        print("SKIPPED: against_dotnet: DOTNET_WASM is not set", file=sys.stderr)
+    return targets
+
+
+def prepare(sanitizer, targets):
+    """Where the programs are."""
     # $DIAGIPC is one that is already built.
     program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "-p", "diagipc", "--"]
     run(*program, "vectors", "corpus", CORPUS, stdout=subprocess.DEVNULL)
-    oracle = ["--features", "against-dotnet"] if "DOTNET_WASM" in os.environ else []
-    run("cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer, "-Z", "profile-hint-mostly-unused", *oracle)
     host = re.search(r"host: (\S+)", run("rustc", "-vV", stdout=subprocess.PIPE).stdout)[1]
-    built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target") / host / "release"
-    targets = run("cargo", "+nightly", "fuzz", "list", stdout=subprocess.PIPE).stdout.split()
-    if not oracle:
-        targets.remove("against_dotnet")
-        print("SKIPPED: against_dotnet: DOTNET_WASM is not set", file=sys.stderr)
-    return built, targets
+    # With `--target` the flags are not for build scripts.
+    built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target")
+    options = ["--features", "against-dotnet"] if "against_dotnet" in targets else []
+    run(
+        *("cargo", "+nightly", "build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", host, "--target-dir", built),
+        *("-Z", "profile-hint-mostly-unused", *options, *(word for name in targets for word in ("--bin", name))),
+        RUSTFLAGS=" ".join(FLAGS + ["-Zsanitizer=address"] * (sanitizer == "address")),
+    )
+    return built / host / "release"
 
 
-def run(*command, stdout=None):
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=stdout, text=True)
+def run(*command, stdout=None, **more):
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **more}, check=True, stdout=stdout, text=True)
 
 
 def main():
@@ -143,7 +161,7 @@ def main():
     parser.add_argument("--slice", type=int, default=120, help="seconds of a turn (default: %(default)s)")
     parser.add_argument("--seconds", type=int, help="one turn of these seconds for each target, whatever it has behind it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets in parallel (default: %(default)s)")
-    parser.add_argument("--install", action="store_true", help=f"cargo-fuzz {CARGO_FUZZ} first, if there is none")
+    parser.add_argument("--part", metavar="K/N", default="1/1", help="of the targets: the first of these parts is 1/N")
     parser.add_argument(
         "--sanitizer",
         choices=["none", "address"],
@@ -151,10 +169,12 @@ def main():
         help="none is ten to thirty times as fast; assertions and overflow checks are on in both (default: %(default)s)",
     )
     arguments = parser.parse_args()
-    built, have = prepare(arguments.install, arguments.sanitizer)
-    targets = arguments.targets or have
-    if unknown := set(targets) - set(have):
+    have = listed()
+    if unknown := set(arguments.targets) - set(have):
         parser.error(f"unknown target {', '.join(sorted(unknown))}")
+    part, parts = map(int, arguments.part.split("/"))
+    targets = (arguments.targets or have)[part - 1 :: parts]
+    built = prepare(arguments.sanitizer, targets)
     figures, finds, lock, stopped = Figures(arguments.sanitizer, targets), [], threading.Lock(), threading.Event()
     # Those that have turns left, and are not having one.
     waiting = set(targets)
