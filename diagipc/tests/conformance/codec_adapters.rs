@@ -365,11 +365,15 @@ impl Faulty {
     fn new(fault: &str, kind: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let adapters = here("adapters/python").display().to_string();
-        let mark = directory.path().join("started").display().to_string();
-        let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &mark]
-            .map(str::to_owned)
-            .to_vec();
-        Self { directory, arguments }
+        let mut faulty = Self { directory, arguments: Vec::new() };
+        let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &faulty.mark()];
+        faulty.arguments = arguments.map(str::to_owned).to_vec();
+        faulty
+    }
+
+    /// Its last argument: the file of the processes that were started.
+    fn mark(&self) -> String {
+        self.directory.path().join("started").display().to_string()
     }
 
     #[track_caller]
@@ -380,11 +384,7 @@ impl Faulty {
 
     /// The processes that were started.
     fn started(&self) -> Vec<String> {
-        std::fs::read_to_string(self.directory.path().join("started"))
-            .unwrap()
-            .lines()
-            .map(str::to_owned)
-            .collect()
+        std::fs::read_to_string(self.mark()).unwrap().lines().map(str::to_owned).collect()
     }
 }
 
@@ -469,11 +469,10 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
     // On a busy machine one may be ended before it reports its start.
     assert!((1..=4).contains(&started.len()), "{started:?}");
     for process in started {
-        let running = Command::new("sh")
-            .args(["-c", &format!("kill -0 {process} 2>/dev/null")])
-            .status()
-            .unwrap();
-        assert!(!running.success(), "process {process} is still there");
+        // Another process may have its number by now.
+        let listed = Command::new("ps").args(["-o", "args=", "-p", &process]).output().unwrap();
+        let running = String::from_utf8_lossy(&listed.stdout).contains(&faulty.mark());
+        assert!(!running, "process {process} is still there");
     }
 }
 

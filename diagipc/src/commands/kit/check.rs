@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-#[cfg(unix)]
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
 use std::thread;
 
 use anyhow::{Context as _, bail};
@@ -61,10 +59,22 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
     let chosen: BTreeSet<String> = cases.into_iter().map(|case| case.name).collect();
     let chosen = |suite: &'static str, name: &str| chosen.contains(&format!("{suite}/{name}"));
-    report.absorb(vectors::run_chosen(files, &|name| chosen("vectors", name)));
+    // In parallel, as the suites mostly wait.
+    let (own, suites) = thread::scope(|scope| {
+        let own = scope.spawn(|| vectors::run_chosen(files, &|name| chosen("vectors", name)));
+        let suites = match given {
+            None => suites(&chosen, &arguments.output, &canceller),
+            Some(_) => Ok(Vec::new()),
+        };
+        (own.join(), suites)
+    });
+    report.absorb(own.unwrap_or_else(|panic| resume_unwind(panic)));
     report.notes.push(coverage(&Requirement::embedded()));
-    if arguments.vectors.is_none() {
-        suites(&mut report, &chosen, &arguments.output, &canceller)?;
+    if cfg!(not(unix)) && arguments.vectors.is_none() {
+        report.notes.push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
+    }
+    for one in suites? {
+        report.absorb(one);
     }
     arguments.output.write(report, &suite, out)
 }
@@ -119,25 +129,20 @@ type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(report: &mut Report, _: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<()> {
-    report
-        .notes
-        .push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
-    Ok(())
+fn suites(_: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<Vec<Report>> {
+    Ok(Vec::new())
 }
 
 /// The suites that need sockets.
 #[cfg(unix)]
 fn suites(
-    report: &mut Report,
     chosen: IsChosen<'_>,
     output: &Output,
     canceller: &Canceller,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<Report>> {
     crate::commands::owner::own()?;
     let this = std::env::current_exe().context("the path of this program")?;
     let progress = Progress::new(0, output);
-    // In parallel: both mostly wait.
     let (server, client) = thread::scope(|scope| {
         let server = scope.spawn(|| {
             let is_chosen = |name: &str| chosen("server", name);
@@ -147,9 +152,7 @@ fn suites(
         let client = crate::commands::kit::client::check(&this, &is_chosen, &progress, canceller);
         (server.join(), client)
     });
-    report.absorb(server.unwrap_or_else(|panic| resume_unwind(panic))?);
-    report.absorb(client?);
-    Ok(())
+    Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])
 }
 
 /// The `*.json` files of a directory, by name.
