@@ -6,8 +6,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::thorough;
-
 pub(crate) const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 /// `diagipc`, with itself and [`python`] on its search path.
@@ -50,6 +48,8 @@ fn search_path() -> &'static OsString {
 }
 
 /// Those of many that are played: all if thorough.
+#[cfg(unix)]
 pub(crate) fn part<T>(many: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    many.into_iter().enumerate().filter_map(|(nth, one)| thorough::is_chosen(nth).then_some(one))
+    let is_chosen = crate::thorough::is_chosen;
+    many.into_iter().enumerate().filter_map(move |(nth, one)| is_chosen(nth).then_some(one))
 }
