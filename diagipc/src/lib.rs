@@ -71,6 +71,8 @@ pub mod nettrace;
 #[cfg(feature = "kit")]
 pub mod networks;
 #[cfg(feature = "kit")]
+mod order;
+#[cfg(feature = "kit")]
 mod pace;
 #[cfg(feature = "kit")]
 pub mod print;

@@ -16,6 +16,7 @@ const TOOL: Floors = Floors {
             "faults",
             "glob",
             "nettrace",
+            "order",
             "pace",
             "proc",
             "program",

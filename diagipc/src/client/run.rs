@@ -1,11 +1,10 @@
 //! Plays scenarios with a client, several at a time, and grades the results.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{Target, lacking, text};
 use super::verdict::{UNSENT, Verdict, how};
 use super::{Argument, Operations, across_cases};
+use crate::order::Order;
 use crate::pace::{Again, Limit, here};
 use crate::program::{Program, shown};
 use crate::{Glob, Grade, Interrupted, Report};
@@ -76,19 +76,17 @@ pub fn run(
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
     let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
         .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
-    // The longest first.
-    let mut order = playable.clone();
-    order.sort_by_key(|nth| {
-        Reverse(scenarios.get(*nth).map(|scenario| {
-            if scenario.waits_for_client_to_give_up() { SOON } else { scenario.waits() }
-        }))
+    let order = Order::new(playable.clone(), |nth| match scenarios.get(*nth) {
+        Some(scenario) if scenario.waits_for_client_to_give_up() => SOON,
+        Some(scenario) => scenario.waits(),
+        None => Duration::ZERO,
     });
     let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
-    let (next, has_connected) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let work = || {
+    let has_connected = AtomicBool::new(false);
+    let work = |worker| {
         // Starting a process takes longer than most scenarios.
         let mut kept = None;
-        while let Some(nth) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(nth) = order.take(worker) {
             let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
                 return;
             };
@@ -104,8 +102,8 @@ pub fn run(
         }
     };
     thread::scope(|scope| {
-        for _ in 0..order.len().min(options.jobs.get()) {
-            scope.spawn(work);
+        for worker in 0..playable.len().min(options.jobs.get()) {
+            scope.spawn(move || work(worker));
         }
     });
     let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,11 @@
 //! Plays the cases against a target, or against several equal ones.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dotnet_diagnostics_ipc::vectors::Hazard;
 use dotnet_diagnostics_ipc::vectors::player::Conversation;
@@ -26,6 +25,7 @@ use crate::address::Address;
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::Profile;
+use crate::order::Order;
 use crate::pace::Again;
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 
@@ -262,33 +262,24 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
 /// Plays the cases of `turns`: `first` has a target, and more are started if allowed.
 fn work(
     cases: &[ServerCase<'_>],
-    mut turns: Vec<Vec<usize>>,
+    turns: Vec<Vec<usize>>,
     (first, survey): (CasePlayer<'_>, &Survey),
     address: &Address,
     take: &mut dyn FnMut(News),
 ) {
     let options = first.options;
-    if options.jobs.get() > 1 {
-        // The longest first.
-        let waits = |nth: &usize| cases.get(*nth).map(ServerCase::waits);
-        turns.sort_by_key(|turn| Reverse(turn.iter().filter_map(waits).sum::<Duration>()));
-    }
-    let queue = Queue {
-        cases,
-        turns,
-        next: AtomicUsize::new(0),
-        over: AtomicBool::new(false),
-        began: Instant::now(),
-    };
-    let jobs =
-        if first.subject.can_spawn() { options.jobs.get().min(queue.turns.len()) } else { 1 };
+    let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
+    // One worker takes them as they are.
+    let waits = |nth: &usize| cases.get(*nth).map(ServerCase::waits).filter(|_| jobs > 1);
+    let turns = Order::new(turns, |turn| turn.iter().filter_map(waits).sum());
+    let queue = Queue { cases, turns, over: AtomicBool::new(false), began: Instant::now() };
     let (sender, news) = mpsc::channel();
     let mut late = BTreeMap::new();
     let player = thread::scope(|scope| {
         let queue = &queue;
         let mut first = Some(first);
         let mut players = Vec::new();
-        for _ in 0..jobs.max(1) {
+        for worker in 0..jobs.max(1) {
             let (sender, first) = (sender.clone(), first.take());
             players.push(scope.spawn(move || {
                 let player = match first {
@@ -301,8 +292,9 @@ fn work(
                     )
                     .map(|subject| CasePlayer::new(subject, survey, options)),
                 };
-                let still_there = player
-                    .and_then(|mut player| queue.play_all(&mut player, &sender).map(|()| player));
+                let still_there = player.and_then(|mut player| {
+                    queue.play_all(worker, &mut player, &sender).map(|()| player)
+                });
                 still_there.map_err(|reason| queue.is_lost(options, reason, &sender)).ok()
             }));
         }
@@ -348,8 +340,7 @@ fn kind_of(case: &Case) -> String {
 /// The cases to play, by several workers.
 struct Queue<'q> {
     cases: &'q [ServerCase<'q>],
-    turns: Vec<Vec<usize>>,
-    next: AtomicUsize,
+    turns: Order<Vec<usize>>,
     /// No more cases are started.
     over: AtomicBool,
     began: Instant,
@@ -357,10 +348,15 @@ struct Queue<'q> {
 
 impl Queue<'_> {
     /// Plays the remaining cases, and checks at the end whether the target still answers.
-    fn play_all(&self, player: &mut CasePlayer<'_>, sender: &Sender<News>) -> Result<(), String> {
+    fn play_all(
+        &self,
+        worker: usize,
+        player: &mut CasePlayer<'_>,
+        sender: &Sender<News>,
+    ) -> Result<(), String> {
         let mut last = None;
         while !self.is_over(player.options) {
-            let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
+            let Some(turn) = self.turns.take(worker) else {
                 break;
             };
             for nth in turn {
@@ -400,7 +396,7 @@ impl Queue<'_> {
     ) -> Result<(), String> {
         let mut again = Again::default();
         player.begins_again();
-        for turn in &self.turns {
+        for turn in self.turns.iter() {
             let is_due =
                 |nth: &usize| late.get(nth).is_some_and(|case| again.is_worth(&kind_of(case)));
             let Some(last) = turn.iter().rposition(is_due) else { continue };

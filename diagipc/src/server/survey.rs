@@ -211,7 +211,8 @@ impl Surveyor<'_> {
         }
         self.abilities.keeps_open =
             probe::keeps_open(&mut self.subject.shared()?, self.waits).unwrap_or(false);
-        if self.subject.takes_two_at_once() {
+        let is_declared = self.options.claims.has(Ability::OneClientAtATime).is_some();
+        if !is_declared && self.subject.takes_two_at_once() {
             let has = probe::one_client_at_a_time(&mut self.subject.shared()?, self.waits);
             self.note(Ability::OneClientAtATime, has);
         }
@@ -220,7 +221,8 @@ impl Surveyor<'_> {
 
     /// Whether a silent client blocks others without a limit.
     fn silent_peer(&mut self) -> Result<Option<FaultSeen>, String> {
-        if self.abilities.features.get(&Ability::OneClientAtATime) != Some(&Has::Yes) {
+        let found = self.abilities.features.get(&Ability::OneClientAtATime) == Some(&Has::Yes);
+        if !self.options.claims.has(Ability::OneClientAtATime).unwrap_or(found) {
             return Ok(None);
         }
         let mut network = self.subject.shared()?;

@@ -330,7 +330,8 @@ fn discovery_missing_directory_is_empty() {
     // Empty counts as unset.
     let process = Process::idle(Path::new(""));
     let text = not_found(process.id());
-    assert!(text.contains("in /tmp (not a .NET process"), "{text}");
+    // Why there is none depends on what others left there.
+    assert!(text.contains("in /tmp ("), "{text}");
 }
 
 #[test]

@@ -36,6 +36,17 @@ const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 #[cfg(unix)]
 const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
 
+/// What the reference runtime has: nothing must be found out by waiting.
+#[cfg(unix)]
+const REFERENCE: &str = "
+    [abilities]
+    ports = true
+    suspension = true
+    user-events = true
+    one-client-at-a-time = true
+    netperf = true
+";
+
 /// Checks a live diagnostic server against the protocol.
 ///
 /// Plays the exchange scripts and sends every request of the vectors, one after another, and
@@ -201,6 +212,7 @@ pub(crate) fn check(
     });
     let options = Options {
         profile: Some(Profile::STRICT),
+        claims: Claims::parse("reference", REFERENCE).map_err(anyhow::Error::msg)?,
         // The target is ours, so nothing is harmful to it.
         allow_side_effects: true,
         allow_harmful: true,
