@@ -8,7 +8,9 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 //! ```
 
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
+use std::thread::{self, ScopedJoinHandle};
 
 use dotnet_diagnostics_ipc::vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
 
@@ -89,10 +91,16 @@ pub fn scripts() -> Result<&'static [(&'static str, ScriptFile)], LoadError> {
     FILES.get_or_init(|| read(SCRIPTS, parsed)).as_deref().map_err(Clone::clone)
 }
 
-/// What is made of the name and text of each file.
-pub(crate) fn read<T, E>(
+/// What is made of the name and text of each file. A debug build needs a while for it, so each file
+/// has a thread.
+pub(crate) fn read<T: Send, E: Send>(
     files: Texts,
-    make: impl Fn(&'static str, &str) -> Result<T, E>,
+    make: impl Fn(&'static str, &str) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    files.iter().map(|(name, text)| make(name, &text.unpacked())).collect()
+    let one = |(name, text): &'static (&'static str, Text)| make(name, &text.unpacked());
+    thread::scope(|scope| {
+        let begun: Vec<_> = files.iter().map(|file| scope.spawn(|| one(file))).collect();
+        let ended = begun.into_iter().map(ScopedJoinHandle::join);
+        ended.map(|made| made.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }

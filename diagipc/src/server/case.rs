@@ -246,14 +246,16 @@ impl<'v> ServerCase<'v> {
         self.cannot_share() || self.hazard() == Some(Hazard::Harmful)
     }
 
-    /// Whether it needs one even if that survives it: started in a special way, sent a signal, or in
-    /// a directory for its files.
+    /// Whether it needs one even if that survives it: started in a special way, sent a signal, in a
+    /// directory for its files, or left with connections of which it is not known when it has noticed
+    /// their end.
     pub(super) fn cannot_share(&self) -> bool {
         match self.kind {
             ServerCaseKind::Script { script, .. } => {
                 let has_signal = |step: &Step| matches!(step, Step::Signal(_));
                 self.wants_a_configuration()
-                    || is_harmful(script.hazard) && script.steps.iter().any(has_signal)
+                    || is_harmful(script.hazard)
+                        && (script.steps.iter().any(has_signal) || leaves_open(&script.steps))
             }
             ServerCaseKind::Request { test, .. } => test.hazard.is_some() && self.asks_for_a_dump(),
         }
@@ -333,6 +335,18 @@ fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
         );
     }
     commands
+}
+
+/// Whether one of its connections has no end in it.
+fn leaves_open(steps: &[Step]) -> bool {
+    let ends = |name: &str| {
+        steps.iter().any(|step| match step {
+            Step::ExpectEnd(step) => step.on == name,
+            Step::EndStep(step) => step.on == name,
+            _ => false,
+        })
+    };
+    steps.iter().any(|step| matches!(step, Step::Open(step) if !ends(&step.open)))
 }
 
 fn is_harmful(hazard: Option<Hazard>) -> bool {

@@ -468,6 +468,16 @@ mod tests {
     }
 
     #[test]
+    fn script_with_sessions_left_has_a_target_of_its_own() {
+        let scripts = embedded::scripts().unwrap();
+        let cases = cases(scripts, &[]);
+        let cannot_share =
+            |name: &str| cases.iter().find(|case| case.name() == name).unwrap().cannot_share();
+        assert!(cannot_share("scripts/eventpipe/sessions-are-64"));
+        assert!(!cannot_share("scripts/eventpipe/sessions-one-after-another"));
+    }
+
+    #[test]
     fn cases_changing_target_are_played_by_group() {
         let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
         let cases = cases(scripts, vectors);

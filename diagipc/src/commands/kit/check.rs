@@ -9,8 +9,7 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-#[cfg(unix)]
-use diagipc::client;
+use diagipc::client::{self, Scenario};
 use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::{Requirement, cited};
 use diagipc::{Report, vectors};
@@ -47,9 +46,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(files) => files,
         None => embedded::vectors()?,
     };
+    let scenarios = client::scenarios()?;
     let mut all = tests(files);
     if arguments.vectors.is_none() {
-        all.extend(played()?);
+        all.extend(played(&scenarios)?);
     }
     let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
@@ -61,15 +61,19 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let chosen = |suite: &'static str, name: &str| chosen.contains(&format!("{suite}/{name}"));
     // In parallel, as the suites mostly wait.
     let (own, suites) = thread::scope(|scope| {
-        let own = scope.spawn(|| vectors::run_chosen(files, &|name| chosen("vectors", name)));
+        let own = scope.spawn(|| {
+            let report = vectors::run_chosen(files, &|name| chosen("vectors", name));
+            (report, coverage(&Requirement::embedded()))
+        });
         let suites = match given {
-            None => suites(&chosen, &arguments.output, &canceller),
+            None => suites(scenarios, &chosen, &arguments.output, &canceller),
             Some(_) => Ok(Vec::new()),
         };
         (own.join(), suites)
     });
-    report.absorb(own.unwrap_or_else(|panic| resume_unwind(panic)));
-    report.notes.push(coverage(&Requirement::embedded()));
+    let (own, coverage) = own.unwrap_or_else(|panic| resume_unwind(panic));
+    report.absorb(own);
+    report.notes.push(coverage);
     if cfg!(not(unix)) && arguments.vectors.is_none() {
         report.notes.push("the server and client suites were not run: use `diagipc server` and `diagipc client` on this system".to_owned());
     }
@@ -110,16 +114,16 @@ fn coverage(all: &[Requirement]) -> String {
 
 /// The cases of the suites that need sockets.
 #[cfg(unix)]
-fn played() -> anyhow::Result<Vec<OfSuite>> {
+fn played(scenarios: &[Scenario]) -> anyhow::Result<Vec<OfSuite>> {
     let mut all = crate::commands::kit::server::checked()?;
-    all.extend(client::scenarios()?.iter().map(|scenario| OfSuite::new("client", scenario)));
+    all.extend(scenarios.iter().map(|scenario| OfSuite::new("client", scenario)));
     Ok(all)
 }
 
 /// The cases of the suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-fn played() -> anyhow::Result<Vec<OfSuite>> {
+fn played(_: &[Scenario]) -> anyhow::Result<Vec<OfSuite>> {
     Ok(Vec::new())
 }
 
@@ -129,13 +133,19 @@ type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(_: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<Vec<Report>> {
+fn suites(
+    _: Vec<Scenario>,
+    _: IsChosen<'_>,
+    _: &Output,
+    _: &Canceller,
+) -> anyhow::Result<Vec<Report>> {
     Ok(Vec::new())
 }
 
 /// The suites that need sockets.
 #[cfg(unix)]
 fn suites(
+    scenarios: Vec<Scenario>,
     chosen: IsChosen<'_>,
     output: &Output,
     canceller: &Canceller,
@@ -149,7 +159,8 @@ fn suites(
             crate::commands::kit::server::check(&this, &is_chosen, &progress, canceller)
         });
         let is_chosen = |name: &str| chosen("client", name);
-        let client = crate::commands::kit::client::check(&this, &is_chosen, &progress, canceller);
+        let client =
+            crate::commands::kit::client::check(&this, scenarios, &is_chosen, &progress, canceller);
         (server.join(), client)
     });
     Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])

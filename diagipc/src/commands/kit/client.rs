@@ -177,11 +177,11 @@ fn as_process(this: &Path) -> Program {
 #[cfg(unix)]
 pub(crate) fn check(
     this: &Path,
+    mut scenarios: Vec<Scenario>,
     is_chosen: &dyn Fn(&str) -> bool,
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    let mut scenarios = client::scenarios()?;
     scenarios.retain(|scenario| is_chosen(&scenario.name));
     scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
     let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
