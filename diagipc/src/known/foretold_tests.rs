@@ -73,35 +73,41 @@ impl Count {
 fn build_is_foretold_by_the_others() {
     let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
     let (cases, recordings) = (cases(scripts, vectors), all_recordings());
+    let names: Vec<String> = cases.iter().map(ServerCase::name).collect();
+    let are_well_formed: Vec<bool> = cases.iter().map(is_well_formed).collect();
+    // Of each recording, by case.
+    let of_builds = recordings.iter().map(|recording| {
+        let of = |(case, name)| Some(of_build(case, recording.outcomes.get(name)?));
+        cases.iter().zip(&names).map(of).collect::<Vec<Option<String>>>()
+    });
+    let of_builds: Vec<_> = of_builds.collect();
     let mut table = String::new();
     let (mut held, mut low) = (0, Vec::new());
-    for recording in &recordings {
-        let others: Vec<_> =
-            recordings.iter().filter(|other| other.build != recording.build).collect();
-        let all: Vec<Profile> = others.iter().map(|other| other.profile).collect();
+    for (recording, of_this) in recordings.iter().zip(&of_builds) {
+        let others = recordings.iter().zip(&of_builds);
+        let others: Vec<_> = others.filter(|(other, _)| other.build != recording.build).collect();
+        let all: Vec<Profile> = others.iter().map(|(other, _)| other.profile).collect();
         let nearest = Nearest::among(&all, recording.profile);
-        let outcomes = |builds: &[Profile], case: &ServerCase<'_>| -> BTreeSet<String> {
-            let of = others.iter().filter(|other| builds.contains(&other.profile));
-            let outcomes = of.filter_map(|other| other.outcomes.get(&case.name()));
-            outcomes.map(|outcome| of_build(case, outcome)).collect()
+        let outcomes = |builds: &[Profile], nth: usize| -> BTreeSet<&String> {
+            let of = others.iter().filter(|(other, _)| builds.contains(&other.profile));
+            of.filter_map(|(_, outcomes)| outcomes[nth].as_ref()).collect()
         };
-        let names = |builds: &[Profile]| {
-            let of = others.iter().filter(|other| builds.contains(&other.profile));
-            let names: Vec<_> = of.map(|other| other.build.as_str()).collect();
+        let builds = |builds: &[Profile]| {
+            let of = others.iter().filter(|(other, _)| builds.contains(&other.profile));
+            let names: Vec<_> = of.map(|(other, _)| other.build.as_str()).collect();
             if names.is_empty() { "–".into() } else { names.join(", ") }
         };
         let (mut well_formed, mut malformed, mut unknown) = (Count::default(), Count::default(), 0);
-        for case in &cases {
-            let name = case.name();
-            let Some(outcome) = recording.outcomes.get(&name) else { continue };
+        for (nth, case) in cases.iter().enumerate() {
+            let Some(outcome) = recording.outcomes.get(&names[nth]) else { continue };
             let is_alike =
-                |own: &[Profile], others: &[Profile]| outcomes(own, case) == outcomes(others, case);
-            let foretold = outcomes(nearest.deciding(is_alike), case);
+                |own: &[Profile], others: &[Profile]| outcomes(own, nth) == outcomes(others, nth);
+            let foretold = outcomes(nearest.deciding(is_alike), nth);
             if foretold.is_empty() {
                 continue;
             }
-            let count = if is_well_formed(case) { &mut well_formed } else { &mut malformed };
-            let is_foretold = foretold.contains(&of_build(case, outcome));
+            let count = if are_well_formed[nth] { &mut well_formed } else { &mut malformed };
+            let is_foretold = of_this[nth].as_ref().is_some_and(|this| foretold.contains(this));
             count.add(is_foretold);
             // What the report says of it.
             let is_known = match row_of(recording.profile, case, outcome, |row| row.is_of(&nearest))
@@ -117,8 +123,8 @@ fn build_is_foretold_by_the_others() {
             table,
             "| {} | {} | {} | {} | {} | {unknown} |",
             recording.build,
-            names(&nearest.servers),
-            names(&nearest.platforms),
+            builds(&nearest.servers),
+            builds(&nearest.platforms),
             well_formed.cell(),
             malformed.cell(),
         )

@@ -24,7 +24,7 @@ use super::abilities::Has;
 use super::ask::{hear_message, next_message};
 use super::pace::Pace;
 use super::request::{ON, Patience, read};
-use super::spawn::RunsIn;
+use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
 use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
 use crate::embedded::NamedFile;
@@ -37,6 +37,9 @@ const PORT: &str = "p";
 const BESIDE: &str = "b";
 /// How long half a header may keep another connection waiting.
 const PEER_IS_SILENT: Duration = Duration::from_secs(3);
+/// How long after its start a target may take to connect to its port: its own endpoint answers by
+/// then.
+const CONNECTS: Duration = Duration::from_secs(3);
 /// How a nettrace stream begins.
 const NETTRACE: &[u8] = b"Nettrace";
 
@@ -298,22 +301,36 @@ pub(super) fn user_events(
     })
 }
 
-/// Whether a target connects to the port given at its start. If it does not start, it counts as
-/// having ports: its cases show it.
-pub(super) fn ports(subject: &Target, waits: Waits) -> Has {
-    let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
-    let target = script::Target { ports: [port].into(), ..script::Target::default() };
-    let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
-        return Has::Yes;
-    };
-    let until = network.now().saturating_add(waits.whole);
-    match Player::new(&mut network, waits.whole).accepted(Some(PORT), until) {
-        Ok(None) => Has::No(format!(
-            "no connection to the port of DOTNET_DiagnosticPorts within {} s",
-            waits.whole.as_secs()
-        )),
-        Ok(Some(_)) => Has::Yes,
-        Err(_) => Has::Unclear,
+/// A target with a port, to which it connects while others are asked.
+pub(super) struct WithPort {
+    _spawned: Spawned,
+    network: LiveNetwork,
+    within: Duration,
+    until: Duration,
+}
+
+impl WithPort {
+    /// Starts it; `None` if it does not start.
+    pub(super) fn start(subject: &Target, waits: Waits) -> Option<Self> {
+        let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
+        let target = script::Target { ports: [port].into(), ..script::Target::default() };
+        let (spawned, network) = subject.own(&target, RunsIn::CurrentDirectory).ok()?;
+        let within = waits.whole.min(CONNECTS);
+        let until = network.now().saturating_add(within);
+        Some(Self { _spawned: spawned, network, within, until })
+    }
+
+    /// Whether it has connected, or does so in the rest of its time.
+    pub(super) fn connects(mut self) -> Has {
+        let mut player = Player::new(&mut self.network, self.within);
+        match player.accepted(Some(PORT), self.until) {
+            Ok(None) => Has::No(format!(
+                "no connection to the port of DOTNET_DiagnosticPorts within {} s of its start",
+                self.within.as_secs()
+            )),
+            Ok(Some(_)) => Has::Yes,
+            Err(_) => Has::Unclear,
+        }
     }
 }
 

@@ -94,8 +94,8 @@ pub(super) fn is_suspended(target: &Target) -> bool {
 }
 
 /// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
-/// reports its assembly. A target that cannot be asked is given time. One that is not .NET, or that
-/// never reports an assembly, is ready once its endpoint exists.
+/// reports its assembly, and is given time to become idle, as is a target that cannot be asked. One
+/// that is not .NET is ready once its endpoint exists.
 fn until_it_runs(
     network: &mut LiveNetwork,
     within: Duration,
@@ -103,14 +103,13 @@ fn until_it_runs(
     nameless: &Cell<bool>,
 ) -> Result<(), String> {
     let limit = Limit::new(BEGINS);
-    let will_name_it =
-        |identity: &Identity| !identity.runs && known_version(&identity.version).is_some();
-    while !nameless.get()
-        && identity_of(network, within)
-            .map_err(|trouble| trouble.to_string())?
-            .is_some_and(|identity| will_name_it(&identity))
-    {
-        nameless.set(limit.is_over());
+    while !nameless.get() {
+        let identity = identity_of(network, within).map_err(|trouble| trouble.to_string())?;
+        match identity {
+            Some(Identity { version, .. }) if known_version(&version).is_none() => return Ok(()),
+            Some(Identity { runs: false, .. }) => nameless.set(limit.is_over()),
+            Some(Identity { runs: true, .. }) | None => break,
+        }
         pause(network, PAUSE)?;
     }
     pause(network, settled)

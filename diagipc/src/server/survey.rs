@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::wire::IpcString;
 
 use super::abilities::{Abilities, Has};
 use super::pace::{Pace, WITHIN};
-use super::probe::{self, Waits};
+use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
 use super::spawn::RunsIn;
 use super::target::Target;
@@ -69,8 +69,16 @@ pub(crate) fn survey(
         None => Some(conclude(&Recognition::default(), surveyor.abilities)),
     };
     let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
+    let wanted: BTreeSet<Ability> = match profile.family() {
+        Family::Strict => cases.iter().flat_map(|case| case.wants()).collect(),
+        _ => BTreeSet::new(),
+    };
+    let tries_ports =
+        wanted.contains(&Ability::Ports) && options.claims.has(Ability::Ports).is_none();
+    let with_port = (tries_ports && surveyor.subject.can_spawn())
+        .then(|| WithPort::start(surveyor.subject, waits));
     if profile.family() == Family::Strict {
-        surveyor.find_abilities(&cases.iter().flat_map(|case| case.wants()).collect())?;
+        surveyor.find_abilities(&wanted)?;
     }
     let mut weaknesses = Vec::new();
     if options.finds_weaknesses {
@@ -83,6 +91,10 @@ pub(crate) fn survey(
     }
     if profile.family() == Family::Strict && answers {
         surveyor.ask_the_unknown()?;
+    }
+    if let Some(with_port) = with_port {
+        // If it does not start, its cases show it.
+        surveyor.note(Ability::Ports, Ok(with_port.map_or(Has::Yes, WithPort::connects)));
     }
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
@@ -246,9 +258,6 @@ impl Surveyor<'_> {
         for ability in wanted.iter().filter(|ability| self.options.claims.has(**ability).is_none())
         {
             match ability {
-                Ability::Ports if can_spawn => {
-                    self.note(*ability, Ok(probe::ports(self.subject, waits)));
-                }
                 Ability::Suspension if can_spawn && self.options.allow_side_effects => {
                     let has = probe::suspension(self.subject, waits);
                     self.note(*ability, has);

@@ -102,7 +102,7 @@ fn session_of_a_runtime_that_waits_at_its_start_has_no_bytes() {
 }
 
 #[test]
-fn server_cases_cite_spec() {
+fn server_cases_are_listed_with_their_hazards() {
     let listed = String::from_utf8(server(&["--list"], 0).stdout).unwrap();
     assert!(listed.lines().count() >= 500, "{}", listed.lines().count());
     let harmless = listed
@@ -114,9 +114,6 @@ fn server_cases_cite_spec() {
     assert!(
         listed.contains("scripts/harmful/dump-without-payload  harmful: ended win-net6.0.13, ")
     );
-    let report =
-        against(&["--profile", "strict", "--only", "scripts/framing"], &["--profile", "strict"], 0);
-    assert!(report.cases.iter().all(|case| !case.spec.is_empty()));
 }
 
 /// More than a message can have: the block's size has 32 bits.
@@ -141,6 +138,8 @@ fn reference_runtime_passes(profile: &str) {
         report.failures().next()
     );
     assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
+    let uncited: Vec<_> = report.cases.iter().filter(|case| case.spec.is_empty()).collect();
+    assert!(uncited.is_empty(), "{uncited:?}");
 }
 
 macro_rules! profiles {
