@@ -119,7 +119,7 @@ def main():
     wanted = [one for one in wanted if not arguments.names or one[1] in arguments.names]
     if arguments.part:
         # As tests/thorough/mod.rs.
-        part, parts = map(int, (os.environ.get("DIAG_THOROUGH", "4/10") + "/1").split("/")[:2])
+        part, parts = map(int, (os.environ.get("DIAG_THOROUGH", "5/10") + "/1").split("/")[:2])
         wanted = wanted[part - 1 :: parts]
 
     def row(one):
