@@ -21,7 +21,7 @@
 //!     [operations.resume]
 //!     command = ["my-client", "resume", "--pid", "{pid}"]
 //! "#)?;
-//! let scenarios: Vec<_> = scenarios()?.into_iter().filter(|scenario| scenario.name.ends_with("/resume")).collect();
+//! let scenarios: Vec<_> = scenarios()?.iter().filter(|scenario| scenario.name.ends_with("/resume")).cloned().collect();
 //! # let stand_in = todo!();
 //! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, canceller: None };
 //! let report = run(&scenarios, &operations, &options, &|name, grade| println!("{name}: {grade:?}"));

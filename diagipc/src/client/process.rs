@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn more_is_kept_than_any_scenario_sends() {
         let lengths =
-            scenarios().unwrap().into_iter().filter_map(|scenario| match scenario.output? {
+            scenarios().unwrap().iter().filter_map(|scenario| match scenario.output.as_ref()? {
                 Output::Stream { stream, not_before, .. } => {
-                    Some(known(&not_before).len() + known(&stream).len())
+                    Some(known(not_before).len() + known(stream).len())
                 }
                 Output::Environment { .. } | Output::Texts { .. } => None,
             });

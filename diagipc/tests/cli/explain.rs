@@ -94,8 +94,8 @@ fn explain_knows_every_section_fault_flag_and_word() {
     names.extend(
         client::scenarios()
             .unwrap()
-            .into_iter()
-            .map(|scenario| (format!("client {}", scenario.section()), scenario.name)),
+            .iter()
+            .map(|scenario| (format!("client {}", scenario.section()), scenario.name.clone())),
     );
     names.dedup_by(|(next, _), (before, _)| next == before);
     let glossary = Glossary::embedded();

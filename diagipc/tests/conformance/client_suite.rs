@@ -88,7 +88,7 @@ fn names(report: &Report) -> BTreeSet<&str> {
 
 /// The names of those scenarios; one in ten, unless thorough.
 fn scenarios_of(is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
-    let names = client::scenarios().unwrap().into_iter().map(|scenario| scenario.name);
+    let names = client::scenarios().unwrap().iter().map(|scenario| scenario.name.clone());
     tool::part(names.filter(|name| is_chosen(name))).collect()
 }
 

@@ -9,7 +9,8 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use diagipc::client::{self, Scenario};
+#[cfg(unix)]
+use diagipc::client;
 use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::{Requirement, cited};
 use diagipc::{Report, vectors};
@@ -46,10 +47,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(files) => files,
         None => embedded::vectors()?,
     };
-    let scenarios = client::scenarios()?;
     let mut all = tests(files);
     if arguments.vectors.is_none() {
-        all.extend(played(&scenarios)?);
+        all.extend(played()?);
     }
     let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             (report, coverage(&Requirement::embedded()))
         });
         let suites = match given {
-            None => suites(scenarios, &chosen, &arguments.output, &canceller),
+            None => suites(&chosen, &arguments.output, &canceller),
             Some(_) => Ok(Vec::new()),
         };
         (own.join(), suites)
@@ -114,16 +114,16 @@ fn coverage(all: &[Requirement]) -> String {
 
 /// The cases of the suites that need sockets.
 #[cfg(unix)]
-fn played(scenarios: &[Scenario]) -> anyhow::Result<Vec<OfSuite>> {
+fn played() -> anyhow::Result<Vec<OfSuite>> {
     let mut all = crate::commands::kit::server::checked()?;
-    all.extend(scenarios.iter().map(|scenario| OfSuite::new("client", scenario)));
+    all.extend(client::scenarios()?.iter().map(|scenario| OfSuite::new("client", scenario)));
     Ok(all)
 }
 
 /// The cases of the suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-fn played(_: &[Scenario]) -> anyhow::Result<Vec<OfSuite>> {
+fn played() -> anyhow::Result<Vec<OfSuite>> {
     Ok(Vec::new())
 }
 
@@ -133,19 +133,13 @@ type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 /// The suites that need sockets.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(
-    _: Vec<Scenario>,
-    _: IsChosen<'_>,
-    _: &Output,
-    _: &Canceller,
-) -> anyhow::Result<Vec<Report>> {
+fn suites(_: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<Vec<Report>> {
     Ok(Vec::new())
 }
 
 /// The suites that need sockets.
 #[cfg(unix)]
 fn suites(
-    scenarios: Vec<Scenario>,
     chosen: IsChosen<'_>,
     output: &Output,
     canceller: &Canceller,
@@ -159,8 +153,7 @@ fn suites(
             crate::commands::kit::server::check(&this, &is_chosen, &progress, canceller)
         });
         let is_chosen = |name: &str| chosen("client", name);
-        let client =
-            crate::commands::kit::client::check(&this, scenarios, &is_chosen, &progress, canceller);
+        let client = crate::commands::kit::client::check(&this, &is_chosen, &progress, canceller);
         (server.join(), client)
     });
     Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])

@@ -77,7 +77,7 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let Chosen { cases: mut scenarios, suite } =
-        arguments.output.choose(client::scenarios()?, &[SCENARIOS])?;
+        arguments.output.choose(client::scenarios()?.to_vec(), &[SCENARIOS])?;
     let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
         bail!("{} supports none of the chosen scenarios", arguments.profile);
@@ -177,12 +177,12 @@ fn as_process(this: &Path) -> Program {
 #[cfg(unix)]
 pub(crate) fn check(
     this: &Path,
-    mut scenarios: Vec<Scenario>,
     is_chosen: &dyn Fn(&str) -> bool,
     progress: &Progress,
     canceller: &Canceller,
 ) -> anyhow::Result<Report> {
-    scenarios.retain(|scenario| is_chosen(&scenario.name));
+    let chosen = client::scenarios()?.iter().filter(|scenario| is_chosen(&scenario.name));
+    let mut scenarios: Vec<Scenario> = chosen.cloned().collect();
     scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
     let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
     let mut operations = Operations::parse("diagipc.toml", &own)?;

@@ -1,12 +1,11 @@
 //! `diagipc explain`.
 
-use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use diagipc::Citations;
-use diagipc::client::{self, Scenario};
+use diagipc::client;
 use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
@@ -62,8 +61,6 @@ struct Known {
     citations: Citations,
     glossary: Glossary,
     requirements: Vec<Requirement>,
-    // Most names are none of theirs, and reading them takes long.
-    scenarios: LazyCell<Result<Vec<Scenario>, serde_json::Error>>,
 }
 
 impl Known {
@@ -72,7 +69,6 @@ impl Known {
             citations: Citations::embedded(),
             glossary: Glossary::embedded(),
             requirements: Requirement::embedded(),
-            scenarios: LazyCell::new(client::scenarios),
         }
     }
 
@@ -83,10 +79,6 @@ impl Known {
 
     fn groups() -> anyhow::Result<impl Iterator<Item = &'static Group>> {
         Ok(embedded::vectors()?.iter().flat_map(|file| &file.file.groups))
-    }
-
-    fn scenarios(&self) -> anyhow::Result<&[Scenario]> {
-        self.scenarios.as_deref().map_err(|error| anyhow!("{error}"))
     }
 
     /// Writes the explanation of `name`; false if the name is unknown.
@@ -202,7 +194,8 @@ impl Known {
     }
 
     fn scenario(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(scenario) = self.scenarios()?.iter().find(|scenario| scenario.name == name) else {
+        let Some(scenario) = client::scenarios()?.iter().find(|scenario| scenario.name == name)
+        else {
             return Ok(false);
         };
         writeln!(out, "{}: {}", scenario.name, scenario.title)?;
@@ -259,7 +252,7 @@ impl Known {
             Self::scripts()?.map(|(file, script)| format!("scripts/{file}/{}", script.name));
         let codec = codec::cases(embedded::vectors()?);
         let questions = codec.iter().map(CodecCase::name);
-        let scenarios = self.scenarios()?.iter().map(|scenario| scenario.name.clone());
+        let scenarios = client::scenarios()?.iter().map(|scenario| scenario.name.clone());
         let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(faults).chain(scenarios).chain(scripts).chain(questions);
         Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect())
