@@ -69,13 +69,14 @@ pub(crate) fn survey(
         None => Some(conclude(&Recognition::default(), surveyor.abilities)),
     };
     let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
+    let is_undeclared = |ability: &Ability| options.claims.has(*ability).is_none();
     let wanted: BTreeSet<Ability> = match profile.family() {
-        Family::Strict => cases.iter().flat_map(|case| case.wants()).collect(),
+        Family::Strict => {
+            cases.iter().flat_map(|case| case.wants()).filter(is_undeclared).collect()
+        }
         _ => BTreeSet::new(),
     };
-    let tries_ports =
-        wanted.contains(&Ability::Ports) && options.claims.has(Ability::Ports).is_none();
-    let with_port = (tries_ports && surveyor.subject.can_spawn())
+    let with_port = (wanted.contains(&Ability::Ports) && surveyor.subject.can_spawn())
         .then(|| WithPort::start(surveyor.subject, waits));
     if profile.family() == Family::Strict {
         surveyor.find_abilities(&wanted)?;
@@ -251,12 +252,11 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// What the document leaves open, if `wanted` and not declared.
+    /// What the document leaves open, of what is `wanted`.
     fn find_abilities(&mut self, wanted: &BTreeSet<Ability>) -> Result<(), String> {
         self.find_habits()?;
         let (waits, can_spawn) = (self.waits, self.subject.can_spawn());
-        for ability in wanted.iter().filter(|ability| self.options.claims.has(**ability).is_none())
-        {
+        for ability in wanted {
             match ability {
                 Ability::Suspension if can_spawn && self.options.allow_side_effects => {
                     let has = probe::suspension(self.subject, waits);
