@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 /// The part, from 1, and how many there are.
-static PART: LazyLock<(usize, usize)> = LazyLock::new(|| {
+pub(crate) static PART: LazyLock<(usize, usize)> = LazyLock::new(|| {
     let named = std::env::var("DIAG_THOROUGH").unwrap_or_else(|_| "5/10".to_owned());
     let (part, parts) = named.split_once('/').unwrap_or((&named, "1"));
     let (part, parts) = (part.parse().unwrap(), parts.parse().unwrap());

@@ -111,15 +111,14 @@ def main():
     parser.add_argument("--diagipc", default=str(ROOT / "target/debug/diagipc"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--part", action="store_true", help="with --check: the part that DIAG_THOROUGH names, or one client in ten")
+    parser.add_argument("--part", metavar="K/N", help="with --check: of the clients, the first of these parts is 1/N")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     planted = tomllib.loads((HERE / "faults.toml").read_text())
     wanted = [(kind[:-1], name, globs) for kind in ("faults", "tastes") for name, globs in planted[kind].items()]
     wanted = [one for one in wanted if not arguments.names or one[1] in arguments.names]
     if arguments.part:
-        # As tests/thorough/mod.rs.
-        part, parts = map(int, (os.environ.get("DIAG_THOROUGH", "5/10") + "/1").split("/")[:2])
+        part, parts = map(int, arguments.part.split("/"))
         wanted = wanted[part - 1 :: parts]
 
     def row(one):

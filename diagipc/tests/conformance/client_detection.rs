@@ -7,7 +7,7 @@ use std::path::Path;
 
 use diagipc::faults::{Fault, Suite};
 
-use crate::thorough::is_whole;
+use crate::thorough::PART;
 use crate::tool::{self, DIAGIPC};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -17,7 +17,9 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 #[test]
 fn client_planted_faults_are_named_without_others() {
     let script = Path::new(ROOT).join("tests/clients/detect.py");
-    let part: &[&str] = if is_whole() { &[] } else { &["--part"] };
+    let (part, parts) = *PART;
+    let named = format!("{part}/{parts}");
+    let part: &[&str] = if parts == 1 { &[] } else { &["--part", &named] };
     let ran = tool::python()
         .arg(script)
         .args(["--check", "--diagipc", DIAGIPC])
