@@ -3,7 +3,7 @@
 
 Compares programs that send requests to a runtime: this crate, bare system calls, and `csclient`, which is Microsoft's client library
 (found as in diagipc/tests/live/clients.py). One runtime is started (net10.0.12, or the named one), and the programs take turns, N rounds (12) of
-500 operations; the best round of each counts. Prints the rows of NOTES.md, ratios first; exits with 77 if a program or the runtime is not
+500 operations; the best round of each counts. Prints the rows of benches/NOTES.md, ratios first; exits with 77 if a program or the runtime is not
 available.
 """
 import argparse
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "diagipc", "tests", "live"))
 import launch
 from built import built
@@ -64,7 +64,7 @@ def main():
             print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
             return SKIP
         launch.fetch_or_skip(arguments.runtime)
-        ours = built("io", "bench", "--no-run", "--features", "io-adapters", "--bench", "io")
+        ours = built("io", "build", "--release", "--manifest-path", "tests/measured/Cargo.toml", "--features", "io", "--bin", "io")
         again = [sys.executable, os.path.abspath(__file__), "--rounds", str(arguments.rounds)]
         command = [sys.executable, os.path.join(ROOT, "diagipc", "tests", "live", "launch.py"), arguments.runtime, "--", *again]
         environment = {**os.environ, "OURS": ours, "CSCLIENT": os.path.join(home, "csclient")}

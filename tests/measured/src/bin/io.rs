@@ -2,13 +2,14 @@
 //! and a stream of 64 MiB.
 //!
 //! ```text
-//! python3 diagipc/tests/live/launch.py net10.0.12 -- cargo bench --features tokio --bench io
+//! python3 diagipc/tests/live/launch.py net10.0.12 -- cargo run --release \
+//!     --manifest-path tests/measured/Cargo.toml --features io --bin io
 //! ```
 //!
 //! Each pair is measured in turns, round by round, and the ratio of the best rounds is printed, of
 //! time and of processor time; then what each system call adds that is not among those by hand, the
-//! allocations of a call, requests a second from several threads, and divan's tables. `ROW=TEXT`
-//! measures only the pairs with that text in their name.
+//! allocations of a call, and requests a second from several threads. `ROW=TEXT` measures only the
+//! pairs with that text in their name.
 //!
 //! `--calls` makes calls that `strace` can count, between two of `getppid` each: of a client that is
 //! told the process, of one that trusts anybody, and of tokio's. `--operation NAME N`
@@ -27,6 +28,7 @@ fn main() {
 
 #[cfg(unix)]
 mod unix {
+    use std::hint::black_box;
     use std::io::{self, Read, Write as _};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
@@ -34,11 +36,8 @@ mod unix {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use divan::{Bencher, black_box};
-    #[cfg(feature = "tokio")]
-    use dotnet_diagnostics_ipc::io::AsyncClient;
     use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-    use dotnet_diagnostics_ipc::io::{Client, Connection, Endpoint, UnixTransport};
+    use dotnet_diagnostics_ipc::io::{AsyncClient, Client, Connection, Endpoint, UnixTransport};
     use dotnet_diagnostics_ipc::message::Request as _;
     use dotnet_diagnostics_ipc::message::eventpipe::{
         CollectTracing2, EventLevel, Format, ProviderConfig,
@@ -71,78 +70,72 @@ mod unix {
         if let Some(at) = arguments.iter().position(|argument| argument == "--operation") {
             return operation(&arguments[at + 1], arguments[at + 2].parse().unwrap());
         }
-        // What `cargo test` does, and `cargo bench -- --list`.
-        if std::env::args().any(|argument| argument == "--bench") {
-            let client = Client::new(Endpoint::socket(&*RUNTIME));
-            ratio(
-                "ProcessInfo3, a connection and a call",
-                200,
-                || by_hand(connect(&RUNTIME)),
-                || by_connection(connect(&RUNTIME)),
-            );
-            let trusting =
-                Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
-            ratio(
-                "ProcessInfo3, a client that trusts anybody",
-                200,
-                || by_hand(connect(&RUNTIME)),
-                || by_client(&trusting),
-            );
-            ratio(
-                "ProcessInfo3, a client that looks at whom it asks",
-                200,
-                || by_hand(connect(&RUNTIME)),
-                || by_client(&client),
-            );
-            let process = Client::new(Endpoint::process(process_id()));
-            ratio(
-                "ProcessInfo3, a client that is told the process",
-                200,
-                || by_hand(connect(&RUNTIME)),
-                || by_client(&process),
-            );
-            #[cfg(feature = "tokio")]
-            by_tokio();
-            for (what, calls) in ADDITIONS {
-                ratio(what, 200, || by_hand(connect(&RUNTIME)), || by_hand_with(calls));
-            }
-            ratio("64 MiB of stream", 2, plain_loop, by_trace);
-            if std::env::var_os("ROW").is_some() {
-                return;
-            }
-            for (who, client) in [("the socket", &client), ("the process", &process)] {
-                let count = allocation_counter::measure(|| {
-                    black_box(by_client(client));
-                });
-                println!(
-                    "allocations of a call by a client that is told {who}: {}",
-                    count.count_total
-                );
-            }
-            for threads in [1, 4, 16, 64] {
-                let mut best = [0f64; 2];
-                for round in 0..16 {
-                    for which in in_turns(round) {
-                        let call = || {
-                            if which == 0 { by_hand(connect(&RUNTIME)) } else { by_client(&client) }
-                        };
-                        best[which] = best[which].max(requests_a_second(threads, call));
-                    }
-                }
-                let [plain, adapter] = best;
-                println!(
-                    "requests a second from {threads} threads: {:.2} of those by hand ({adapter:.0}, {plain:.0})",
-                    adapter / plain
-                );
-            }
-        }
-        divan::main();
+        measure();
         if let Some(directory) = STREAMER.get().and_then(|path| path.parent()) {
             let _ = std::fs::remove_dir_all(directory);
         }
     }
 
-    #[cfg(feature = "tokio")]
+    fn measure() {
+        let client = Client::new(Endpoint::socket(&*RUNTIME));
+        ratio(
+            "ProcessInfo3, a connection and a call",
+            200,
+            || by_hand(connect(&RUNTIME)),
+            || by_connection(connect(&RUNTIME)),
+        );
+        let trusting = Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
+        ratio(
+            "ProcessInfo3, a client that trusts anybody",
+            200,
+            || by_hand(connect(&RUNTIME)),
+            || by_client(&trusting),
+        );
+        ratio(
+            "ProcessInfo3, a client that looks at whom it asks",
+            200,
+            || by_hand(connect(&RUNTIME)),
+            || by_client(&client),
+        );
+        let process = Client::new(Endpoint::process(process_id()));
+        ratio(
+            "ProcessInfo3, a client that is told the process",
+            200,
+            || by_hand(connect(&RUNTIME)),
+            || by_client(&process),
+        );
+        by_tokio();
+        for (what, calls) in ADDITIONS {
+            ratio(what, 200, || by_hand(connect(&RUNTIME)), || by_hand_with(calls));
+        }
+        ratio("64 MiB of stream", 2, plain_loop, by_trace);
+        if std::env::var_os("ROW").is_some() {
+            return;
+        }
+        for (who, client) in [("the socket", &client), ("the process", &process)] {
+            let count = allocation_counter::measure(|| {
+                black_box(by_client(client));
+            });
+            println!("allocations of a call by a client that is told {who}: {}", count.count_total);
+        }
+        for threads in [1, 4, 16, 64] {
+            let mut best = [0f64; 2];
+            for round in 0..16 {
+                for which in in_turns(round) {
+                    let call = || {
+                        if which == 0 { by_hand(connect(&RUNTIME)) } else { by_client(&client) }
+                    };
+                    best[which] = best[which].max(requests_a_second(threads, call));
+                }
+            }
+            let [plain, adapter] = best;
+            println!(
+                "requests a second from {threads} threads: {:.2} of those by hand ({adapter:.0}, {plain:.0})",
+                adapter / plain
+            );
+        }
+    }
+
     fn by_tokio() {
         let (tokio, client) = tokio();
         let by_client = || tokio.block_on(by_async_client(&client));
@@ -173,7 +166,6 @@ mod unix {
         counted(&|| by_client(&client));
         let trusting = Client::new(Endpoint::socket(&*RUNTIME).trusting(TrustPolicy::UNCHECKED));
         counted(&|| by_client(&trusting));
-        #[cfg(feature = "tokio")]
         {
             let (tokio, client) = tokio();
             counted(&|| tokio.block_on(by_async_client(&client)));
@@ -241,7 +233,7 @@ mod unix {
 
     /// Neither is always the first of the two.
     fn in_turns(round: usize) -> [usize; 2] {
-        if round % 2 == 0 { [0, 1] } else { [1, 0] }
+        if round.is_multiple_of(2) { [0, 1] } else { [1, 0] }
     }
 
     /// Measures both in turns, and compares the best rounds, of so many calls.
@@ -353,18 +345,15 @@ mod unix {
     }
 
     /// A runtime of one thread, and a client that looks at whom it asks.
-    #[cfg(feature = "tokio")]
     fn tokio() -> (tokio::runtime::Runtime, AsyncClient) {
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         (tokio, AsyncClient::new(Endpoint::process(process_id())))
     }
 
-    #[cfg(feature = "tokio")]
     async fn by_async_client(client: &AsyncClient) -> usize {
         client.process_info3().await.unwrap().message().len()
     }
 
-    #[cfg(feature = "tokio")]
     async fn by_hand_async() -> usize {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -433,31 +422,5 @@ mod unix {
             [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
         let (format, providers) = (Format::NET_TRACE, Array::new(&providers));
         then(&CollectTracing2 { circular_buffer_mb: 16, format, request_rundown: false, providers })
-    }
-
-    #[divan::bench]
-    fn process_info3_by_hand() -> usize {
-        by_hand(connect(&RUNTIME))
-    }
-
-    #[divan::bench]
-    fn process_info3_by_connection() -> usize {
-        by_connection(connect(&RUNTIME))
-    }
-
-    #[divan::bench]
-    fn process_info3_by_client(bencher: Bencher<'_, '_>) {
-        let client = Client::new(Endpoint::socket(&*RUNTIME));
-        bencher.bench_local(|| by_client(&client));
-    }
-
-    #[divan::bench(sample_count = 20)]
-    fn stream_by_plain_loop(bencher: Bencher<'_, '_>) {
-        bencher.counter(divan::counter::BytesCount::new(STREAM)).bench_local(plain_loop);
-    }
-
-    #[divan::bench(sample_count = 20)]
-    fn stream_by_trace(bencher: Bencher<'_, '_>) {
-        bencher.counter(divan::counter::BytesCount::new(STREAM)).bench_local(by_trace);
     }
 }
