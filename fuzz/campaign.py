@@ -2,7 +2,7 @@
 """Runs every target for a time, and prints a table of what each has behind it. From the root of the repository:
 
     python3 fuzz/campaign.py                                    # until each target has an hour of CPU time, over all runs
-    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once; with `--part 2/3` every third: what the gate does
+    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once, as the gate does for less
     python3 fuzz/campaign.py --cpu-hours 0.1 decode_any ports
 
 It builds the targets that it runs, as cargo-fuzz does, and writes the seeds and the dictionary. $DIAGIPC is the program that writes the
@@ -161,7 +161,6 @@ def main():
     parser.add_argument("--slice", type=int, default=120, help="seconds of a turn (default: %(default)s)")
     parser.add_argument("--seconds", type=int, help="one turn of these seconds for each target, whatever it has behind it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets in parallel (default: %(default)s)")
-    parser.add_argument("--part", metavar="K/N", default="1/1", help="of the targets: the first of these parts is 1/N")
     parser.add_argument(
         "--sanitizer",
         choices=["none", "address"],
@@ -172,8 +171,7 @@ def main():
     have = listed()
     if unknown := set(arguments.targets) - set(have):
         parser.error(f"unknown target {', '.join(sorted(unknown))}")
-    part, parts = map(int, arguments.part.split("/"))
-    targets = (arguments.targets or have)[part - 1 :: parts]
+    targets = arguments.targets or have
     built = prepare(arguments.sanitizer, targets)
     figures, finds, lock, stopped = Figures(arguments.sanitizer, targets), [], threading.Lock(), threading.Event()
     # Those that have turns left, and are not having one.

@@ -21,6 +21,7 @@ mod roundtrip;
 mod schema;
 mod strategies;
 #[cfg(feature = "vectors")]
+#[allow(dead_code, reason = "of other tests too")]
 #[path = "../thorough/mod.rs"]
 mod thorough;
 #[cfg(feature = "vectors")]

@@ -272,7 +272,7 @@ fn user_events_recorded_records_have_metadata() {
 fn user_events_interfaces_agree_on_changed_bytes() {
     use dotnet_diagnostics_ipc::vectors::{self, ReadAs, Type};
 
-    use crate::thorough::{is_chosen, is_whole};
+    use crate::thorough::{is_chosen, share};
 
     let (mut taken, mut refused) = (0, 0);
     let mut check = |subject: ReadAs, bytes: &[u8]| {
@@ -329,6 +329,6 @@ fn user_events_interfaces_agree_on_changed_bytes() {
             }
         }
     }
-    let least = if is_whole() { 2000 } else { 200 };
+    let least = share(2000);
     assert!(taken > least && refused > least, "{taken} taken, {refused} refused");
 }

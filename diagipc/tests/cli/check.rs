@@ -5,7 +5,7 @@ use std::fs;
 use dotnet_diagnostics_ipc::vectors;
 use serde_json::{Value, json};
 
-use crate::{STOP, run, text};
+use crate::cli::{STOP, run, text};
 
 /// Everything at once: the vectors, the server suite against the reference runtime, the client
 /// suite against the built-in client.

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::{STOP, STOPPED, UNKNOWN_COMMAND, decode, diagipc, run, text};
+use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, diagipc, run, text};
 
 /// As people paste them: from source code, from strace, from a dump. What it is read as is on
 /// standard error.

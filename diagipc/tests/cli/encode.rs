@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::vectors::{self, Type, Verdict};
 use serde_json::json;
 
-use crate::{STOP, STOPPED, decode, run, text};
+use crate::cli::{STOP, STOPPED, decode, run, text};
 
 /// Every canonical message of the vectors, one side after the other.
 fn all_messages(from_server: bool) -> Vec<Vec<u8>> {

@@ -6,7 +6,7 @@ use diagipc::report::Glossary;
 use diagipc::server;
 use diagipc::{codec, embedded};
 
-use crate::{run, text};
+use crate::cli::{run, text};
 
 #[track_caller]
 fn explained(name: &str) -> String {

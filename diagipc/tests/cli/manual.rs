@@ -4,7 +4,7 @@
 use std::env;
 use std::process::Command;
 
-use crate::{run, text};
+use crate::cli::{run, text};
 
 const MANUAL: &str = include_str!("../../README.md");
 const CI: &str = include_str!("../../CI.md");
@@ -106,7 +106,7 @@ fn jobs_are_accepted() {
 
 #[test]
 fn manual_names_every_command() {
-    for name in crate::listed_commands() {
+    for name in crate::cli::listed_commands() {
         assert!(MANUAL.contains(&format!("`{name}`")), "{name} is not in diagipc/README.md");
     }
 }
@@ -123,7 +123,7 @@ fn help_lists_every_command_once() {
     let mut pages: Vec<String> = pages
         .filter(|name| name != "help" && (name == "fuzz-server" || !name.contains('-')))
         .collect();
-    let mut listed = crate::listed_commands();
+    let mut listed = crate::cli::listed_commands();
     pages.sort();
     listed.sort();
     assert_eq!(listed, pages);

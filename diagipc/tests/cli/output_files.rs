@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::runtime::Runtime;
+use crate::cli::runtime::Runtime;
 
 /// A command under the umask of most systems, which finds itself by its name.
 #[track_caller]
@@ -40,7 +40,8 @@ fn new_files_are_for_their_owner_only() {
     let suite = ["codec", "--self", "--only", "eventpipe/*"];
     let files = ["--html", &html, "--junit", &junit, "--badge", &badge];
     run(&[&suite[..], &files].concat(), 0);
-    let json = crate::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
+    let json =
+        crate::cli::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
     fs::write(&report, json).unwrap();
     run(&["report", "--html", &matrix, &report], 0);
     let record = ["proxy", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
@@ -141,7 +142,7 @@ fn reports_have_no_argument_of_a_command() {
         (client, vec!["--operations", &operations], operations.clone(), 1),
     ] {
         let files = ["--json", "--html", &html, "--junit", &junit];
-        let output = crate::run(&[suite, &files, &command].concat(), b"", status);
+        let output = crate::cli::run(&[suite, &files, &command].concat(), b"", status);
         let json = String::from_utf8(output.stdout).unwrap();
         let report: serde_json::Value = serde_json::from_str(&json).unwrap();
         for text in [json, fs::read_to_string(&html).unwrap(), fs::read_to_string(&junit).unwrap()]

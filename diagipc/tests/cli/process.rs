@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName};
 use serde_json::{Value, json};
 
-use crate::runtime::Runtime;
-use crate::{diagipc, run, text};
+use crate::cli::runtime::Runtime;
+use crate::cli::{diagipc, run, text};
 
 fn json(arguments: &[&str], status: i32) -> Value {
     serde_json::from_slice(&run(arguments, b"", status).stdout).expect("JSON")

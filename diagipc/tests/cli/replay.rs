@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::{diagipc, run};
+use crate::cli::{diagipc, run};
 
 /// A dead runtime is a zombie until it is waited for.
 #[test]

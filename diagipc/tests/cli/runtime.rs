@@ -4,7 +4,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::diagipc;
+use crate::cli::diagipc;
 
 /// A reference runtime at its default port.
 pub(crate) struct Runtime {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::runtime::Runtime;
-use crate::{STOPPED, diagipc, run, text};
+use crate::cli::runtime::Runtime;
+use crate::cli::{STOPPED, diagipc, run, text};
 
 const SECOND: [&str; 2] = ["--duration", "1"];
 
@@ -137,7 +137,7 @@ fn trace_never_removes_a_device() {
     }
     for target in [runtime.pid(), runtime.path("missing.sock")] {
         let arguments = [&["trace", &target, "--force", "-o", &device][..], &SECOND].concat();
-        let output = crate::diagipc(&arguments).output().unwrap();
+        let output = crate::cli::diagipc(&arguments).output().unwrap();
         assert!(!output.status.success());
         assert!(fs::metadata(&device).unwrap().file_type().is_char_device());
     }
@@ -457,8 +457,8 @@ fn trace_started_by_nohup_ignores_hang_up() {
     shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_diagipc"), "trace"]);
     shell.args([&fake.socket, "-o", &pipe]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let trace = shell.spawn().unwrap();
-    crate::interrupted::until("it has no handler", || {
-        crate::interrupted::handles_sigterm(trace.id()).then_some(())
+    crate::cli::interrupted::until("it has no handler", || {
+        crate::cli::interrupted::handles_sigterm(trace.id()).then_some(())
     });
     let status = fs::read_to_string(format!("/proc/{}/status", trace.id())).unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -515,8 +515,8 @@ fn trace_waiting_for_reader_of_fifo_ends_by_signal() {
     let pipe = fake.path("pipe");
     fifo(&pipe);
     let trace = fake.trace(&pipe, &[]);
-    crate::interrupted::until("it has no handler", || {
-        crate::interrupted::handles_sigterm(trace.id()).then_some(())
+    crate::cli::interrupted::until("it has no handler", || {
+        crate::cli::interrupted::handles_sigterm(trace.id()).then_some(())
     });
     signal(&trace, "-TERM");
     assert_eq!(ends(trace, 143), "");

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::runtime::Runtime;
-use crate::{diagipc, run};
+use crate::cli::runtime::Runtime;
+use crate::cli::{diagipc, run};
 
 #[track_caller]
 fn errors(arguments: &[&str], status: i32) -> String {
@@ -154,7 +154,7 @@ fn name_chooses_a_runtime_of_a_command() {
     let mut trace = pipes.spawn().unwrap();
     let input = trace.stdin.take();
     let mut errors = std::io::BufReader::new(trace.stderr.take().unwrap());
-    crate::traced_command::after_line(&mut errors, "bytes, complete");
+    crate::cli::traced_command::after_line(&mut errors, "bytes, complete");
     drop(input);
     assert!(trace.wait().unwrap().success());
 }

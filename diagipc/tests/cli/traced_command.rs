@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::interrupted::until;
-use crate::runtime::Runtime;
-use crate::{diagipc, run, text};
+use crate::cli::interrupted::until;
+use crate::cli::runtime::Runtime;
+use crate::cli::{diagipc, run, text};
 
 /// The event of the start is asked for, which only a session from before the resume has.
 const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000:4"];

@@ -6,7 +6,7 @@ use diagipc::corpus;
 use dotnet_diagnostics_ipc::vectors;
 use serde_json::Value;
 
-use crate::{run, text};
+use crate::cli::{run, text};
 
 #[test]
 fn vectors_export_passes_check() {

@@ -13,7 +13,7 @@ use crate::tool::{self, DIAGIPC};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The command also compares the section "Clients" of `spec/DETECTION.md` with the results of the
-/// run. A tenth of the clients, unless thorough.
+/// run. A part of the clients, unless thorough.
 #[test]
 fn client_planted_faults_are_named_without_others() {
     let script = Path::new(ROOT).join("tests/clients/detect.py");

@@ -1,8 +1,11 @@
 //! The conformance suites, as `diagipc` runs them: servers, clients, codecs, recordings, fuzzing,
-//! reports, the reference runtime.
+//! reports, the reference runtime. And the program as people and scripts use it: `cli`, here because
+//! the tests of one binary run side by side, and most of both wait.
 
 #[cfg(unix)]
 mod c_header;
+#[path = "../cli/mod.rs"]
+mod cli;
 #[cfg(unix)]
 mod client_detection;
 #[cfg(unix)]

@@ -170,12 +170,12 @@ fn section(rows: [&[String]; 2]) -> String {
     )
 }
 
-/// The causes are those planted, every failure has a name, and the table says the same. A tenth of
+/// The causes are those planted, every failure has a name, and the table says the same. A part of
 /// the servers, unless thorough.
 #[test]
 fn server_planted_faults_are_named_without_others() {
     let played: Vec<&Planted> = tool::part(listed()).collect();
-    assert!(played.len() >= 8 && (played.len() == listed().len()) == thorough::is_whole());
+    assert!(played.len() >= 5 && (played.len() == listed().len()) == thorough::is_whole());
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..JOBS {

@@ -55,7 +55,7 @@ def main():
     names = sys.argv[1:] or known
     if not set(names) <= set(known):
         sys.exit(f"{__doc__}\nNAME is one of {', '.join(known)}")
-    program = built("io", "test", "--all-features", "--test", "io", "--no-run")
+    program = built("io", "test", "--workspace", "--all-features", "--test", "io", "--no-run")
     wrong = skipped = 0
     for name in names:
         for way, (options, chosen) in WAYS.items():

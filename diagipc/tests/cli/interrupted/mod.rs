@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::diagipc;
+use crate::cli::diagipc;
 
 /// How long anything may take here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::{Run, Tmpdir, files_in, processes_in, until};
-use crate::diagipc;
+use crate::cli::diagipc;
 
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 

@@ -17,8 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::{Run, Tmpdir};
-use crate::runtime::Runtime;
-use crate::{diagipc, failed_cases};
+use crate::cli::runtime::Runtime;
+use crate::cli::{diagipc, failed_cases};
 
 const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 /// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
@@ -235,7 +235,7 @@ fn is_recorded(out: &Path) -> bool {
 
 #[test]
 fn every_subcommand_is_interrupted_here_or_instant() {
-    for name in crate::listed_commands() {
+    for name in crate::cli::listed_commands() {
         let name = name.as_str();
         assert!(TESTED.contains(&name) != INSTANT.contains(&name), "{name}");
     }

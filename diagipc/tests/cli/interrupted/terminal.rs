@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use crate::runtime::Runtime;
+use crate::cli::runtime::Runtime;
 
 /// Runs the rest of the command line at a new terminal, types the first argument once `ready` is
 /// shown, prints what the terminal shows, and exits with the status of the program.
