@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// The part, from 1, and how many there are.
 pub(crate) static PART: LazyLock<(usize, usize)> = LazyLock::new(|| {
-    let named = std::env::var("DIAG_THOROUGH").unwrap_or_else(|_| "10/20".to_owned());
+    let named = std::env::var("DIAG_THOROUGH").unwrap_or_else(|_| "15/20".to_owned());
     let (part, parts) = named.split_once('/').unwrap_or((&named, "1"));
     let (part, parts) = (part.parse().unwrap(), parts.parse().unwrap());
     assert!((1..=parts).contains(&part), "DIAG_THOROUGH is {named}");
