@@ -512,6 +512,7 @@ fn adapter_extra_answer_fails_next_case() {
 }
 
 #[test]
+#[ignore = "long: in the gate"]
 fn adapter_wrong_answer_is_described() {
     for (fault, failures, cause, words) in [
         ("ok where error", 1, "taken-though-invalid", "accepted, expected a refusal"),

@@ -144,6 +144,7 @@ fn campaign_missing_target_is_lost() {
 
 /// By cause and command. A name that does not exist is an error, a finding that is not met is none.
 #[test]
+#[ignore = "long: in the gate"]
 fn campaign_with_known_findings_passes() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("known.toml");
