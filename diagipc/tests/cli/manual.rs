@@ -5,6 +5,7 @@ use std::env;
 use std::process::Command;
 
 use crate::cli::{run, text};
+use crate::tool::DIAGIPC;
 
 const MANUAL: &str = include_str!("../../README.md");
 const CI: &str = include_str!("../../CI.md");
@@ -52,7 +53,7 @@ fn manual_output_equals_tool_output() {
             && !matches(&["ab"], &["b…"])
     );
 
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_diagipc"));
+    let program = std::path::Path::new(DIAGIPC);
     let directories =
         env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>();
     let path =

@@ -22,6 +22,7 @@ mod vectors;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
+use crate::tool::DIAGIPC;
 use serde_json::Value;
 
 const STOP: &str = "444f544e45545f4950435f5631001c00020100000100000000000000";
@@ -29,7 +30,7 @@ const STOPPED: &str = "444f544e45545f4950435f5631001c00ff0000000100000000000000"
 const UNKNOWN_COMMAND: &str = "444f544e45545f4950435f5631001800ffff000085131380";
 
 fn diagipc(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    let mut command = Command::new(DIAGIPC);
     command.args(arguments);
     command
 }

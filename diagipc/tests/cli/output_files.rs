@@ -8,16 +8,17 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::cli::runtime::Runtime;
+use crate::tool::DIAGIPC;
 
 /// A command under the umask of most systems, which finds itself by its name.
 #[track_caller]
 fn run(arguments: &[&str], status: i32) -> String {
-    let own = Path::new(env!("CARGO_BIN_EXE_diagipc")).parent().unwrap().to_owned();
+    let own = Path::new(DIAGIPC).parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::iter::once(own).chain(std::env::split_paths(&path));
     let mut command = Command::new("sh");
     command.env("PATH", std::env::join_paths(directories).unwrap());
-    command.args(["-c", "umask 022; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_diagipc")]);
+    command.args(["-c", "umask 022; exec \"$0\" \"$@\"", DIAGIPC]);
     let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
@@ -45,7 +46,7 @@ fn new_files_are_for_their_owner_only() {
     fs::write(&report, json).unwrap();
     run(&["report", "--html", &matrix, &report], 0);
     let record = ["proxy", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
-    run(&[&record[..], &[env!("CARGO_BIN_EXE_diagipc"), "env", "{pid}"]].concat(), 0);
+    run(&[&record[..], &[DIAGIPC, "env", "{pid}"]].concat(), 0);
     let traced = "--provider P --keywords 1 --level 4 --buffer 4 --rundown 0 --stacks true --mode 0 \
                   --command CollectTracing2 --duration 100 --output";
     let traced: Vec<_> = traced.split(' ').collect();
@@ -120,7 +121,6 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
 #[test]
 #[ignore = "long: in the gate"]
 fn reports_have_no_argument_of_a_command() {
-    const TOOL: &str = env!("CARGO_BIN_EXE_diagipc");
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let [html, junit, operations] = ["html", "junit", "operations.toml"].map(path);
@@ -129,14 +129,14 @@ fn reports_have_no_argument_of_a_command() {
     let server = &["server", "--spawn", "--profile", "strict", "--only", "scripts/framing/*"][..];
     let client = &["client", "--only", "request/plain/trace*"][..];
     let codec = &["codec", "--only", "eventpipe/*"][..];
-    let shell = |script| vec!["--", "sh", "-c", script, TOOL, "--env", "API_KEY=sk-12345"];
+    let shell = |script| vec!["--", "sh", "-c", script, DIAGIPC, "--env", "API_KEY=sk-12345"];
     let missing = vec!["--", "/nonexistent/target", "API_KEY=sk-12345"];
     let tracer = vec!["--", "sh", "-c", "exit 1", "API_KEY=sk-12345", "{pid}", "{output}"];
     for (suite, command, target, status) in [
-        (server, shell("exec \"$0\" runtime --until-eof"), format!("sh … {TOOL} …"), 0),
-        (server, shell("exit 3"), format!("sh … {TOOL} …"), 3),
+        (server, shell("exec \"$0\" runtime --until-eof"), format!("sh … {DIAGIPC} …"), 0),
+        (server, shell("exit 3"), format!("sh … {DIAGIPC} …"), 3),
         (server, missing.clone(), "/nonexistent/target …".to_owned(), 3),
-        (codec, shell("exec \"$0\" adapter"), format!("sh … {TOOL} …"), 0),
+        (codec, shell("exec \"$0\" adapter"), format!("sh … {DIAGIPC} …"), 0),
         (codec, missing, "/nonexistent/target …".to_owned(), 3),
         (client, tracer, "sh …".to_owned(), 1),
         (client, vec!["--operations", &operations], operations.clone(), 1),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::runtime::Runtime;
 use crate::cli::{diagipc, run, text};
+use crate::tool::DIAGIPC;
 
 fn json(arguments: &[&str], status: i32) -> Value {
     serde_json::from_slice(&run(arguments, b"", status).stdout).expect("JSON")
@@ -139,7 +140,7 @@ fn ps_shows_no_answer_of_another_user_for_a_process() {
     let socket = home.path().join(SocketName::new(id, stat.start_time).to_string());
     let program = home.path().join("diagipc");
     // Written by another program: a file that is open for writing cannot be run.
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_diagipc")).arg(&program).status();
+    let copied = Command::new("cp").arg(DIAGIPC).arg(&program).status();
     assert!(copied.unwrap().success());
     let mut liar = Command::new(&program)
         .args(["runtime", "--until-eof", "--socket"])
@@ -197,7 +198,7 @@ fn ps_shows_command_line_of_stopped_process() {
     signal("-STOP");
     let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
     signal("-CONT");
-    let (row, program) = (shown.lines().nth(1).unwrap(), env!("CARGO_BIN_EXE_diagipc"));
+    let (row, program) = (shown.lines().nth(1).unwrap(), DIAGIPC);
     let line = format!("{program} runtime --until-eof --profile coreclr-9");
     assert!(row.ends_with(&format!("  {line} (it did not answer in time)")), "{shown}");
 }

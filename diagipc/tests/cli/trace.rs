@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::cli::runtime::Runtime;
 use crate::cli::{STOPPED, diagipc, run, text};
+use crate::tool::DIAGIPC;
 
 const SECOND: [&str; 2] = ["--duration", "1"];
 
@@ -122,7 +123,7 @@ fn trace_writes_to_fifo_device_and_standard_output() {
     let command =
         format!("exec \"$0\" trace {} -d 1 -o /dev/stdout >> '{redirected}'", runtime.pid());
     let mut shell = Command::new("sh");
-    shell.args(["-c", &command, env!("CARGO_BIN_EXE_diagipc")]);
+    shell.args(["-c", &command, DIAGIPC]);
     assert!(shell.status().unwrap().success());
     assert!(fs::read(&redirected).unwrap().starts_with(b"beforeNettrace"));
 }
@@ -454,7 +455,7 @@ fn trace_started_by_nohup_ignores_hang_up() {
     let pipe = fake.path("pipe");
     fifo(&pipe);
     let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_diagipc"), "trace"]);
+    shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", DIAGIPC, "trace"]);
     shell.args([&fake.socket, "-o", &pipe]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let trace = shell.spawn().unwrap();
     crate::cli::interrupted::until("it has no handler", || {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli::runtime::Runtime;
 use crate::cli::{diagipc, run};
+use crate::tool::DIAGIPC;
 
 #[track_caller]
 fn errors(arguments: &[&str], status: i32) -> String {
@@ -147,9 +148,9 @@ fn name_chooses_a_runtime_of_a_command() {
     let file = home.path().join("file");
     // A shell gives no input to what runs beside it.
     let script = "exec 3<&0; \"$0\" runtime --until-eof --entry-assembly build <&3 & \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
-    let mut trace = Command::new(env!("CARGO_BIN_EXE_diagipc"));
+    let mut trace = Command::new(DIAGIPC);
     trace.args(["trace", "--name", "app", "-d", "1", "-o"]).arg(&file);
-    trace.args(["--", "sh", "-c", script, env!("CARGO_BIN_EXE_diagipc")]);
+    trace.args(["--", "sh", "-c", script, DIAGIPC]);
     let pipes = trace.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut trace = pipes.spawn().unwrap();
     let input = trace.stdin.take();

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use crate::cli::interrupted::until;
 use crate::cli::runtime::Runtime;
 use crate::cli::{diagipc, run, text};
+use crate::tool::DIAGIPC;
 
 /// The event of the start is asked for, which only a session from before the resume has.
 const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000:4"];
@@ -17,7 +18,7 @@ const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000
 /// Starts `trace` with a shell as its command, in which `$0` is this tool.
 fn traced(options: &[&str], script: &str) -> Child {
     let mut command = diagipc(&["trace"]);
-    command.args(options).args(["--", "sh", "-c", script, env!("CARGO_BIN_EXE_diagipc")]);
+    command.args(options).args(["--", "sh", "-c", script, DIAGIPC]);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     pipes.spawn().unwrap()
 }

@@ -7,6 +7,7 @@ use dotnet_diagnostics_ipc::vectors;
 use serde_json::Value;
 
 use crate::cli::{run, text};
+use crate::tool::DIAGIPC;
 
 #[test]
 fn vectors_export_passes_check() {
@@ -111,7 +112,7 @@ fn runtime_misbehaviours_are_listed() {
 fn vectors_corpus_writes_seeds_and_dictionary() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("new/corpus");
-    let status = std::process::Command::new(env!("CARGO_BIN_EXE_diagipc"))
+    let status = std::process::Command::new(DIAGIPC)
         .args(["vectors", "corpus"])
         .arg(&place)
         .output()

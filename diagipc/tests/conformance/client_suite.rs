@@ -22,6 +22,7 @@ use tempfile::TempDir;
 
 use crate::schema::Schema;
 use crate::tool;
+use crate::tool::DIAGIPC;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(name)
@@ -86,7 +87,7 @@ fn names(report: &Report) -> BTreeSet<&str> {
     report.failures().flat_map(|case| case.faults.iter().map(|fault| fault.name.as_str())).collect()
 }
 
-/// The names of those scenarios; one in ten, unless thorough.
+/// The names of those scenarios; a part of them, unless thorough.
 fn scenarios_of(is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
     let names = client::scenarios().unwrap().iter().map(|scenario| scenario.name.clone());
     tool::part(names.filter(|name| is_chosen(name))).collect()
@@ -342,7 +343,7 @@ fn client_idle_or_endless_fails_in_time() {
     let file = directory.path().join("bad.toml");
     // Whoever lists processes asks this too, and first connects without a request: neither shows that a
     // client has connected.
-    let program = env!("CARGO_BIN_EXE_diagipc");
+    let program = DIAGIPC;
     let socket = directory.path().join("socket").display().to_string();
     let text = format!(
         "timeout_ms = 100\n[operations]\nresume.command = 'true'\n\

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::thread;
 
+use crate::tool::DIAGIPC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
 use dotnet_diagnostics_ipc::io::windows::PipeListener;
@@ -10,8 +11,6 @@ use dotnet_diagnostics_ipc::io::{Canceller, Transport as _, Until};
 use dotnet_diagnostics_ipc::message::process::ProcessInfoReply;
 use dotnet_diagnostics_ipc::wire::Guid;
 use serde_json::Value;
-
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
 struct Runtime;
 impl Handler for Runtime {

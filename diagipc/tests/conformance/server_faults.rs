@@ -175,7 +175,8 @@ fn section(rows: [&[String]; 2]) -> String {
 #[test]
 fn server_planted_faults_are_named_without_others() {
     let played: Vec<&Planted> = tool::part(listed()).collect();
-    assert!(played.len() >= 5 && (played.len() == listed().len()) == thorough::is_whole());
+    assert!(played.len() >= thorough::share(80).max(5) as usize);
+    assert_eq!(played.len() == listed().len(), thorough::is_whole());
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..JOBS {

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::{Run, Tmpdir, files_in, processes_in, until};
 use crate::cli::diagipc;
-
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
+use crate::tool::DIAGIPC;
 
 /// Starts two processes outside the group, one of them with an empty environment, and runs a
 /// program once one is there.

@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::{Run, Tmpdir};
 use crate::cli::runtime::Runtime;
 use crate::cli::{diagipc, failed_cases};
+use crate::tool::DIAGIPC;
 
-const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 /// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
 /// when it handles signals.
 const MOMENTS: usize = 10;

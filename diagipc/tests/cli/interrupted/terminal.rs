@@ -4,6 +4,7 @@
 use std::process::{Command, Output};
 
 use crate::cli::runtime::Runtime;
+use crate::tool::DIAGIPC;
 
 /// Runs the rest of the command line at a new terminal, types the first argument once `ready` is
 /// shown, prints what the terminal shows, and exits with the status of the program.
@@ -32,9 +33,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 fn recorded(typed: &str, client: &str) -> Output {
     let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
     let mut command = Command::new("python3");
-    command
-        .args(["-c", AT_A_TERMINAL, typed, env!("CARGO_BIN_EXE_diagipc"), "proxy", "--out"])
-        .arg(out.path());
+    command.args(["-c", AT_A_TERMINAL, typed, DIAGIPC, "proxy", "--out"]).arg(out.path());
     command
         .args(["--to", &peer.socket, "--", "sh", "-c", client])
         .env("TMPDIR", out.path())
@@ -87,7 +86,7 @@ fn traced_command_does_not_get_ctrl_c() {
     let script =
         "trap 'echo interrupted' INT; trap 'echo asked; exit' TERM; setsid \"$0\" runtime &
         while ! [ -s \"$1\" ]; do sleep 0.01; done; echo ready; wait $!";
-    let tool = env!("CARGO_BIN_EXE_diagipc");
+    let tool = DIAGIPC;
     let mut command = Command::new("python3");
     command.args(["-c", AT_A_TERMINAL, "\x03", tool, "trace", "-o", file, "--"]);
     let output = command.args(["sh", "-c", script, tool, file]).output().unwrap();

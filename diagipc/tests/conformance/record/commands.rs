@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::record::runtime::{Runtime, with_runtime};
 use crate::record::{info, recorded, scripts};
 use crate::tool;
+use crate::tool::DIAGIPC;
 
 /// Runs `diagipc`: its exit status, and what it printed.
 fn diagipc(arguments: &[&str]) -> (Option<i32>, String) {
@@ -71,7 +72,7 @@ fn record_client_finds_runtime_by_process() {
     request.chunks = vec![14, 6];
     let file = write(&directory, "client.json", &file);
     let (file, out) = (file.to_str().unwrap(), directory.path().join("out"));
-    let (program, out) = (env!("CARGO_BIN_EXE_diagipc"), out.to_str().unwrap());
+    let (program, out) = (DIAGIPC, out.to_str().unwrap());
     with_runtime(&Runtime::new(2), |path| {
         let to = path.to_str().unwrap();
         let (status, said) = diagipc(&[
@@ -130,8 +131,7 @@ fn record_keeps_existing_files_and_links() {
     std::os::unix::fs::symlink(&target, out.join("it-2.txt")).unwrap();
     with_runtime(&Runtime::new(1), |path| {
         let (to, out) = (path.to_str().unwrap(), out.to_str().unwrap());
-        let client =
-            ["--", env!("CARGO_BIN_EXE_diagipc"), "call", "--pid", "{pid}", "process-info"];
+        let client = ["--", DIAGIPC, "call", "--pid", "{pid}", "process-info"];
         let (_, said) =
             diagipc(&[&["proxy", "--out", out, "--name", "it", "--to", to][..], &client].concat());
         assert!(said.contains("it-3.json"), "{said}");
