@@ -105,21 +105,25 @@ impl ScenarioPlayer<'_, '_> {
             .then_some(command)
     }
 
+    /// What strangers ask is none of the client's conversation.
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
+        let is_strangers = self.peer.is_stranger();
         let payload = match command {
             Command::RESUME_RUNTIME => [0; 4].to_vec(),
             Command::STOP_TRACING => bytes.get(20..28).unwrap_or(&[0; 8]).to_vec(),
             other => runtime_bytes::process_info(other, self.target.process_id().into()),
         };
-        if command == Command::STOP_TRACING {
+        if command == Command::STOP_TRACING && !is_strangers {
             self.judge_late_stop(bytes);
-        } else {
+        } else if !is_strangers {
             self.findings
                 .note(format!("{} is also sent, and answered", runtime_bytes::named(bytes)));
         }
         let until = self.in_a(REST);
         let _ = self.player.send(on, &runtime_bytes::ok(&payload), None, until)?;
-        self.player.end(on, Ending::Close).map_err(Stop::from)
+        let ended =
+            if is_strangers { self.player.forget(on) } else { self.player.end(on, Ending::Close) };
+        ended.map_err(Stop::from)
     }
 
     /// If the client stops a session, it believes that it has one.

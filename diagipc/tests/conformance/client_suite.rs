@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use diagipc::client::{self, Operation};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
+use diagipc::report::TurnDirection;
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::vectors::Value;
 use dotnet_diagnostics_ipc::vectors::script::Plays;
@@ -527,6 +528,42 @@ fn client_beside_probe_of_its_socket_is_judged_alike() {
     let report = report(&file, &["request/*/resume", "reply/*/resume", "end/*/resume"]);
     all_pass(&report);
     assert!(report.counts.pass > 10, "{:?}", report.counts);
+}
+
+/// As a list of processes does. The client waits for that, so that it is asked during the scenario.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
+    let file = beside(
+        &directory,
+        60_000,
+        "echo {socket} >new; mv new socket; while [ ! -e asked ]; do sleep 0.01; done",
+        "true",
+    );
+    let stranger = std::thread::spawn(move || {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !written.exists() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let mut socket = UnixStream::connect(fs::read_to_string(&written).unwrap().trim()).unwrap();
+        socket.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
+        let mut reply = Vec::new();
+        socket.read_to_end(&mut reply).unwrap();
+        fs::write(asked, "").unwrap();
+        reply
+    });
+    let report = report(&file, &["request/plain/resume"]);
+    assert!(stranger.join().unwrap().starts_with(b"DOTNET_IPC_V1\0"));
+    let [case] = &report.cases[..] else { panic!("{:?}", report.cases) };
+    let detail = case.detail.as_ref().unwrap();
+    assert_eq!((case.grade, &detail.found), (Grade::Pass, &Vec::new()));
+    assert!(!detail.about.iter().any(|line| line.starts_with("note")), "{:?}", detail.about);
+    let turns = detail.turns().unwrap();
+    let received = turns.iter().filter(|turn| turn.direction == TurnDirection::Received);
+    let received: Vec<u8> = received.flat_map(|turn| turn.bytes.clone()).collect();
+    assert_eq!(received, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
 }
 
 #[test]

@@ -198,6 +198,16 @@ impl Conversation {
         self.events.push(Event { at, connection, by, did: Did::Ended(how) });
     }
 
+    /// Without this connection.
+    pub(super) fn forget(&mut self, connection: usize) {
+        if connection < self.connections.len() {
+            self.connections.remove(connection);
+        }
+        self.events.retain(|event| event.connection != connection);
+        let later = self.events.iter_mut().filter(|event| event.connection > connection);
+        later.for_each(|event| event.connection = event.connection.saturating_sub(1));
+    }
+
     /// The bytes of a side.
     pub(super) fn flow(&mut self, connection: usize, of: TurnDirection) -> Option<&mut Flow> {
         let connection = self.connections.get_mut(connection)?;

@@ -328,7 +328,20 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// The same, but keeps the name: a script does not use it twice.
+    /// Closes a connection that is none of the other side's, and forgets what passed on it.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn forget(&mut self, on: &str) -> Result<(), PlayerError> {
+        let Open { link, number, .. } = self.connection(on)?;
+        self.connections.remove(on);
+        self.conversation.forget(number);
+        let later = self.connections.values_mut().filter(|open| open.number > number);
+        later.for_each(|open| open.number = open.number.saturating_sub(1));
+        self.network.end(link, Ending::Close)
+    }
+
+    /// The same as [`Player::end`], but keeps the name: a script does not use it twice.
     fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         let Open { link, number, .. } = self.connection(on)?;
         self.conversation.ended(number, TurnDirection::Sent, how, self.network.now());
