@@ -17,9 +17,10 @@ fn main() {
 #[cfg(feature = "kit")]
 mod kit {
     use std::path::{Path, PathBuf};
-    use std::{env, fmt::Write as _, fs, io};
+    use std::{env, fmt::Write as _, fs, hash::Hasher as _, io};
 
     use dotnet_diagnostics_ipc::documents;
+    use fnv::FnvHasher;
 
     /// Beside this file.
     const SCENARIOS: &[&str] = &[
@@ -96,7 +97,13 @@ mod kit {
             let path = self.directory.join(format!("{}.lz4", self.texts));
             self.texts += 1;
             fs::write(&path, lz4_flex::compress_prepend_size(text.as_bytes()))?;
-            Ok(format!("Text(include_bytes!({:?}))", path.to_string_lossy()))
+            let mut hasher = FnvHasher::default();
+            hasher.write(text.as_bytes());
+            Ok(format!(
+                "Text {{ packed: include_bytes!({:?}), digest: {:?} }}",
+                path.to_string_lossy(),
+                hasher.finish().to_le_bytes()
+            ))
         }
 
         fn write(&self, name: &str, expression: &str) -> io::Result<()> {

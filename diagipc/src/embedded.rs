@@ -16,7 +16,11 @@ use dotnet_diagnostics_ipc::vectors::{File, LoadError, ScriptFile, parse, parse_
 
 /// A packed text.
 #[derive(Debug)]
-pub struct Text(&'static [u8]);
+pub struct Text {
+    packed: &'static [u8],
+    /// Of the text, by FNV-1a: the same on every machine.
+    pub digest: [u8; 8],
+}
 
 /// Texts of files by name.
 pub type Texts = &'static [(&'static str, Text)];
@@ -56,7 +60,7 @@ impl Text {
     /// The text. Each call unpacks it.
     pub fn unpacked(&self) -> String {
         // An unreadable text would be empty; the tests of what reads them find that.
-        let bytes = lz4_flex::decompress_size_prepended(self.0).unwrap_or_default();
+        let bytes = lz4_flex::decompress_size_prepended(self.packed).unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }
 }

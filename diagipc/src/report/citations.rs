@@ -22,11 +22,8 @@ impl Citations {
     pub fn embedded() -> Self {
         let errata = ERRATA.unpacked();
         let facts = errata.lines().filter_map(fact);
-        Self(
-            facts
-                .chain(Requirement::embedded().into_iter().map(|one| (one.id, one.statement)))
-                .collect(),
-        )
+        let requirements = Requirement::embedded().iter();
+        Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
     }
 
     /// The text of `id` (`F-19`, `R-EVP-010`).

@@ -34,10 +34,10 @@ impl Level {
     /// The level of a case with these facts and requirements: the strongest of the requirements that
     /// require anything. Without one it is [`Level::Must`]: bytes have to follow the grammar.
     pub fn of(spec: &[String]) -> Self {
-        static LEVELS: LazyLock<BTreeMap<String, Level>> = LazyLock::new(|| {
-            Requirement::embedded().into_iter().map(|one| (one.id, one.level)).collect()
+        static LEVELS: LazyLock<BTreeMap<&str, Level>> = LazyLock::new(|| {
+            Requirement::embedded().iter().map(|one| (one.id.as_str(), one.level)).collect()
         });
-        let levels = spec.iter().filter_map(|id| LEVELS.get(id).copied());
+        let levels = spec.iter().filter_map(|id| LEVELS.get(id.as_str()).copied());
         levels.filter(|level| *level != Self::Informative).min().unwrap_or_default()
     }
 
@@ -99,18 +99,18 @@ struct File {
 /// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
 /// ```
 pub fn cited(group: &Group, test: &Test) -> Vec<String> {
-    static SHOWN: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
-        let mut shown: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    static SHOWN: LazyLock<BTreeMap<&str, Vec<&String>>> = LazyLock::new(|| {
+        let mut shown: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for Requirement { id, shown_by, .. } in Requirement::embedded() {
             for by in shown_by {
-                shown.entry(by).or_default().push(id.clone());
+                shown.entry(by).or_default().push(id);
             }
         }
         shown
     });
     let by = [format!("group:{}", group.name), format!("tc:{}", test.tc_id)];
     let mut cited = group.spec.clone();
-    for id in by.iter().filter_map(|by| SHOWN.get(by)).flatten() {
+    for &id in by.iter().filter_map(|by| SHOWN.get(by.as_str())).flatten() {
         if !cited.contains(id) {
             cited.push(id.clone());
         }
@@ -119,11 +119,14 @@ pub fn cited(group: &Group, test: &Test) -> Vec<String> {
 }
 
 impl Requirement {
-    /// From the file as of the build, in its order.
-    pub fn embedded() -> Vec<Self> {
+    /// From the file as of the build, in its order. It is parsed once.
+    pub fn embedded() -> &'static [Self] {
         // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
         // is missing.
-        toml::from_str::<File>(&REQUIREMENTS.unpacked())
-            .map_or_else(|_| Vec::new(), |file| file.requirement)
+        static ALL: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
+            toml::from_str::<File>(&REQUIREMENTS.unpacked())
+                .map_or_else(|_| Vec::new(), |file| file.requirement)
+        });
+        &ALL
     }
 }

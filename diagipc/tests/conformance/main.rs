@@ -31,7 +31,6 @@ mod fuzz_server_windows;
 #[cfg(unix)]
 mod grammar;
 #[cfg(unix)]
-#[cfg(unix)]
 mod player_on_sockets;
 #[cfg(unix)]
 mod record;

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let (own, suites) = thread::scope(|scope| {
         let own = scope.spawn(|| {
             let report = vectors::run_chosen(files, &|name| chosen("vectors", name));
-            (report, coverage(&Requirement::embedded()))
+            (report, coverage(Requirement::embedded()))
         });
         let suites = match given {
             None => suites(&chosen, &arguments.output, &canceller),

@@ -60,16 +60,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 struct Known {
     citations: Citations,
     glossary: Glossary,
-    requirements: Vec<Requirement>,
 }
 
 impl Known {
     fn new() -> Self {
-        Self {
-            citations: Citations::embedded(),
-            glossary: Glossary::embedded(),
-            requirements: Requirement::embedded(),
-        }
+        Self { citations: Citations::embedded(), glossary: Glossary::embedded() }
     }
 
     fn scripts() -> anyhow::Result<impl Iterator<Item = (&'static str, &'static Script)>> {
@@ -102,7 +97,7 @@ impl Known {
         let id = name.to_ascii_uppercase();
         let Some(line) = self.citations.line(&id) else { return Ok(false) };
         writeln!(out, "{id}  {line}")?;
-        if let Some(requirement) = self.requirements.iter().find(|one| one.id == id) {
+        if let Some(requirement) = Requirement::embedded().iter().find(|one| one.id == id) {
             writeln!(out, "  level     {}", requirement.level.name())?;
             writeln!(
                 out,
@@ -133,7 +128,7 @@ impl Known {
         }
         let differs = |one: &&Requirement| one.fact.contains(&id);
         let requirements: Vec<&str> =
-            self.requirements.iter().filter(differs).map(|one| one.id.as_str()).collect();
+            Requirement::embedded().iter().filter(differs).map(|one| one.id.as_str()).collect();
         if !requirements.is_empty() {
             writeln!(out, "  required  {}", requirements.join(", "))?;
         }

@@ -200,10 +200,8 @@ impl Playable for OfSuite {
 fn version(files: &[Texts]) -> Option<String> {
     let mut hasher = FnvHasher::default();
     for (name, text) in files.iter().copied().flatten() {
-        for part in [*name, &text.unpacked()] {
-            hasher.write(part.as_bytes());
-            hasher.write_u8(0);
-        }
+        hasher.write(name.as_bytes());
+        hasher.write(&text.digest);
     }
     (!files.is_empty()).then(|| format!("{:016x}", hasher.finish()))
 }
