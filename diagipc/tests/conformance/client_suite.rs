@@ -530,24 +530,28 @@ fn client_beside_probe_of_its_socket_is_judged_alike() {
     assert!(report.counts.pass > 10, "{:?}", report.counts);
 }
 
-/// As a list of processes does. The client waits for that, so that it is asked during the scenario.
+/// To the socket whose path a client has written there.
+fn connected(written: &Path) -> UnixStream {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !written.exists() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(5));
+    }
+    UnixStream::connect(fs::read_to_string(written).unwrap().trim()).unwrap()
+}
+
+/// Commands of a client that waits until the socket was asked by somebody else.
+const UNTIL_ASKED: &str =
+    "echo {socket} >new; mv new socket; while [ ! -e asked ]; do sleep 0.01; done";
+
+/// As a list of processes does.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
-    let file = beside(
-        &directory,
-        60_000,
-        "echo {socket} >new; mv new socket; while [ ! -e asked ]; do sleep 0.01; done",
-        "true",
-    );
-    let stranger = std::thread::spawn(move || {
-        let end = Instant::now() + Duration::from_secs(60);
-        while !written.exists() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let mut socket = UnixStream::connect(fs::read_to_string(&written).unwrap().trim()).unwrap();
+    let file = beside(&directory, 60_000, UNTIL_ASKED, "true");
+    let stranger = thread::spawn(move || {
+        let mut socket = connected(&written);
         socket.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
         let mut reply = Vec::new();
         socket.read_to_end(&mut reply).unwrap();
@@ -564,6 +568,31 @@ fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
     let received = turns.iter().filter(|turn| turn.direction == TurnDirection::Received);
     let received: Vec<u8> = received.flat_map(|turn| turn.bytes.clone()).collect();
     assert_eq!(received, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+}
+
+/// Nor is its connection, where the client may connect and send nothing.
+#[test]
+#[cfg(target_os = "linux")]
+fn connection_of_a_stranger_is_not_the_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
+    let file = directory.path().join("odd.toml");
+    let text = format!(
+        "[operations.startup-hook]\ncommand = ['sh', '-c', '''cd \"{}\"; {UNTIL_ASKED}; \
+         python3 -IS \"{}\" less-than-a-size {{socket}}''', '{{path}}']\n",
+        directory.path().display(),
+        fixture("odd.py").display()
+    );
+    fs::write(&file, text).unwrap();
+    let stranger = thread::spawn(move || {
+        drop(connected(&written));
+        fs::write(asked, "").unwrap();
+    });
+    let report = report(file.to_str().unwrap(), &["size/one-too-long/startup-hook"]);
+    stranger.join().unwrap();
+    let found = &report.cases[0].detail.as_ref().unwrap().found;
+    let said = "it sends 10 bytes, and the size field is missing";
+    assert!(found.iter().any(|line| line.ends_with(said)), "{found:?}");
 }
 
 #[test]
