@@ -333,12 +333,12 @@ impl<'n> Player<'n> {
     /// # Errors
     /// [`PlayerError`] of the network.
     pub fn forget(&mut self, on: &str) -> Result<(), PlayerError> {
-        let Open { link, number, .. } = self.connection(on)?;
-        self.connections.remove(on);
+        let number = self.connection(on)?.number;
+        self.end(on, Ending::Close)?;
         self.conversation.forget(number);
         let later = self.connections.values_mut().filter(|open| open.number > number);
         later.for_each(|open| open.number = open.number.saturating_sub(1));
-        self.network.end(link, Ending::Close)
+        Ok(())
     }
 
     /// The same as [`Player::end`], but keeps the name: a script does not use it twice.
