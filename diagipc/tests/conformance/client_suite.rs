@@ -396,35 +396,53 @@ fn client_idle_or_endless_fails_in_time() {
     assert!(found("environment").contains("signal: 9"), "{}", found("environment"));
 }
 
+/// Commands of a client that waits until the socket was asked by somebody else.
+const UNTIL_ASKED: &str = "echo {socket} >socket; until [ -e asked ]; do sleep 0.01; done";
+
+/// Somebody else: connects to the socket whose path such a client writes in the directory, does that,
+/// and says so.
+fn stranger<T: Send + 'static>(
+    directory: &TempDir,
+    does: impl FnOnce(UnixStream) -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
+    thread::spawn(move || {
+        let end = Instant::now() + Duration::from_secs(60);
+        let path = loop {
+            match fs::read_to_string(&written) {
+                Ok(path) if path.ends_with('\n') => break path,
+                _ => assert!(Instant::now() < end, "the client does not start"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let did = does(UnixStream::connect(path.trim_end()).unwrap());
+        fs::write(asked, "").unwrap();
+        did
+    })
+}
+
+/// The answer to a `ProcessInfo3`.
+fn asks(mut socket: UnixStream) -> Vec<u8> {
+    socket.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    answer
+}
+
 /// Whoever lists processes asks the same as a client of process-info.
 #[test]
 #[cfg(target_os = "linux")]
 fn request_of_a_stranger_is_not_the_clients() {
     let directory = tempfile::tempdir().unwrap();
-    let [file, socket, asked] =
-        ["one.toml", "socket", "asked"].map(|name| directory.path().join(name));
+    let file = directory.path().join("one.toml");
     let text = format!(
-        "[operations]\nprocess-info.command = ['sh', '-c', 'ls $TMPDIR/dotnet-*-socket >\"{}\"; \
-         until [ -e \"{}\" ]; do sleep 0.01; done; exec python3 -IS \"{}\" --pid {{pid}} process-info {{command}}']\n",
-        socket.display(),
-        asked.display(),
+        "[operations]\nprocess-info.command = ['sh', '-c', '''cd \"{}\"; {UNTIL_ASKED}; \
+         exec python3 -IS \"{}\" --pid {{pid}} process-info {{command}}''']\n",
+        directory.path().display(),
         fixture("client.py").display()
     );
     fs::write(&file, text).unwrap();
-    let stranger = thread::spawn(move || {
-        let path = loop {
-            match fs::read_to_string(&socket) {
-                Ok(path) if path.ends_with('\n') => break path,
-                _ => thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        let mut connection = UnixStream::connect(path.trim_end()).unwrap();
-        connection.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
-        let mut answer = Vec::new();
-        connection.read_to_end(&mut answer).unwrap();
-        fs::write(asked, "").unwrap();
-        answer
-    });
+    let stranger = stranger(&directory, asks);
     let report = report(file.to_str().unwrap(), &["replies/process-info2-generic-ok"]);
     assert_eq!((report.counts.pass, report.counts.fail), (1, 0), "{report:#?}");
     assert!(stranger.join().unwrap().starts_with(b"DOTNET_IPC_V1\0"), "it is answered");
@@ -530,34 +548,13 @@ fn client_beside_probe_of_its_socket_is_judged_alike() {
     assert!(report.counts.pass > 10, "{:?}", report.counts);
 }
 
-/// To the socket whose path a client has written there.
-fn connected(written: &Path) -> UnixStream {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !written.exists() && Instant::now() < end {
-        thread::sleep(Duration::from_millis(5));
-    }
-    UnixStream::connect(fs::read_to_string(written).unwrap().trim()).unwrap()
-}
-
-/// Commands of a client that waits until the socket was asked by somebody else.
-const UNTIL_ASKED: &str =
-    "echo {socket} >new; mv new socket; while [ ! -e asked ]; do sleep 0.01; done";
-
 /// As a list of processes does.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
     let directory = tempfile::tempdir().unwrap();
-    let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
     let file = beside(&directory, 60_000, UNTIL_ASKED, "true");
-    let stranger = thread::spawn(move || {
-        let mut socket = connected(&written);
-        socket.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0").unwrap();
-        let mut reply = Vec::new();
-        socket.read_to_end(&mut reply).unwrap();
-        fs::write(asked, "").unwrap();
-        reply
-    });
+    let stranger = stranger(&directory, asks);
     let report = report(&file, &["request/plain/resume"]);
     assert!(stranger.join().unwrap().starts_with(b"DOTNET_IPC_V1\0"));
     let [case] = &report.cases[..] else { panic!("{:?}", report.cases) };
@@ -575,7 +572,6 @@ fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
 #[cfg(target_os = "linux")]
 fn connection_of_a_stranger_is_not_the_clients() {
     let directory = tempfile::tempdir().unwrap();
-    let [written, asked] = ["socket", "asked"].map(|name| directory.path().join(name));
     let file = directory.path().join("odd.toml");
     let text = format!(
         "[operations.startup-hook]\ncommand = ['sh', '-c', '''cd \"{}\"; {UNTIL_ASKED}; \
@@ -584,10 +580,7 @@ fn connection_of_a_stranger_is_not_the_clients() {
         fixture("odd.py").display()
     );
     fs::write(&file, text).unwrap();
-    let stranger = thread::spawn(move || {
-        drop(connected(&written));
-        fs::write(asked, "").unwrap();
-    });
+    let stranger = stranger(&directory, drop);
     let report = report(file.to_str().unwrap(), &["size/one-too-long/startup-hook"]);
     stranger.join().unwrap();
     let found = &report.cases[0].detail.as_ref().unwrap().found;
