@@ -3,12 +3,6 @@
 //! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each
 //! file has what its feature adds to the files before it. The standard library's traits that a type
 //! implements, `Send` and `Sync` among them, are one line.
-//!
-//! `api/released/` has the same for the last release, and `VERSION`. If an item of it was removed
-//! or changed, the version must allow it: before 1.0 a minor step, later a major one. `cargo run --
-//! --release` writes the directory, at a release.
-
-mod released;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,8 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn compare_or_write() -> Result<()> {
-    let releases = env::args().any(|argument| argument == "--release");
-    let writes = releases || env::args().any(|argument| argument == "--write");
+    let writes = env::args().any(|argument| argument == "--write");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no root")?;
     let (mut known, mut differs) = (BTreeSet::new(), false);
     for (name, features) in FEATURES {
@@ -71,11 +64,7 @@ fn compare_or_write() -> Result<()> {
         );
     }
     println!("the public API is that of api/*.txt: {} items", known.len());
-    let version = released::version_of(&root.join("Cargo.toml"))?;
-    if releases {
-        return released::write(root, &version, FEATURES.map(|(name, _)| name));
-    }
-    released::check(root, &version, &known)
+    Ok(())
 }
 
 /// In rustdoc's order, one line each.
