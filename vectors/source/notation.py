@@ -121,23 +121,12 @@ def went(case, *wanted):
 
 
 # --- files, groups, tests ------------------------------------------------------------------------------------------
-def withdraw(ids, number, why):
-    """Takes a test or a script away: its number is not used again, and vectors/README.md lists it with the reason."""
-    assert number not in ids, f"{number} is used, and withdrawn"
-    ids.add(number)
-    with open(os.path.join(HERE, "..", "README.md")) as f:
-        assert f"| {number} | {why} |\n" in f.read(), f"vectors/README.md does not list {number} as withdrawn: {why}"
-
-
 class File:
-    """One JSON file of vectors/. `first` and `last` bound its tcIds; an id, once published, keeps its meaning."""
+    """One JSON file of vectors/. `first` and `last` bound its tcIds; an id keeps its meaning."""
 
     def __init__(self, name, title, first, last):
         self.name, self.title, self.first, self.last = name, title, first, last
         self.groups, self.ids = [], set()
-
-    def withdraw(self, tc, why):
-        withdraw(self.ids, tc, why)
 
     def group(self, name, *, type, source, made, direction=None, command=None, since=None, spec=(), edition=None, section=None,
               fact=None, runtime=None):

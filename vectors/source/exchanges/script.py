@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went, withdraw
+from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went
 
 WITHIN = 5000
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
@@ -317,7 +317,7 @@ def citable():
 
 
 class ScriptFile:
-    """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id, once published, keeps its meaning."""
+    """One JSON file of vectors/exchanges/. `first` and `last` bound its scIds; an id keeps its meaning."""
     ids, names = set(), set()
 
     def __init__(self, name, title, first, last, further=()):
@@ -346,9 +346,6 @@ class ScriptFile:
         self._add({"scId": sc, "name": name, "comment": comment, "plays": "runtime", "spec": list(spec), "since": since,
                    "hazard": None, "ask": ask, "steps": list(flat(steps)), "outcome": outcome})
         self.of_programs.append((self.scripts[-1], client or {}))
-
-    def withdraw(self, sc, why):
-        withdraw(self.ids, sc, why)
 
     def _add(self, script):
         sc = script["scId"]
