@@ -81,7 +81,6 @@ tables! {
     /// ```
     PACKAGE in "vectors/" {
         "README.md",
-        "CHANGELOG.md",
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "exchanges/README.md",

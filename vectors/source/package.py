@@ -1,7 +1,7 @@
 """The vectors as a package: `index.json`, `small.json`, npm's manifest, and the licences, which a package must contain.
 
-What is not derived from the other files is here: the tests of `small.json`, and the names of the package. The release is the newest
-section of ../CHANGELOG.md; each form of the package takes it from `index.json`.
+What is not derived from the other files is here: the tests of `small.json`, and the names of the package. Its version is that of the
+crate, in ../../Cargo.toml; each form of the package takes it from `index.json`.
 """
 import hashlib
 import json
@@ -56,8 +56,8 @@ def read(path):
 
 
 def release():
-    """The newest section of the change log."""
-    return re.search(r"^## (\d+\.\d+\.\d+)\b", read(os.path.join(VECTORS, "CHANGELOG.md")), re.M)[1]
+    """Returns the version of the crate."""
+    return re.search(r'^version = "(.+)"$', read(os.path.join(VECTORS, "..", "Cargo.toml")), re.M)[1]
 
 
 def chosen(tests):
