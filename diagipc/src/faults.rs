@@ -754,61 +754,23 @@ faults! {
         ["F-74"];
 }
 
-/// Names of 0.1 and 0.2 that are one fault's now: in lists of known faults, in reports, and for
-/// `explain`.
-const FORMER_NAMES: [(Suite, &str, Fault); 27] = [
-    (Suite::Server, "reply-magic-wrong", Fault::MagicWrong),
-    (Suite::Client, "request-magic-wrong", Fault::MagicWrong),
-    (Suite::Server, "wrong-byte-order", Fault::NumbersBigEndian),
-    (Suite::Server, "size-field-wrong", Fault::SizeWrong),
-    (Suite::Client, "request-size-wrong", Fault::SizeWrong),
-    (Suite::Client, "request-reserved-not-zero", Fault::ReservedNotZero),
-    (Suite::Server, "reply-malformed", Fault::PayloadMalformed),
-    (Suite::Client, "request-malformed", Fault::PayloadMalformed),
-    (Suite::Server, "bytes-after-the-reply", Fault::BytesAfterTheMessage),
-    (Suite::Client, "bytes-behind-the-request", Fault::BytesAfterTheMessage),
-    (Suite::Server, "count-in-bytes", Fault::StringLengthInBytes),
-    (Suite::Server, "utf-8-strings", Fault::StringInUtf8),
-    (Suite::Server, "target-ends", Fault::Crash),
-    (Suite::Client, "dies-by-signal", Fault::Crash),
-    (Suite::Client, "reply-magic-unchecked", Fault::MagicUnchecked),
-    (Suite::Server, "guid-byte-order", Fault::GuidBigEndian),
-    (Suite::Client, "request-not-canonical", Fault::NotCanonical),
-    (Suite::Codec, "leniency-written", Fault::NotCanonical),
-    (Suite::Codec, "no-answer", Fault::AdapterSilent),
-    (Suite::Fuzz, "left-open", Fault::ConnectionLeftOpen),
-    (Suite::Fuzz, "reply-magic-wrong", Fault::MagicWrong),
-    (Suite::Fuzz, "reply-size-wrong", Fault::SizeWrong),
-    (Suite::Fuzz, "reply-set-wrong", Fault::ReplyCommandWrong),
-    (Suite::Fuzz, "reply-id-wrong", Fault::ReplyCommandWrong),
-    (Suite::Fuzz, "reply-reserved-wrong", Fault::ReservedNotZero),
-    (Suite::Fuzz, "reply-malformed", Fault::PayloadMalformed),
-    (Suite::Fuzz, "continuation-wrong", Fault::EnvironmentMalformed),
-];
-
 impl Fault {
     /// Those of a suite.
     pub fn of(suite: Suite) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |fault| fault.suites().contains(&suite))
     }
 
-    /// The fault that a suite calls, or once called, by this name. Details after a colon are
-    /// ignored.
+    /// Returns the fault of this name, if the suite finds it. Details after a colon are ignored.
     ///
     /// ```
     /// use diagipc::faults::{Fault, Suite};
     ///
     /// assert_eq!(Fault::named(Suite::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
-    /// assert_eq!(Fault::named(Suite::Server, "count-in-bytes"), Some(Fault::StringLengthInBytes));
     /// assert_eq!(Fault::named(Suite::Codec, "connection-left-open"), None);
     /// ```
     pub fn named(suite: Suite, name: &str) -> Option<Self> {
         let name = name.split_once(':').map_or(name, |(name, _)| name);
-        let former =
-            || FORMER_NAMES.into_iter().find(|(of, before, _)| *of == suite && *before == name);
-        Self::of(suite)
-            .find(|fault| fault.name() == name)
-            .or_else(|| former().map(|(_, _, fault)| fault))
+        Self::of(suite).find(|fault| fault.name() == name)
     }
 }
 
@@ -837,14 +799,6 @@ mod tests {
             for id in fault.spec() {
                 assert!(citations.line(id).is_some(), "{fault} cites {id}");
             }
-        }
-    }
-
-    #[test]
-    fn former_names_are_those_of_no_other_fault_of_the_suite() {
-        for (suite, name, fault) in FORMER_NAMES {
-            assert_eq!(Fault::named(suite, name), Some(fault), "{name}");
-            assert!(fault.suites().contains(&suite) && fault.name() != name, "{name}");
         }
     }
 }

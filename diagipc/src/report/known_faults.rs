@@ -81,18 +81,16 @@ impl KnownFaults {
     /// every case are so only after a whole run.
     #[must_use]
     pub fn apply(&self, report: Report, names: &BTreeSet<String>, is_whole: bool) -> Report {
-        let (known, mut notes) = self.by_names_of_today(&report.suite);
         let is_whole = is_whole && report.lost.is_none() && report.interrupted.is_none();
-        let mut stale = known.unknown(&report.suite, names);
-        stale.extend(known.gone(&report, is_whole).into_iter().map(|(fault, case)| match case {
+        let mut stale = self.unknown(&report.suite, names);
+        stale.extend(self.gone(&report, is_whole).into_iter().map(|(fault, case)| match case {
             Some(case) => format!("{fault} was not seen in {case}"),
             None => format!("{fault} was not seen"),
         }));
-        notes.splice(0..0, report.notes.iter().cloned());
         let mut accepted = Report::new(&report.suite, &report.target);
         for mut case in report.cases {
             let is_accepted = !case.faults.is_empty()
-                && case.faults.iter().all(|fault| known.accepts(&fault.name, &case.name));
+                && case.faults.iter().all(|fault| self.accepts(&fault.name, &case.name));
             if case.grade == Grade::Fail && is_accepted {
                 case.grade = Grade::Informational;
                 if let Some(detail) = &mut case.detail {
@@ -102,7 +100,6 @@ impl KnownFaults {
             accepted.add(case);
         }
         Report {
-            notes,
             stale,
             cases: accepted.cases,
             counts: accepted.counts,
@@ -116,7 +113,7 @@ impl KnownFaults {
     /// not see, and with those that it saw.
     #[must_use]
     pub fn renewed(&self, report: &Report) -> Self {
-        let (mut known, _) = self.by_names_of_today(&report.suite);
+        let mut known = self.clone();
         for (fault, case) in known.gone(report, false) {
             if let (Some(cases), Some(case)) = (known.cases.get_mut(&fault), case) {
                 cases.remove(&case);
@@ -131,29 +128,6 @@ impl KnownFaults {
             }
         }
         known
-    }
-
-    /// With the names of today in place of former ones, and what they are.
-    fn by_names_of_today(&self, suite: &str) -> (Self, Vec<String>) {
-        let (mut known, mut notes) = (self.clone(), Vec::new());
-        let Some(suite) = Suite::named(suite) else { return (known, notes) };
-        let names: BTreeSet<String> =
-            self.faults.iter().chain(self.cases.keys()).cloned().collect();
-        for name in names {
-            let (before, detail) = name.split_once(':').unwrap_or((&name, ""));
-            let is_former = |fault: &Fault| fault.name() != before;
-            let Some(fault) = Fault::named(suite, before).filter(is_former) else { continue };
-            let separator = if detail.is_empty() { "" } else { ":" };
-            let now = format!("{fault}{separator}{detail}");
-            if known.faults.remove(&name) {
-                known.faults.insert(now.clone());
-            }
-            if let Some(mut cases) = known.cases.remove(&name) {
-                known.cases.entry(now.clone()).or_default().append(&mut cases);
-            }
-            notes.push(format!("{name} is called {now} now"));
-        }
-        (known, notes)
     }
 
     fn accepts(&self, fault: &str, case: &str) -> bool {
@@ -350,14 +324,6 @@ mod tests {
         let read = KnownFaults::parse("k", &known.to_toml()).unwrap();
         let accepted = read.apply(seen, &BTreeSet::from(["a".to_owned()]), true);
         assert_eq!((read, grades(&accepted)), (known, vec![Grade::Informational]));
-        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
-    }
-
-    #[test]
-    fn former_name_is_understood_and_noted() {
-        let accepted = accepted("[cases]\ndies-by-signal = ['a']", &[("a", &["crash"])]);
-        assert_eq!(grades(&accepted), [Grade::Informational]);
-        assert_eq!(accepted.notes, ["dies-by-signal is called crash now"]);
         assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
     }
 

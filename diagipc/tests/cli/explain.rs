@@ -136,16 +136,3 @@ fn explain_fault_prints_fix() {
         "{both}"
     );
 }
-
-/// As in a report or a list of known faults of version 0.2. A name that two faults had is both.
-#[test]
-fn explain_knows_former_names_of_faults() {
-    let said = text(&run(&["explain", "count-in-bytes", "no-answer"], b"", 0));
-    for part in [
-        "count-in-bytes, now string-length-in-bytes, found by server, client, codec, fuzz-server: ",
-        "no-answer, found by server",
-        "no-answer, now adapter-silent, found by codec: ",
-    ] {
-        assert!(said.contains(part), "{part}: {said}");
-    }
-}

@@ -1,6 +1,5 @@
 //! `diagipc explain`.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::bail;
@@ -136,19 +135,14 @@ impl Known {
     }
 
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        // A former name may be that of several.
-        let faults: BTreeSet<Fault> =
-            Suite::ALL.into_iter().filter_map(|suite| Fault::named(suite, name)).collect();
-        for fault in &faults {
-            let suites: Vec<&str> = fault.suites().iter().map(|suite| suite.name()).collect();
-            let is_former = name.split(':').next() != Some(fault.name());
-            let now = if is_former { format!(", now {fault}") } else { String::new() };
-            let suites = suites.join(", ");
-            writeln!(out, "{name}{now}, found by {suites}: {}", fault.sentence())?;
-            writeln!(out, "  how to fix it: {}", fault.fix())?;
-            self.cited(fault.spec().iter().copied(), out)?;
-        }
-        Ok(!faults.is_empty())
+        let Some(fault) = Suite::ALL.into_iter().find_map(|suite| Fault::named(suite, name)) else {
+            return Ok(false);
+        };
+        let suites: Vec<&str> = fault.suites().iter().map(|suite| suite.name()).collect();
+        writeln!(out, "{name}, found by {}: {}", suites.join(", "), fault.sentence())?;
+        writeln!(out, "  how to fix it: {}", fault.fix())?;
+        self.cited(fault.spec().iter().copied(), out)?;
+        Ok(true)
     }
 
     fn script(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
