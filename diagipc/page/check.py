@@ -322,7 +322,7 @@ def printed(diagipc, browser):
     """The lines of `diagipc decode` with what is chosen in the page, with single spaces, and without how an option names a request."""
     hexadecimal, *choices = browser.ask("['text', 'kind', 'from', 'request'].map(id => document.getElementById(id).value)")
     options = [word for name, value in zip(("--kind", "--from", "--request"), choices) if value for word in (name, value)]
-    said = subprocess.run([diagipc, "decode", *options, "--hex", hexadecimal], capture_output=True, text=True)
+    said = subprocess.run([diagipc, "decode", *options, "--text", hexadecimal], capture_output=True, text=True)
     return [" ".join(line.split()) for line in said.stdout.replace(" (--request COMMAND names it)", "").splitlines()]
 
 

@@ -155,7 +155,6 @@ pub struct Case {
     /// Its facts (`F-19`) and requirements.
     pub spec: Vec<String>,
     /// How strongly the document requires it.
-    #[serde(default)]
     pub level: Level,
     /// It behaved as this runtime is known to, not as required. The grade is
     /// [`Grade::Informational`].

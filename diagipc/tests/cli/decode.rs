@@ -45,7 +45,7 @@ fn decode_reads_text_in_several_forms() {
 #[test]
 fn decode_prints_one_item_per_message() {
     assert_eq!(
-        decode(&["--hex", STOP], 0),
+        decode(&["--text", STOP], 0),
         json!([{ "offset": 0, "size": 28, "kind": "request", "command": "EventPipe/StopTracing", "code": "0x0201",
                  "canonical": true, "value": { "sessionId": "1" } }])
     );
@@ -53,7 +53,7 @@ fn decode_prints_one_item_per_message() {
 
 #[test]
 fn decode_reply_answers_request_before_it() {
-    let items = decode(&["--hex", &format!("{STOP} {STOPPED}")], 0);
+    let items = decode(&["--text", &format!("{STOP} {STOPPED}")], 0);
     assert_eq!(
         items[1],
         json!({ "offset": 28, "size": 28, "kind": "reply", "command": "EventPipe/StopTracing", "code": "0xFF00",
@@ -64,18 +64,18 @@ fn decode_reply_answers_request_before_it() {
 #[test]
 fn decode_request_option_names_answered_command() {
     let value =
-        |request: &str| decode(&["--hex", STOPPED, "--request", request], 0)[0]["value"].clone();
+        |request: &str| decode(&["--text", STOPPED, "--request", request], 0)[0]["value"].clone();
     assert_eq!(value("StopTracing"), json!({ "sessionId": "1" }));
     assert_eq!(value("0x0407"), json!({ "hresult": "0x00000001" }));
     assert_eq!(
-        decode(&["--hex", STOPPED], 0)[0]["value"],
+        decode(&["--text", STOPPED], 0)[0]["value"],
         json!({ "code": "0xFF00", "payload": "0100000000000000" })
     );
 }
 
 #[test]
 fn decode_error_reply_needs_no_request() {
-    let item = &decode(&["--hex", UNKNOWN_COMMAND], 0)[0];
+    let item = &decode(&["--text", UNKNOWN_COMMAND], 0)[0];
     assert_eq!(
         (&item["kind"], &item["value"]),
         (&json!("error"), &json!({ "hresult": "0x80131385" }))
@@ -86,7 +86,7 @@ fn decode_error_reply_needs_no_request() {
 #[test]
 fn decode_error_with_code_0_is_a_failure() {
     let said = text(&run(
-        &["decode", "--hex", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"],
+        &["decode", "--text", "444f544e45545f4950435f563100 1800 ffff 0000 00000000"],
         b"",
         0,
     ));
@@ -101,7 +101,7 @@ fn decode_continuation_is_not_a_message() {
     // A session's stream goes on to the end; an environment block has the announced number of
     // bytes.
     let stream = decode(
-        &["--hex", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"],
+        &["--text", &format!("{STOPPED}4e6574747261636500"), "--request", "CollectTracing2"],
         0,
     );
     assert_eq!(
@@ -109,17 +109,17 @@ fn decode_continuation_is_not_a_message() {
         (&json!("continuation"), &json!({ "bytes": "4e6574747261636500" }))
     );
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
-    let block = decode(&["--hex", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
+    let block = decode(&["--text", &format!("{reply}00000000{STOP}"), "--request", "0x0402"], 0);
     assert_eq!((&block[1]["size"], &block[2]["kind"]), (&json!(4), &json!("request")));
     // The block's entries are shown. An invalid block is an error.
     let reply = "444f544e45545f4950435f5631001a00ff000000100000000000";
     let block = decode(
-        &["--hex", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"],
+        &["--text", &format!("{reply}01000000 04000000 41003d0062000000"), "--request", "0x0402"],
         0,
     );
     assert_eq!(block[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
     let block = decode(
-        &["--hex", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"],
+        &["--text", &format!("{reply}02000000 04000000 41003d0062000000"), "--request", "0x0402"],
         1,
     );
     assert_eq!(block[1]["error"]["kind"], "unexpected_end");
@@ -129,10 +129,10 @@ fn decode_continuation_is_not_a_message() {
 fn decode_file_of_stream_is_not_a_message() {
     // Nettrace, version 6.0; the rest is the stream's own.
     let start = "4e657474726163650000000006000000000000002a";
-    let stream = decode(&["--hex", start], 0);
+    let stream = decode(&["--text", start], 0);
     assert_eq!(stream[0]["kind"], "continuation");
     assert_eq!(stream[0]["size"], 21);
-    let said = text(&run(&["decode", "--hex", start], b"", 0));
+    let said = text(&run(&["decode", "--text", start], b"", 0));
     assert!(
         said.starts_with("continuation of an unknown request, 21 bytes at offset 0\n"),
         "{said}"
@@ -144,7 +144,7 @@ fn decode_file_of_stream_is_not_a_message() {
 fn decode_advertise_by_magic() {
     let wire = "414456525f56310067453e129be8d312a456426614174000393000000000000000 00";
     assert_eq!(
-        decode(&["--hex", wire], 0)[0]["value"],
+        decode(&["--text", wire], 0)[0]["value"],
         json!({ "runtimeCookie": "123e4567-e89b-12d3-a456-426614174000", "processId": "12345", "future": 0 })
     );
 }
@@ -152,7 +152,7 @@ fn decode_advertise_by_magic() {
 #[test]
 fn decode_kind_option_takes_every_type() {
     let hex = "01020000000100000002000000";
-    let items = decode(&["--kind", "event_filter", "--hex", hex], 0);
+    let items = decode(&["--kind", "event_filter", "--text", hex], 0);
     assert_eq!(
         items,
         json!([{ "offset": 0, "size": 13, "kind": "piece", "type": "event_filter", "command": null, "code": null,
@@ -160,15 +160,15 @@ fn decode_kind_option_takes_every_type() {
     );
     assert_eq!(text(&run(&["encode", "--hex", "-"], items.to_string().as_bytes(), 0)).trim(), hex);
     assert_eq!(
-        decode(&["--kind", "string", "--hex", "0200000061006200"], 1)[0]["error"]["kind"],
+        decode(&["--kind", "string", "--text", "0200000061006200"], 1)[0]["error"]["kind"],
         "missing_terminator"
     );
-    run(&["decode", "--kind", "nonsense", "--hex", "00"], b"", 2);
+    run(&["decode", "--kind", "nonsense", "--text", "00"], b"", 2);
 }
 
 #[test]
 fn decode_malformed_input_is_named_and_fails() {
-    let items = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
+    let items = decode(&["--text", "444f544e45545f4950435f5631001600020100002a00"], 1);
     assert_eq!(
         items[0]["error"],
         json!({ "layer": "payload", "kind": "unexpected_end", "offset": 20, "field": "StopTracing.sessionId",
@@ -176,39 +176,39 @@ fn decode_malformed_input_is_named_and_fails() {
     );
     // A message whose size is known does not hide the next one.
     let items =
-        decode(&["--hex", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
+        decode(&["--text", &format!("444f544e45545f4950435f5631001600020100002a00{STOP}")], 1);
     assert_eq!(
         (&items[1]["offset"], &items[1]["value"]),
         (&json!(22), &json!({ "sessionId": "1" }))
     );
     // An invalid header ends it.
-    assert_eq!(decode(&["--hex", "485454502f312e3120343030"], 1)[0]["error"]["kind"], "bad_magic");
-    assert_eq!(decode(&["--hex", &STOP[..50]], 1)[0]["error"]["kind"], "end_of_input");
-    assert_eq!(decode(&["--hex", ""], 1), json!([]));
+    assert_eq!(decode(&["--text", "485454502f312e3120343030"], 1)[0]["error"]["kind"], "bad_magic");
+    assert_eq!(decode(&["--text", &STOP[..50]], 1)[0]["error"]["kind"], "end_of_input");
+    assert_eq!(decode(&["--text", ""], 1), json!([]));
 }
 
 #[test]
 fn decode_side_option_is_obeyed() {
-    assert_eq!(decode(&["--hex", STOP, "--from", "server"], 1)[0]["error"]["kind"], "not_a_reply");
-    assert_eq!(decode(&["--hex", STOPPED, "--from", "client"], 0)[0]["kind"], "unknown");
+    assert_eq!(decode(&["--text", STOP, "--from", "server"], 1)[0]["error"]["kind"], "not_a_reply");
+    assert_eq!(decode(&["--text", STOPPED, "--from", "client"], 0)[0]["kind"], "unknown");
 }
 
 #[test]
 fn decode_over_limit_is_noted_and_succeeds() {
     let request = "444f544e45545f4950435f563100180004050000 00000000"; // EnablePerfMap of type 0
-    let item = &decode(&["--hex", request], 0)[0];
+    let item = &decode(&["--text", request], 0)[0];
     assert_eq!(
         (&item["limits"]["kind"], &item["value"]),
         (&json!("unknown_perf_map_type"), &json!({ "perfMapType": 0 }))
     );
-    let dump = text(&run(&["decode", "--hex", request], b"", 0));
+    let dump = text(&run(&["decode", "--text", request], b"", 0));
     assert!(dump.contains("a server refuses this with 0x80070057 DS_IPC_E_INVALIDARG"), "{dump}");
 }
 
 #[test]
 fn decode_dump_shows_offset_and_meaning_per_field() {
     let dump =
-        text(&run(&["decode", "--hex", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
+        text(&run(&["decode", "--text", UNKNOWN_COMMAND, "--request", "ProcessInfo3"], b"", 0));
     let expected = "\
 error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
   000000  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00        magic        \"DOTNET_IPC_V1\"
@@ -226,9 +226,9 @@ error after Process/ProcessInfo3, 0xFFFF, 24 bytes at offset 0
 fn usage_error_exits_with_2() {
     for arguments in [
         &["decode"][..],
-        &["decode", "--hex", "0"],
-        &["decode", "--hex", "zz"],
-        &["decode", "--hex", "00", "--request", "NoSuchCommand"],
+        &["decode", "--text", "0"],
+        &["decode", "--text", "zz"],
+        &["decode", "--text", "00", "--request", "NoSuchCommand"],
         &["decode", "/no/such/file"],
         &["decode", "/"],
         &["encode"],

@@ -42,7 +42,7 @@ fn encode_conversation_with_continuations() {
         (format!("{reply}00000000"), "ProcessEnvironment"),
         (format!("{STOPPED}4e65"), "0x0203"),
     ] {
-        let json = run(&["decode", "--json", "--hex", &hex, "--request", request], b"", 0).stdout;
+        let json = run(&["decode", "--json", "--text", &hex, "--request", request], b"", 0).stdout;
         assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
     }
 }
@@ -50,7 +50,7 @@ fn encode_conversation_with_continuations() {
 #[test]
 fn encode_reply_to_unknown_request() {
     for hex in [STOPPED, "444f544e45545f4950435f5631001400ff000000"] {
-        let json = run(&["decode", "--json", "--hex", hex], b"", 0).stdout;
+        let json = run(&["decode", "--json", "--text", hex], b"", 0).stdout;
         assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
     }
 }
@@ -84,7 +84,7 @@ fn encode_wrong_json_reports_position() {
         assert!(output.stdout.is_empty());
     }
     run(&["encode", "-"], b"[", 1);
-    let faulty = decode(&["--hex", "444f544e45545f4950435f5631001600020100002a00"], 1);
+    let faulty = decode(&["--text", "444f544e45545f4950435f5631001600020100002a00"], 1);
     let output = run(&["encode", "-"], faulty.to_string().as_bytes(), 1);
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("item 0: an error instead of a value")
@@ -94,7 +94,7 @@ fn encode_wrong_json_reports_position() {
 #[test]
 fn encode_noncanonical_is_noted() {
     let json =
-        run(&["decode", "--json", "--hex", &STOP.replacen("02010000", "02010100", 1)], b"", 0)
+        run(&["decode", "--json", "--text", &STOP.replacen("02010000", "02010100", 1)], b"", 0)
             .stdout;
     let output = run(&["encode", "--hex", "-"], &json, 0);
     assert_eq!(text(&output).trim(), STOP);

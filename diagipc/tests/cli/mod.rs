@@ -121,7 +121,7 @@ fn text_from_file_or_message_is_escaped() {
     );
     // A value with both, in `ApplyStartupHook`.
     let hook = "444f544e45545f4950435f56310020000407000004000000";
-    let output = run(&["decode", "--json", "--hex", &format!("{hook}9b002e2061000000")], b"", 0);
+    let output = run(&["decode", "--json", "--text", &format!("{hook}9b002e2061000000")], b"", 0);
     let json = text(&output);
     assert!(json.contains("\\u009b\\u202ea") && !json.contains(['\u{9b}', '\u{202e}']), "{json}");
 }

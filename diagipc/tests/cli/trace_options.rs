@@ -68,7 +68,7 @@ fn process_is_found_by_id_or_name() {
 /// In dotnet-trace `-p` is the process.
 #[test]
 fn provider_that_is_a_number_is_refused() {
-    for option in ["-p", "--provider", "--providers"] {
+    for option in ["-p", "--providers"] {
         let said = errors(&["trace", option, "4242"], 2);
         assert!(said.contains("4242 is a number: expected a provider"), "{said}");
         assert!(said.contains("here is TARGET or --process-id"), "{said}");

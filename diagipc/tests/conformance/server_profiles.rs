@@ -247,8 +247,7 @@ fn target_file_declares_claims() {
     }
     let shipped =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/engine.toml").display().to_string();
-    // As the option was called before.
-    let report = engine(&["--target", &shipped, "--only", "scripts/framing"], &[], 0);
+    let report = engine(&["--claims", &shipped, "--only", "scripts/framing"], &[], 0);
     assert_eq!(report.target, "engine");
 }
 

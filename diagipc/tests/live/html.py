@@ -83,7 +83,7 @@ def case(number, column):
     hazard = {"hazard": "harmful"} if number % 37 == 5 else {}
     title = "A request of which only a part arrives, and whose sender then waits"
     return {"name": f"{section}/a-request-that-is-cut-{number}", "section": section, "group": "scripts", "title": title,
-            "grade": grade, "spec": ["F-5", "R-TRN-003"], **hazard, **more}
+            "grade": grade, "spec": ["F-5", "R-TRN-003"], "level": "must", **hazard, **more}
 
 
 def counts(cases):

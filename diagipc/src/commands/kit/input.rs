@@ -14,7 +14,7 @@ pub(crate) struct Input {
 
     /// The bytes themselves, in hexadecimal, as a hex dump, an array, strings with escapes, or base64;
     /// standard error says which it is, if not hexadecimal
-    #[arg(long, visible_alias = "hex", value_name = "TEXT", conflicts_with = "file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     text: Option<String>,
 
     /// The most bytes to read

@@ -76,7 +76,6 @@ pub(crate) enum Command {
     /// Lists the exchange scripts: whole conversations
     Scripts(scripts::Arguments),
     /// Forwards between clients and a runtime, and records their messages
-    #[command(alias = "record")]
     Proxy(proxy::Arguments),
     /// Plays a recorded conversation, or any exchange script, to a runtime or a client
     Replay(replay::Arguments),

@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
 
     /// What the target supports: diagipc/servers/README.md. Anything not in the file is found out
     /// by asking
-    #[arg(long, alias = "target", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     claims: Option<PathBuf>,
 
     /// This percentage of the cases claimed by the target must be judged, or the run does not

@@ -16,7 +16,7 @@ pub(crate) struct Events {
     /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]], and more after a comma that is not between quotes:
     /// keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
     /// (Informational)
-    #[arg(short, long = "providers", visible_alias = "provider", value_name = "PROVIDER,…")]
+    #[arg(short, long = "providers", value_name = "PROVIDER,…")]
     providers: Vec<Providers>,
 
     /// Events for a purpose, and more after a comma; by default dotnet-common and
