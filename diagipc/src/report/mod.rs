@@ -17,7 +17,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod badge;
 mod cause;
 mod citations;
 mod comparison;
@@ -33,7 +32,6 @@ mod turn;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use badge::badge;
 pub use cause::{CaseFault, Cause};
 pub use citations::Citations;
 pub use comparison::Comparison;

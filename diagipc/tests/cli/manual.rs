@@ -8,7 +8,6 @@ use crate::cli::{run, text};
 use crate::tool::DIAGIPC;
 
 const MANUAL: &str = include_str!("../../README.md");
-const CI: &str = include_str!("../../CI.md");
 /// The commands whose output depends only on the tool, or on a server of the repository. The others are
 /// about processes.
 const REPEATABLE: [&str; 7] =
@@ -80,29 +79,6 @@ fn manual_output_equals_tool_output() {
         compared += 1;
     }
     assert!(compared >= 7, "{compared}");
-}
-
-/// The suites in the jobs of `diagipc/CI.md` have these options, and jobs install this version.
-#[test]
-fn jobs_are_accepted() {
-    let mut commands = 0;
-    for line in CI.lines() {
-        if let Some(rest) = line.strip_prefix("diagipc ") {
-            // A list is not a report.
-            let (suite, target) = rest.split_once(".xml ").expect("a report");
-            let (suite, _) = suite.split_once(" --junit ").expect("a report");
-            let words: Vec<_> = [suite, "--list"].into_iter().chain(target.split(' ')).collect();
-            assert!(text(&run(&words, b"", 0)).lines().count() > 100, "{line}");
-            commands += 1;
-        }
-        for name in ["diagipc@", "diagipc=="] {
-            let version = line.split_once(name).map(|(_, rest)| rest.split(' ').next());
-            assert!(version.is_none_or(|it| it == Some(env!("CARGO_PKG_VERSION"))), "{line}");
-        }
-    }
-    let jobs = CI.split("```sh\n").skip(1).map(|job| job.split("```").next().unwrap());
-    assert!(jobs.map(|job| job.lines().count()).all(|lines| (1..=10).contains(&lines)));
-    assert!(commands >= 12, "{commands}");
 }
 
 #[test]

@@ -30,8 +30,8 @@ fn new_files_are_for_their_owner_only() {
     let runtime = Runtime::start(&["--profile", "coreclr-8", "--misbehave", "echo-payload"]);
     let pid = runtime.pid();
     let names =
-        ["item", "a.html", "a.xml", "a.badge", "b.html", "a.pcapng", "a.nettrace", "said", "found"];
-    let [item, html, junit, badge, matrix, capture, trace, said, found] =
+        ["item", "a.html", "a.xml", "b.html", "a.pcapng", "a.nettrace", "said", "found"];
+    let [item, html, junit, matrix, capture, trace, said, found] =
         names.map(|name| runtime.path(name));
     let report = runtime.path("a.json");
     let item_json = runtime.path("item.json");
@@ -39,7 +39,7 @@ fn new_files_are_for_their_owner_only() {
     fs::write(&item_json, value).unwrap();
     run(&["encode", &item_json, "-o", &item], 0);
     let suite = ["codec", "--self", "--only", "eventpipe/*"];
-    let files = ["--html", &html, "--junit", &junit, "--badge", &badge];
+    let files = ["--html", &html, "--junit", &junit];
     run(&[&suite[..], &files].concat(), 0);
     let json =
         crate::cli::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
@@ -55,7 +55,7 @@ fn new_files_are_for_their_owner_only() {
     let fuzz = ["fuzz-server", "--allow-harmful", "--cases", "20", "--out", &found, &pid];
     run(&fuzz, 1);
 
-    let mut files = vec![item, html, junit, badge, matrix, capture, trace];
+    let mut files = vec![item, html, junit, matrix, capture, trace];
     for directory in [said, found] {
         let entries = fs::read_dir(directory).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned());

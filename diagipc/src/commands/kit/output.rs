@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, bail};
 use diagipc::embedded::Texts;
 use diagipc::known::harm_of;
-use diagipc::report::{KnownFaults, Made, badge, html, junit};
+use diagipc::report::{KnownFaults, Made, html, junit};
 use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::vectors::Hazard;
@@ -60,12 +60,8 @@ pub(crate) struct Output {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Also write the verdict as a badge: JSON for the endpoint badges of shields.io
-    #[arg(long, value_name = "FILE")]
-    badge: Option<PathBuf>,
-
     /// List the cases and their effects on a target, without playing them
-    #[arg(long, conflicts_with_all = ["json", "junit", "html", "badge", "require", "known", "write_known"])]
+    #[arg(long, conflicts_with_all = ["json", "junit", "html", "require", "known", "write_known"])]
     list: bool,
 }
 
@@ -311,7 +307,6 @@ impl Output {
             self.json.write(report),
             write(self.junit.as_ref(), &|| text(junit(report, citations))),
             write(self.html.as_ref(), &|| text(html(std::slice::from_ref(report), citations))),
-            write(self.badge.as_ref(), &|| Ok(badge(report).into_bytes())),
         ];
         written.into_iter().collect()
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::bail;
-use diagipc::report::{Comparison, badge, html};
+use diagipc::report::{Comparison, html};
 use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
 use serde_json::Value;
@@ -21,10 +21,6 @@ pub(crate) struct Arguments {
     /// Write one page: implementations by cases, with all details
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-
-    /// Write the verdict of a single report as a badge: JSON for the endpoint badges of shields.io
-    #[arg(long, value_name = "FILE", conflicts_with = "against")]
-    badge: Option<PathBuf>,
 
     /// Compare with an older report of the same suite: a failure that is new in any of the others
     /// fails
@@ -65,12 +61,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if let Some(file) = &arguments.html {
         let page = html(&reports, &citations).map_err(anyhow::Error::msg)?;
         output_file::write(file, page.as_bytes())?;
-    }
-    if let Some(file) = &arguments.badge {
-        let [report] = &reports[..] else {
-            bail!("--badge: {} reports, expected one", reports.len());
-        };
-        output_file::write(file, badge(report).as_bytes())?;
     }
     if let (Some(_), Some((old, news))) = (&arguments.against, reports.split_first()) {
         let mut outcome = Outcome::Well;
