@@ -29,13 +29,8 @@ fn readme_features_equal_manifest() {
 }
 
 #[test]
-fn readme_versions_equal_manifest() {
+fn versions_equal_manifest() {
     let version = env!("CARGO_PKG_VERSION");
-    let (minor, _) = version.rsplit_once('.').unwrap();
-    assert!(
-        README.contains(&format!("`dotnet-diagnostics-ipc = \"{minor}\"`")),
-        "the dependency is not {minor}"
-    );
     assert!(
         read("spec/VENDORING.md").contains(&format!("\nversion = \"{version}\"\n")),
         "the vendored manifest is not {version}"
@@ -43,10 +38,6 @@ fn readme_versions_equal_manifest() {
     assert!(
         read("diagipc/Cargo.toml").contains(&format!("version = \"={version}\"")),
         "the tool does not need {version}"
-    );
-    assert!(
-        read("CHANGELOG.md").contains(&format!("\n## [{version}] - ")),
-        "CHANGELOG.md has no section {version}"
     );
 }
 
