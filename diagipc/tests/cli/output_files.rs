@@ -29,8 +29,7 @@ fn run(arguments: &[&str], status: i32) -> String {
 fn new_files_are_for_their_owner_only() {
     let runtime = Runtime::start(&["--profile", "coreclr-8", "--misbehave", "echo-payload"]);
     let pid = runtime.pid();
-    let names =
-        ["item", "a.html", "a.xml", "b.html", "a.pcapng", "a.nettrace", "said", "found"];
+    let names = ["item", "a.html", "a.xml", "b.html", "a.pcapng", "a.nettrace", "said", "found"];
     let [item, html, junit, matrix, capture, trace, said, found] =
         names.map(|name| runtime.path(name));
     let report = runtime.path("a.json");

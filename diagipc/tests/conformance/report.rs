@@ -720,8 +720,8 @@ fn glossary_has_every_flag_of_vectors_and_no_other() {
 #[test]
 fn suite_writes_junit_and_html() {
     let directory = tempfile::tempdir().unwrap();
-    let [xml, page] = ["report.xml", "report.html"]
-        .map(|name| directory.path().join(name).display().to_string());
+    let [xml, page] =
+        ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
     let options = [
         "codec",
         "--only",
