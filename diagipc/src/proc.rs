@@ -17,6 +17,7 @@ pub(crate) struct Stat {
     /// It is a zombie, or about to disappear.
     pub(crate) has_ended: bool,
     /// Its process group; 0 if that is in another pid namespace.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has orphans"))]
     pub(crate) group: u32,
     /// In jiffies since boot: with its number it is unique.
     pub(crate) start_time: Option<u64>,

@@ -17,6 +17,10 @@ pub(super) struct Owner {
 }
 
 impl Owner {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(clippy::unnecessary_wraps, reason = "only Linux adopts orphans, which can fail")
+    )]
     pub(super) fn new(watcher: Command) -> io::Result<Self> {
         Ok(Self {
             watcher: Watcher::new(watcher),

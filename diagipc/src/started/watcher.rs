@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::unix::{Process, start_time};
+#[cfg(target_os = "linux")]
 use crate::proc;
 
 /// How long killed processes may take to end.
@@ -174,6 +175,7 @@ impl Left {
     }
 
     #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self, reason = "only Linux shows the environment of a process")]
     fn kill_by_environment(&self) -> bool {
         false
     }

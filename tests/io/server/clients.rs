@@ -12,8 +12,11 @@ use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 
+#[cfg(target_os = "linux")]
 use crate::alone;
-use crate::server::requests::{COLLECT2, COLLECT3, USER_EVENTS, commands};
+#[cfg(target_os = "linux")]
+use crate::server::requests::commands;
+use crate::server::requests::{COLLECT2, COLLECT3, USER_EVENTS};
 use crate::server::runtime::Runtime;
 use crate::server::{ask, eventually, with_server};
 
