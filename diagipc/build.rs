@@ -37,7 +37,6 @@ mod kit {
     const COMPANIONS: &[&str] = &[
         "adapters/README.md",
         "adapters/python/adapter.py",
-        "adapters/c/adapter.c",
         "schema/report.schema.json",
         "schema/scenarios.schema.json",
         "schema/REPORTS.md",

@@ -1,7 +1,4 @@
-/*
- * An adapter in C as a function: its answer goes to the caller instead of standard output. build.rs defines ADAPTER, its file;
- * SERVE(line, count), how it is asked; and ASK and FORGET, the names of the functions.
- */
+/* The adapter around the header for C as a function: its answer goes to the caller instead of standard output. */
 
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +7,7 @@ static size_t answer_kept(const void *data, size_t size, size_t count, FILE *to)
 
 #define fwrite answer_kept
 #define main adapter_main
-#include ADAPTER
+#include "../diagipc/adapters/c_header/adapter.c"
 #undef main
 #undef fwrite
 
@@ -25,14 +22,13 @@ static size_t answer_kept(const void *data, size_t size, size_t count, FILE *to)
     return count;
 }
 
-/* The line has `count` bytes, and a NUL after them. */
-const char *ASK(const char *line, size_t count, size_t *answer_count) {
-    (void)count;
-    SERVE(line, count);
+/* The line ends with a NUL. */
+const char *c_header_ask(const char *line, size_t *answer_count) {
+    serve(line);
     *answer_count = answer_length;
     return answer_data;
 }
 
-void FORGET(void) {
+void c_header_forget(void) {
     give_all_back();
 }

@@ -17,34 +17,3 @@ macro_rules! target {
         }
     };
 }
-
-/// Defines `ask`, which asks an adapter in C that is linked in: `$ask` and `$forget` are its
-/// functions (adapter.c).
-#[macro_export]
-macro_rules! asks {
-    ($ask:ident, $forget:ident) => {
-        unsafe extern "C" {
-            fn $ask(
-                line: *const std::ffi::c_char,
-                count: usize,
-                answer_count: *mut usize,
-            ) -> *const std::ffi::c_char;
-            fn $forget();
-        }
-
-        fn ask(question: &str) -> String {
-            let line = std::ffi::CString::new(question).unwrap();
-            let mut count = 0;
-            // SAFETY: the question is as many bytes as it says, and a NUL, that are only read; the
-            // answer is as many bytes as it says, until they are forgotten.
-            unsafe {
-                let answer = $ask(line.as_ptr(), question.len(), &raw mut count);
-                let text =
-                    String::from_utf8(std::slice::from_raw_parts(answer.cast(), count).to_vec())
-                        .unwrap();
-                $forget();
-                text
-            }
-        }
-    };
-}

@@ -20,7 +20,7 @@ pub use seeds::{COMMANDS, Seed, seeds};
 pub use subjects::{Asked, SUBJECTS, asked_of_c_header};
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 14] = [
+pub const TARGETS: [&str; 13] = [
     "decode_any",
     "roundtrip",
     "canonical",
@@ -32,7 +32,6 @@ pub const TARGETS: [&str; 14] = [
     "ports",
     "endpoint_names",
     "user_events",
-    "differential",
     "c_header",
     "cli_decode",
 ];

@@ -122,7 +122,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             None => Vec::new(),
         },
         "roundtrip" if from(Direction::Client) => behind(&[0]),
-        "canonical" | "differential" => behind_choice(SUBJECTS.iter().position(is_subject)),
+        "canonical" => behind_choice(SUBJECTS.iter().position(is_subject)),
         "c_header" => behind_choice(asked_of_c_header().position(is_subject)),
         "client_exchange" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);

@@ -1,15 +1,12 @@
 //! `c/dotnet_ipc.h`, tested with `diagipc codec` and damaged bytes. The compilers' checks:
 //! `tests/c_header/check.py`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use diagipc::{Adapter, AdapterCommand, Program, Report, codec, embedded};
-use serde_json::Value;
+use diagipc::{Program, Report};
 
-use crate::codec_adapters::Random;
+use crate::codec_adapters::agrees_on_damaged_bytes;
 use crate::tool;
 
 /// The types of the vectors that the header has; of the last two only the readers.
@@ -89,64 +86,8 @@ fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
 fn c_header_agrees_with_the_crate_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let program = adapter(directory.path(), &["cc", "-std=c99"]);
-    let command = AdapterCommand {
-        program: Program { path: program.into(), arguments: Vec::new() },
-        deadline: Duration::from_secs(120),
-    };
-    let mut header = Adapter::start(command).expect("it starts");
-    let files = embedded::vectors().unwrap();
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
-    let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
-    for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)
-    {
-        let mut question = case.request();
-        let wire = case.test.wire.as_ref().expect("it has bytes");
-        if wire.len() > 4096
-            || !TYPES.iter().any(|kind| question["type"] == *kind.trim_end_matches("/decode"))
-        {
-            continue;
-        }
-        for _ in 0..6 {
-            let mut bytes = wire.clone();
-            random.damage(&mut bytes);
-            // A message without a valid front is refused early: most keep a good front.
-            if case.group.direction.is_some()
-                && bytes.len() >= 20
-                && wire.len() >= 20
-                && random.below(4) > 0
-            {
-                bytes[..14].copy_from_slice(&wire[..14]);
-                if wire.starts_with(b"DOTNET_IPC_V1\0") {
-                    let size = u16::try_from(bytes.len()).unwrap();
-                    bytes[14..16].copy_from_slice(&size.to_le_bytes());
-                }
-            }
-            question["id"] = 1.into();
-            question["wire"] = hex::encode(&bytes).into();
-            let question = question.to_string();
-            let mut ours: Value = serde_json::from_str(&codec::answer(&question)).unwrap();
-            // The header does not report it.
-            ours.as_object_mut().unwrap().remove("canonical");
-            *results.entry(format!("{}/{}", ours["result"], ours["layer"])).or_default() += 1;
-            let answer =
-                header.ask(&question).unwrap_or_else(|trouble| panic!("{trouble}: {question}"));
-            let theirs: Value = serde_json::from_str(&answer).unwrap();
-            if theirs != ours {
-                differences.push(format!("{question}\n  crate  {ours}\n  header {theirs}"));
-            }
-        }
-    }
-    assert!(
-        differences.is_empty(),
-        "{} differences\n{}",
-        differences.len(),
-        differences[..differences.len().min(10)].join("\n")
-    );
-    // The damage reaches every result.
-    assert_eq!(results.len(), 6, "{results:?}");
-    assert!(
-        results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500,
-        "{results:?}"
-    );
-    assert_eq!(header.finish(), None);
+    let types = TYPES.map(|kind| kind.trim_end_matches("/decode"));
+    let program = Program::new(program, [""; 0]);
+    // The header does not report whether bytes are canonical.
+    agrees_on_damaged_bytes(program, Some(&types), 6, Some("canonical"));
 }

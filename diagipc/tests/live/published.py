@@ -102,7 +102,6 @@ OURS = {
     "client-diagipc": own,
     "codec-crate": codec("dotnet-diagnostics-ipc", "--self"),
     "codec-python": codec("adapters/python", "--", "python3", f"{ADAPTERS}/python/adapter.py"),
-    "codec-c": codec("adapters/c", "--", compiled(f"{ADAPTERS}/c/adapter.c")),
     "codec-c-header": codec("c/dotnet_ipc.h", "--", compiled(f"{ADAPTERS}/c_header/adapter.c", "-I", str(ROOT / "c"))),
     "codec-grammar": codec("spec/grammar.json", "--", "python3", f"{ADAPTERS}/grammar/adapter.py"),
 }

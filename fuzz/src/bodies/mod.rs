@@ -22,7 +22,6 @@ mod cli_decode;
 mod conversations;
 mod decode_any;
 mod diagnostic_port;
-mod differential;
 mod environment;
 mod exchanges;
 mod names;
@@ -39,7 +38,6 @@ pub use cli_decode::cli_decode;
 pub use conversations::conversations;
 pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
-pub use differential::differential;
 pub use environment::environment;
 pub use exchanges::{client_exchange, server_exchange};
 pub use names::{endpoint_names, ports};
@@ -65,8 +63,8 @@ pub const BODIES: [Body; 12] = [
     ("cli_decode", cli_decode),
 ];
 
-/// The others: `differential` needs the codec in C, `c_header` the header for C.
-pub const OTHERS: [&str; 2] = ["differential", "c_header"];
+/// The target whose body also asks the header for C.
+pub const C_HEADER: &str = "c_header";
 
 /// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
 struct Pieces<'p>(std::iter::Cycle<std::slice::Iter<'p, u8>>);
