@@ -23,9 +23,7 @@ def main():
         flags = "-std=c99 -O1 -g -Wall -Wextra -Werror -pedantic -fsanitize=address,undefined -fno-sanitize-recover=all".split()
         subprocess.run(["cc", *flags, "-I", ROOT / "c", "-o", program, ROOT / "c/trace.c"], check=True)
         for name in names:
-            with launch.started(name, {}) as (process, home):
-                path = launch.default_socket(process, home)
-                launch.until_it_runs(path)
+            with launch.running(name, {}) as (_, _, path):
                 status = subprocess.run([program, path, stored, "2"], timeout=60).returncode
             events = 0
             if status == 0:

@@ -1,6 +1,16 @@
 """Prints one line per check, and counts differences. Used by the other scripts here."""
+import struct
 
 wrong = 0
+
+
+class Differs(Exception):
+    """What a runtime does is not what a script expects."""
+
+
+def expect(condition, text):
+    if not condition:
+        raise Differs(text)
 
 
 def check(what, is_right, said=""):
@@ -9,3 +19,13 @@ def check(what, is_right, said=""):
     if not is_right:
         wrong += 1
         print(said, flush=True)
+
+
+def agrees(what, function, *arguments):
+    """Calls a function that checks a runtime and returns what it saw. A difference that it raises is counted, and does not end the script."""
+    global wrong
+    try:
+        print(f"agrees  {what}: {function(*arguments)}", flush=True)
+    except (Differs, OSError, ValueError, struct.error) as fault:
+        print(f"differs {what}: {type(fault).__name__}: {fault}", flush=True)
+        wrong += 1

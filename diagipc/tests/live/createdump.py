@@ -11,46 +11,26 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import struct
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import checks
 import launch
+import protocol
+from checks import expect
+from protocol import E_FAIL, GENERATE_CORE_DUMP, GENERATE_CORE_DUMP3, S_OK, error, message
 
 NAME, WHOLE, NATIVE_AOT = "net9.0.5", "net10.0.12", ("aot9.0.20", "aot8.0.31")
-HEADER = b"DOTNET_IPC_V1\0"
-S_OK = HEADER + struct.pack("<HBBHI", 24, 0xFF, 0x00, 0, 0)
-E_FAIL = struct.pack("<BBHI", 0xFF, 0xFF, 0, 0x80004005)
-DUMP, DUMP3 = 0x0101, 0x0103
-COMMANDS = {DUMP: "Dump/GenerateCoreDump", DUMP3: "Dump/GenerateCoreDump3"}
-
-
-class Differs(Exception):
-    """The runtime differs from this file."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Differs(text)
+COMMANDS = {GENERATE_CORE_DUMP: "Dump/GenerateCoreDump", GENERATE_CORE_DUMP3: "Dump/GenerateCoreDump3"}
 
 
 def ask(path, code, name, kind):
     """The request and the reply; the connection must end after it."""
-    text = (name + "\0").encode("utf-16-le")
-    payload = struct.pack("<I", len(text) // 2) + text + struct.pack("<II", kind, 0)
-    request = HEADER + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(60)
-        connection.connect(path)
-        connection.sendall(request)
-        reply = b""
-        while piece := connection.recv(65536):
-            reply += piece
-    return request, reply
+    request = message(code, protocol.dump(name, kind))
+    return request, protocol.ask(path, request, 60)
 
 
 def expect_core(path, process, what):
@@ -78,38 +58,15 @@ def expect_core(path, process, what):
 
 
 @contextlib.contextmanager
-def runtimes(mode):
-    """A directory of runtimes with a copy of this one, whose createdump has this mode. All other files are links."""
-    home = launch.home_of(NAME)
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(home), prefix=".createdump-") as directory:
-        subprocess.run(["cp", "-al", home, os.path.join(directory, NAME)], check=True, timeout=60)
-        dist = os.path.join(directory, NAME, "x/package/dist/createdump")
-        os.unlink(dist)
-        shutil.copyfile(os.path.join(home, "x/package/dist/createdump"), dist)
-        os.chmod(dist, mode)
-        before = os.environ.get("DOTNET_RUNTIMES")
-        os.environ["DOTNET_RUNTIMES"] = directory
-        try:
-            yield
-        finally:
-            del os.environ["DOTNET_RUNTIMES"]
-            if before is not None:
-                os.environ["DOTNET_RUNTIMES"] = before
-
-
-@contextlib.contextmanager
 def started(mode):
-    with runtimes(mode), launch.started(NAME, {}) as (process, directory):
-        path = launch.default_socket(process, directory)
-        expect(path, "no default port")
-        launch.until_it_runs(path)
-        yield process, directory, path
+    with launch.with_createdump(NAME, mode) as executable, launch.running(NAME, {}, executable) as target:
+        yield target
 
 
 def one_that_may_not_be_executed(_):
     with started(0o644) as (process, directory, path):
-        _, reply = ask(path, DUMP, directory + "/core", 4)
-        expect(reply[16:] == E_FAIL, f"answered {reply.hex()}; expected: Error with E_FAIL")
+        _, reply = ask(path, GENERATE_CORE_DUMP, directory + "/core", 4)
+        expect(reply == error(E_FAIL), f"answered {reply.hex()}; expected: Error with E_FAIL")
         expect(not os.path.exists(path) and process.poll() is None, "the socket still exists, or the process has ended")
     return "E_FAIL, and the socket is gone"
 
@@ -123,22 +80,19 @@ def one_that_may_be_executed(recorded):
                 expect(reply == S_OK, f"type {kind} is answered {reply.hex()}; expected: OK with S_OK")
                 expect_core(core, process, f"type {kind}")
                 os.remove(core)
-                if (code, kind) in ((DUMP, 4), (DUMP3, 1)):
+                if (code, kind) in ((GENERATE_CORE_DUMP, 4), (GENERATE_CORE_DUMP3, 1)):
                     recorded.append((code, "write a dump", request, reply))
             request, reply = ask(path, code, "/none/dump", 4)
-            expect(reply[16:24] == E_FAIL, f"without a directory: {reply.hex()}; expected: Error with E_FAIL")
+            expect(reply[:14] + reply[16:24] == error(E_FAIL)[:14] + error(E_FAIL)[16:], f"without a directory: {reply.hex()}; expected: Error with E_FAIL")
             recorded.append((code, "write a dump into a missing directory", request, reply))
         expect(os.path.exists(path) and process.poll() is None, "the socket is gone, or the process has ended")
     return "types 1 to 4 are written and S_OK; a missing directory is E_FAIL; the socket stays"
 
 
 def types_that_are_written(_):
-    with launch.started(WHOLE, {}) as (process, directory):
-        path = launch.default_socket(process, directory)
-        expect(path, "no default port")
-        launch.until_it_runs(path)
+    with launch.running(WHOLE, {}) as (process, directory, path):
         for kind in (1, 2, 3, 4):
-            _, reply = ask(path, DUMP3, "core", kind)
+            _, reply = ask(path, GENERATE_CORE_DUMP3, "core", kind)
             expect(reply == S_OK, f"type {kind} is answered {reply.hex()}; expected: OK with S_OK")
             expect_core(directory + "/core", process, f"type {kind}")
             os.remove(directory + "/core")
@@ -155,14 +109,13 @@ def native_aot_with_a_createdump(name):
                 shutil.copy2(os.path.join(os.path.dirname(launch.fetch(WHOLE)), "createdump"), home + "/createdump")
             with launch.started(name, {"DOTNET_DbgEnableMiniDump": "1"} if variable else {}, home + "/subject") as (process, directory):
                 path = launch.default_socket(process, directory)
-                expect(path, "no default port")
                 for kind in (1, 2, 3, 4):
-                    _, reply = ask(path, DUMP, "core", kind)
+                    _, reply = ask(path, GENERATE_CORE_DUMP, "core", kind)
                     if beside and variable and kind == 4:
                         expect(reply == S_OK, f"type 4 is answered {reply.hex()}; expected: OK with S_OK")
                         expect_core(directory + "/core", process, "type 4")
                     else:
-                        expect(reply[16:] == E_FAIL, f"type {kind} is answered {reply.hex()}; expected: Error with E_FAIL")
+                        expect(reply == error(E_FAIL), f"type {kind} is answered {reply.hex()}; expected: Error with E_FAIL")
                         expect(not os.path.exists(directory + "/core"), f"type {kind} wrote a file")
             said.append(f"createdump {'beside it' if beside else 'missing'}, variable {'set' if variable else 'not set'}")
     return f"type 4 is a core file of the process with both, otherwise E_FAIL and no file ({'; '.join(said)})"
@@ -172,28 +125,20 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--record")
     options = parser.parse_args()
-    try:
-        launch.fetch(NAME)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {NAME} is not available here: {error}", file=sys.stderr)
-        sys.exit(launch.SKIP)
-    wrong, recorded = 0, []
-    checks = [(NAME, one_that_may_not_be_executed, recorded), (NAME, one_that_may_be_executed, recorded)]
+    launch.fetch_or_skip(NAME)
+    recorded = []
+    todo = [(NAME, one_that_may_not_be_executed, recorded), (NAME, one_that_may_be_executed, recorded)]
     if launch.there([WHOLE]):
-        checks.append((WHOLE, types_that_are_written, None))
-        checks += [(name, native_aot_with_a_createdump, name) for name in launch.there(NATIVE_AOT)]
-    for name, check, argument in checks:
-        try:
-            print(f"agrees  {name} {check.__name__}: {check(argument)}", flush=True)
-        except (Differs, OSError, ValueError, struct.error) as fault:
-            print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
-            wrong += 1
+        todo.append((WHOLE, types_that_are_written, None))
+        todo += [(name, native_aot_with_a_createdump, name) for name in launch.there(NATIVE_AOT)]
+    for name, check, argument in todo:
+        checks.agrees(f"{name} {check.__name__}", check, argument)
     if options.record:
         rows = [{"comment": comment, "command": COMMANDS[code], "request": request.hex(), "reply": reply.hex()}
                 for code, comment, request, reply in recorded]
         with open(options.record, "w", encoding="utf-8") as file:
             file.write("[\n" + ",\n".join(" " + json.dumps(row) for row in rows) + "\n]\n")
-    sys.exit(wrong > 0)
+    sys.exit(checks.wrong > 0)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import launch
 import ports
+import protocol
+from checks import Differs
 
 SCRIPTS = os.path.join(HERE, "..", "..", "..", "vectors", "exchanges")
 USER_EVENTS = ("/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data")
@@ -44,10 +46,6 @@ GATE = "net10.0.9"
 PAUSE = 0.02      # between the pieces of a `send` with `chunks`
 SETTLED = 0.5     # from the first sign of managed code until it is idle
 TOGETHER = 3      # runtimes that are started beside the shared ones
-
-
-class Differs(Exception):
-    """The received bytes differ from the script."""
 
 
 class Unavailable(Exception):
@@ -192,10 +190,7 @@ class Target:
         self.directory = None
 
     def listen(self, port):
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(self.places[port])
-        listener.listen(8)
-        self.listeners[port] = listener
+        self.listeners[port] = protocol.listening(self.places[port])
 
     def unlisten(self, port):
         self.listeners.pop(port).close()
@@ -246,8 +241,6 @@ def started(name, needs, user_events=False):
                 yield target
                 return
             target.path = launch.default_socket(target.process, where)
-            if not target.path:
-                raise OSError(f"no socket within {launch.PATIENCE} s")
             suspending = any(one["suspend"] for one in needs["ports"]) or any(name in needs["environment"] for name in SUSPENDING)
             if not (needs["suspended"] or suspending):
                 connected(target.path, time.monotonic() + 5).close()
@@ -264,14 +257,10 @@ def started(name, needs, user_events=False):
 def connected(path, deadline):
     """A connection. The socket's file exists a moment before the process listens, so a refusal is tried again."""
     while True:
-        sock = socket.socket(socket.AF_UNIX)
         try:
-            sock.settimeout(max(0.1, deadline - time.monotonic()))
-            sock.connect(path)
-            return sock
-        except OSError as fault:
-            sock.close()
-            if not isinstance(fault, ConnectionRefusedError) or time.monotonic() > deadline:
+            return protocol.connected(path, max(0.1, deadline - time.monotonic()))
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
 
@@ -498,7 +487,7 @@ def play_alone(report, name, script, within):
         try:
             with started(name, script["target"], user_events) as target:
                 return Player(target, within).play(steps)
-        except OSError as fault:
+        except (Differs, OSError) as fault:
             return f"the target: {fault}"
 
     judge(report, name, script, try_once)
@@ -515,7 +504,7 @@ def play_together(report, name, chosen):
             if not target or target.process.poll() is not None:
                 stack.close()
                 target = stack.enter_context(started(name, {"suspended": False, "ports": [], "environment": {}}))
-        except OSError as fault:
+        except (Differs, OSError) as fault:
             return f"the target: {fault}"
         fault = Player(target, within).play(steps)
         if not fault and target.process.poll() is not None:

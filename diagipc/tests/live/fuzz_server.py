@@ -31,9 +31,8 @@ def program():
 
 def replayed(diagipc, name, script):
     """Exit status of `replay` with a new process, and its output."""
-    with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
-        if not launch.default_socket(process, directory):
-            return None, "no socket"
+    with launch.started(name, {}) as (process, directory):
+        launch.default_socket(process, directory)
         # A process that has ended is gone only after a wait.
         threading.Thread(target=process.wait, daemon=True).start()
         done = subprocess.run([diagipc, "replay", script, "--allow-harmful", "--to", str(process.pid)], text=True, timeout=SECONDS,
@@ -43,11 +42,7 @@ def replayed(diagipc, name, script):
 
 def main():
     name = sys.argv[1] if len(sys.argv) > 1 else "net10.0.9"
-    try:
-        launch.fetch(name)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
-        return launch.SKIP
+    launch.fetch_or_skip(name)
     diagipc = program()
     with tempfile.TemporaryDirectory() as out:
         done = subprocess.run([diagipc, "fuzz-server", "--allow-harmful", "--json", *CASES, "--out", out, "--spawn", "--", sys.executable,

@@ -16,11 +16,12 @@ import lzma
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+import protocol
 
 SKIP = 77
 # Seconds for a start on a busy machine.
@@ -307,16 +308,13 @@ def hosted(name, directory, *words):
 def until_it_runs(path, patience=60):
     """Waits until managed code runs in the process of this socket: before that an attach is refused with NOT_YET_AVAILABLE, with any path
     (F-56)."""
-    payload = struct.pack("<I", 100) + bytes(16) + struct.pack("<I", 2) + "/\0".encode("utf-16-le") + struct.pack("<I", 0)
-    ask = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 3, 1, 0) + payload
+    request, refused = protocol.message(protocol.ATTACH_PROFILER, protocol.profiler("/")), protocol.error(protocol.NOT_YET_AVAILABLE)
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(patience)
-            connection.connect(path)
-            connection.sendall(ask)
-            answer = connection.recv(24, socket.MSG_WAITALL)
-        if answer[20:24] != struct.pack("<I", 0x8013135B):
+        with protocol.connected(path, patience) as connection:
+            connection.sendall(request)
+            answer = connection.recv(len(refused), socket.MSG_WAITALL)
+        if answer != refused:
             break
         time.sleep(0.05)
     time.sleep(0.5)  # from there to where it does nothing more of interest
@@ -353,14 +351,36 @@ def started(name, variables, executable=None):
 
 
 def default_socket(process, directory):
-    """The path of the default port's socket, once the runtime listens; None if it does not in time."""
+    """The path of the default port's socket, once the runtime listens. Raises OSError if it does not in time."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
             if listens(path):
                 return path
         time.sleep(0.02)
-    return None
+    raise OSError(f"no default port within {PATIENCE} s")
+
+
+@contextlib.contextmanager
+def running(name, variables, executable=None):
+    """A runtime as `started` has it, once its managed code runs; also the path of its default port's socket."""
+    with started(name, variables, executable) as (process, directory):
+        path = default_socket(process, directory)
+        until_it_runs(path)
+        yield process, directory, path
+
+
+@contextlib.contextmanager
+def with_createdump(name, mode):
+    """The executable of a copy of a runtime, whose createdump has this mode. Its other files are links."""
+    home, executable = os.path.split(fetch(name))
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(home_of(name)), prefix=".createdump-") as directory:
+        copy = os.path.join(directory, "x")
+        subprocess.run(["cp", "-al", home, copy], check=True, timeout=60)
+        os.unlink(copy + "/createdump")
+        shutil.copyfile(home + "/createdump", copy + "/createdump")
+        os.chmod(copy + "/createdump", mode)
+        yield os.path.join(copy, executable)
 
 
 def listens(path):
@@ -381,9 +401,6 @@ def run(name, suspended, ports, command, seconds=300):
         variables["DOTNET_DiagnosticPorts"] = ports
     with started(name, variables) as (process, directory):
         path = default_socket(process, directory)
-        if not path:
-            print(f"{name}: no socket within {PATIENCE} s", file=sys.stderr)
-            return 1
         if not suspended:
             until_it_runs(path)
         environment = {**os.environ, "DIAG_SOCKET": path, "DIAG_PID": str(process.pid), "DIAG_RUNTIME": name,

@@ -11,55 +11,27 @@ import json
 import os
 import re
 import select
-import socket
 import struct
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
+import protocol
+from checks import Differs, expect
+from protocol import PATIENCE, PROCESS_INFO2, RESUME_RUNTIME, connected, exchange, process_info
 
 RUNTIME = "net10.0.9"
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "vectors", "ports.json")
 PORTS, DEFAULT = "DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend"
-PATIENCE = 30.0  # for expected events
 QUIET = 1.5     # for events that must not occur
-
-
-def message(code):
-    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20, code >> 8, code & 0xFF, 0)
-
-
-def exchange(connection, code):
-    """Sends a command without payload; the reply's payload."""
-    connection.settimeout(PATIENCE)
-    connection.sendall(message(code))
-    reply = b""
-    while len(reply) < 20 or len(reply) < struct.unpack_from("<H", reply, 14)[0]:
-        more = connection.recv(65536)
-        if not more:
-            raise OSError("the reply is cut")
-        reply += more
-    if reply[16:18] != b"\xff\x00":
-        raise OSError(f"refused: {reply[20:].hex()}")
-    return reply[20:]
-
-
-def connected(path):
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(PATIENCE)
-    connection.connect(path)
-    return connection
 
 
 def is_held(path):
     """Whether the start is held. Until it continues, the command line is only the executable (F-79)."""
     with connected(path) as connection:
-        payload = exchange(connection, 0x0404)
-    units, = struct.unpack_from("<I", payload, 24)
-    return " " not in payload[28:28 + 2 * units].decode("utf-16-le")
+        return " " not in process_info(2, exchange(connection, PROCESS_INFO2))["commandLine"]
 
 
 def stays_held(path):
@@ -90,23 +62,13 @@ class Tool:
         for address in addresses:
             path = os.path.join(directory, address)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(path)
-            listener.listen(8)
-            self.listeners[listener] = address
+            self.listeners[protocol.listening(path)] = address
 
     def accept(self, pid, seconds):
         """One more connection with a valid advertise; False if there is none in time."""
         for listener in select.select(list(self.listeners), [], [], seconds)[0]:
-            connection, _ = listener.accept()
-            connection.settimeout(PATIENCE)
-            advertise = b""
-            while len(advertise) < 34:
-                more = connection.recv(34 - len(advertise))
-                if not more:
-                    raise OSError("the advertise is cut")
-                advertise += more
-            assert advertise[:8] == b"ADVR_V1\0" and struct.unpack_from("<Q", advertise, 24)[0] == pid, advertise.hex()
+            connection, (_, advertised) = protocol.accepted(listener)
+            expect(advertised == pid, f"the advertise has the process id {advertised}")
             self.waiting[self.listeners[listener]].append(connection)
             return True
         return False
@@ -122,14 +84,14 @@ class Tool:
 def resume_in_turn(tool, ports, path):
     """Resumes over the default port, which has no effect, then over each port that holds the start."""
     with connected(path) as connection:
-        exchange(connection, 0x0401)
+        exchange(connection, RESUME_RUNTIME)
     if not stays_held(path):
         return "a resume over the default port started it"
     holding = [port["address"] for port in ports if port["suspend"]]
     for nth, address in enumerate(holding):
         # Two ports with one address cannot be distinguished.
         for connection in tool.waiting[address]:
-            exchange(connection, 0x0401)
+            exchange(connection, RESUME_RUNTIME)
         if nth + 1 == len(holding):
             return None if goes_on(path) else "resumed over every port, and still held"
         if not stays_held(path):
@@ -148,8 +110,6 @@ def replay_ports(text, value):
         # It also listens where no connection may arrive.
         dropped = {here(field) for part in value["ignored"] for field in part["text"].strip(",").split(",")[:1] if field}
         path = launch.default_socket(process, directory)
-        if not path:
-            return "no default port"
         # Runtimes try repeatedly: it does not matter that they began earlier.
         tool = Tool(directory, {*expected, *dropped})
         try:
@@ -174,14 +134,12 @@ def replay_ports(text, value):
 def replay_default(text, held):
     with launch.started(RUNTIME, {DEFAULT: text}) as (process, directory):
         path = launch.default_socket(process, directory)
-        if not path:
-            return "no default port"
         if not held:
             return None if goes_on(path) else "held; expected: not held"
         if not stays_held(path):
             return "not held; expected: held"
         with connected(path) as connection:
-            exchange(connection, 0x0401)
+            exchange(connection, RESUME_RUNTIME)
         return None if goes_on(path) else "resumed, and still held"
 
 
@@ -200,15 +158,12 @@ def cases(wanted):
 
 
 def main():
-    try:
-        launch.fetch(RUNTIME)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {RUNTIME} is not available here: {error}", file=sys.stderr)
-        sys.exit(launch.SKIP)
+    launch.fetch_or_skip(RUNTIME)
+
     def replay(kind, text, value):
         try:
             return (replay_ports if kind == "ports" else replay_default)(text, value)
-        except (OSError, struct.error) as error:
+        except (Differs, OSError, struct.error) as error:
             return f"{type(error).__name__}: {error}"
 
     ran = wrong = 0

@@ -15,42 +15,25 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import checks
 import launch
-import ports
+import protocol
+from checks import expect
+from protocol import ALREADY_ACTIVE, ATTACH_PROFILER, NOT_SUPPORTED, OK, ERROR, message, payload_of
 
 RUNTIMES = ("net10.0.12", "net10.0.9", "net9.0.5", "net8.0.30")
 NATIVE_AOT = ("aot9.0.20", "aot8.0.31")
-ATTACH = 0x0301
-S_OK, ALREADY_ACTIVE, NOT_SUPPORTED = 0, 0x8013136A, 0x80131515
+S_OK = 0
 # c7ba04b0-5a51-4d0d-9a5a-2d5c0b5d0001
 CLASS_ID = bytes.fromhex("b004bac7" "515a" "0d4d" "9a5a2d5c0b5d0001")
 CLIENT_DATA = (b"", b"\0", bytes(range(256)) * 4)
 
 
-class Differs(Exception):
-    """The runtime differs from this file."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Differs(text)
-
-
 def attach(path, library, client_data):
     """The HRESULT of the reply, whose connection must end."""
-    name = (library + "\0").encode("utf-16-le")
-    payload = struct.pack("<I", 5000) + CLASS_ID + struct.pack("<I", len(name) // 2) + name
-    payload += struct.pack("<I", len(client_data)) + client_data
-    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), ATTACH >> 8, ATTACH & 0xFF, 0) + payload
-    with ports.connected(path) as connection:
-        connection.settimeout(30)
-        connection.sendall(request)
-        reply = b""
-        while piece := connection.recv(4096):
-            reply += piece
-    expect(len(reply) == 24 and reply.startswith(b"DOTNET_IPC_V1\0"), f"answered {reply.hex()}; expected: 24 bytes")
-    (hresult,) = struct.unpack_from("<I", reply, 20)
-    expect(reply[16] == 0xFF and reply[17] == (0 if hresult == S_OK else 0xFF), f"answered {reply.hex()}")
+    reply = protocol.ask(path, message(ATTACH_PROFILER, protocol.profiler(library, CLASS_ID, client_data)))
+    (hresult,) = struct.unpack("<I", payload_of(reply, OK if reply[17:18] == b"\0" else ERROR))
+    expect((hresult == S_OK) == (reply[17] == 0), f"answered {reply.hex()}")
     return hresult
 
 
@@ -65,10 +48,7 @@ def written(path, seconds=10):
 
 
 def client_data_arrive(name, library, client_data):
-    with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
-        path = launch.default_socket(process, directory)
-        expect(path, "no default port")
-        launch.until_it_runs(path)
+    with launch.running(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory, path):
         hresult = attach(path, library, client_data)
         expect(hresult == S_OK, f"answered {hresult:#010x}; expected: OK with S_OK")
         found = written(directory + "/profiler")
@@ -82,7 +62,6 @@ def client_data_arrive(name, library, client_data):
 def there_are_none(name, library, client_data):
     with launch.started(name, {"DIAG_PROFILER_FILE": "@DIR@/profiler"}) as (process, directory):
         path = launch.default_socket(process, directory)
-        expect(path, "no default port")
         hresult = attach(path, library, client_data)
         expect(hresult == NOT_SUPPORTED, f"answered {hresult:#010x}; expected: {NOT_SUPPORTED:#010x}")
         time.sleep(0.5)
@@ -106,18 +85,13 @@ def main():
     names = sys.argv[1:]
     launch.fetch_or_skip(*names)
     names = names or launch.there((*RUNTIMES, *NATIVE_AOT))
-    wrong = 0
     with tempfile.TemporaryDirectory() as directory:
         library = built(directory)
         for name in names:
             check, all_data = (there_are_none, CLIENT_DATA[-1:]) if name in NATIVE_AOT else (client_data_arrive, CLIENT_DATA)
             for client_data in all_data:
-                try:
-                    print(f"agrees  {name} {check.__name__}: {check(name, library, client_data)}", flush=True)
-                except (Differs, OSError, struct.error) as fault:
-                    print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
-                    wrong += 1
-    sys.exit(wrong > 0)
+                checks.agrees(f"{name} {check.__name__}", check, name, library, client_data)
+    sys.exit(checks.wrong > 0)
 
 
 if __name__ == "__main__":

@@ -23,65 +23,30 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 import ports
+import protocol
+from checks import Differs, expect
+from protocol import (ATTACH_PROFILER, BAD_ENCODING, COLLECT_TRACING2, ERROR, GENERATE_CORE_DUMP, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
+                      PATIENCE, PROCESS_INFO, STOP_TRACING, UNKNOWN_MAGIC, connected, error, exchange, message, payload_of, process_info)
 
 RUNTIMES = ("net10.0.9", "net9.0.5", "net8.0.30")
-PROCESS_INFO, COLLECT_TRACING2, STOP_TRACING = 0x0400, 0x0203, 0x0201
-GENERATE_CORE_DUMP, ATTACH_PROFILER = 0x0101, 0x0301
-OK, ERROR = b"\xff\x00", b"\xff\xff"
-BAD_ENCODING, UNKNOWN_MAGIC, NOT_FOUND = 0x80131384, 0x80131386, 0x8007007E
-NOT_YET_AVAILABLE = 0x8013135B
 DELAYS = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571, 500]  # F-77, in ms
 LONGEST = 0.571  # the longest delay, in seconds
 SLACK = 1.0      # for a busy machine
 QUIET = 0.7      # for events that must not occur: longer than the longest delay
 
 
-class Differs(Exception):
-    """The runtime differs from this file."""
-
-
 class Unavailable(Exception):
     """A requirement of the check is missing."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Differs(text)
 
 
 def ms(seconds):
     return f"{1000 * seconds:.0f} ms"
 
 
-def request(code, payload=b""):
-    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
-
-
-def text(value):
-    return struct.pack("<I", len(value) + 1) + (value + "\0").encode("utf-16-le")
-
-
-def error(code):
-    return request(0xFFFF, struct.pack("<I", code))
-
-
 def rest(connection):
     """All bytes until the end; the end is expected."""
-    connection.settimeout(ports.PATIENCE)
-    seen = b""
-    try:
-        while piece := connection.recv(65536):
-            seen += piece
-    except ConnectionResetError:
-        pass  # bytes were left unread (F-70): also an end
-    except socket.timeout:
-        raise Differs(f"no end of the connection; so far {seen.hex()}") from None
-    return seen
-
-
-def answered(connection, seen, what):
-    expect(seen[:14] == b"DOTNET_IPC_V1\0" and seen[16:18] == OK and struct.unpack_from("<H", seen, 14)[0] == len(seen),
-           f"{what}: {seen.hex() or 'nothing'}; expected: one OK")
+    connection.settimeout(PATIENCE)
+    return protocol.rest(connection, may_be_reset=True)
 
 
 class Listener:
@@ -90,9 +55,7 @@ class Listener:
     def __init__(self, address, backlog=8):
         self.address = address
         self.cookie = self.pid = None
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.bind(address)
-        self.socket.listen(backlog)
+        self.socket = protocol.listening(address, backlog)
 
     def take(self, seconds):
         """One more connection, its advertise still unread; None if there is none in time."""
@@ -102,16 +65,8 @@ class Listener:
 
     def next(self, seconds=LONGEST + SLACK):
         """One more connection, which must arrive in time, with the same advertise as those before it."""
-        connection = self.take(seconds)
-        expect(connection, f"no connection within {ms(seconds)}")
-        connection.settimeout(ports.PATIENCE)
-        advertise = b""
-        while len(advertise) < 34:
-            piece = connection.recv(34 - len(advertise))
-            expect(piece, f"the advertise is cut: {advertise.hex()}")
-            advertise += piece
-        said = advertise[8:24], struct.unpack_from("<Q", advertise, 24)[0]
-        expect(advertise[:8] == b"ADVR_V1\0" and advertise[32:] == b"\0\0", f"no advertise: {advertise.hex()}")
+        expect(select.select([self.socket], [], [], seconds)[0], f"no connection within {ms(seconds)}")
+        connection, said = protocol.accepted(self.socket)
         expect(said == (self.cookie or said[0], self.pid or said[1]), "the advertise has another cookie or pid than before")
         self.cookie, self.pid = said
         return connection
@@ -127,24 +82,23 @@ class Listener:
 
 
 @contextlib.contextmanager
-def target(name):
+def target(name, executable=None):
     """A runtime with one port to connect to: its process, its default port's socket, the address of the port."""
-    with launch.started(name, {ports.PORTS: "@DIR@/port,nosuspend"}) as (process, directory):
+    with launch.started(name, {ports.PORTS: "@DIR@/port,nosuspend"}, executable) as (process, directory):
         path = launch.default_socket(process, directory)
-        expect(path, "no default port")
         yield process, path, directory + "/port"
         expect(process.poll() is None, f"the runtime has ended with {process.returncode}")
 
 
 def default_port_answers(path):
-    with ports.connected(path) as connection:
-        return ports.exchange(connection, PROCESS_INFO)
+    with connected(path) as connection:
+        return exchange(connection, PROCESS_INFO)
 
 
 def works(listener, connection):
     """A command over that connection is answered; returns the next connection."""
-    connection.sendall(request(PROCESS_INFO))
-    answered(connection, rest(connection), "a command")
+    connection.sendall(message(PROCESS_INFO))
+    payload_of(rest(connection))
     connection.close()
     return listener.next()
 
@@ -179,7 +133,7 @@ def traced(process):
         with open(directory + "/said", "wb") as said:
             tracer = subprocess.Popen(command, stdout=said, stderr=said)
         try:
-            deadline = time.monotonic() + ports.PATIENCE
+            deadline = time.monotonic() + PATIENCE
             while not (os.path.exists(file) and os.path.getsize(file)):
                 if tracer.poll() is not None or time.monotonic() > deadline:
                     with open(directory + "/said", errors="replace") as said:
@@ -217,7 +171,7 @@ def failed(found):
 
 def delays_from(file, address, first, count):
     """The last delays that begin with `first`, once there are so many; and their attempts."""
-    deadline = time.monotonic() + sum(DELAYS) / 1000 + ports.PATIENCE
+    deadline = time.monotonic() + sum(DELAYS) / 1000 + PATIENCE
     while True:
         found = failed(attempts(file, address))
         asked = [attempt[2] for attempt in found]
@@ -257,23 +211,22 @@ def one_command_a_connection(name):
         listener = Listener(address)
         connection = listener.next()
         listener.none(QUIET, "beside one that waits")
-        connection.sendall(request(PROCESS_INFO))
+        connection.sendall(message(PROCESS_INFO))
         begun = time.monotonic()
         following = listener.next()
         took = time.monotonic() - begun
         seen = rest(connection)
-        answered(connection, seen, "the first command")
-        expect(seen[28:44] == listener.cookie, "the advertise's cookie is not ProcessInfo's")
+        expect(process_info(1, payload_of(seen))["cookie"] == listener.cookie, "the advertise's cookie is not ProcessInfo's")
         with contextlib.suppress(BrokenPipeError):
-            connection.sendall(request(PROCESS_INFO))
+            connection.sendall(message(PROCESS_INFO))
         expect(rest(connection) == b"", "a second command on the connection is answered")
-        following.sendall(2 * request(PROCESS_INFO))
+        following.sendall(2 * message(PROCESS_INFO))
         seen = rest(following)
-        answered(following, seen, "two commands at once")
+        payload_of(seen)
         third = listener.next()
         listener.none(QUIET, "beside one that waits")
         works(listener, third)
-        expect(default_port_answers(path)[8:24] == listener.cookie, "the default port has another cookie")
+        expect(process_info(1, default_port_answers(path))["cookie"] == listener.cookie, "the default port has another cookie")
         return f"the next connection arrived {ms(took)} after the command; same cookie, a second command is not answered"
 
 
@@ -281,12 +234,12 @@ def the_next_connection_comes_after_the_answer(name):
     with target(name) as (process, _, address), traced(process) as file:
         listener = Listener(address)
         connection = listener.next()
-        connection.sendall(request(PROCESS_INFO)[:10])
+        connection.sendall(message(PROCESS_INFO)[:10])
         listener.none(QUIET, "before the command has arrived")
-        connection.sendall(request(PROCESS_INFO)[10:])
-        answered(connection, rest(connection), "a command in two pieces")
+        connection.sendall(message(PROCESS_INFO)[10:])
+        payload_of(rest(connection))
         following = listener.next()
-        deadline = time.monotonic() + ports.PATIENCE
+        deadline = time.monotonic() + PATIENCE
         order, signs = [], {"connect": f'"{address}"', "ADVR": '"ADVR_V1', "answer": '"DOTNET_IPC_V1'}
         # strace writes a moment later.
         while order[-1:] != ["ADVR"] or "answer" not in order:
@@ -356,8 +309,8 @@ def the_listener_goes_away(name):
             connection = listener.next()
             listener.gone(unlinked)
             time.sleep(QUIET)
-            connection.sendall(request(PROCESS_INFO))
-            answered(connection, rest(connection), "a command after the listener stopped")
+            connection.sendall(message(PROCESS_INFO))
+            payload_of(rest(connection))
             connection.close()
             time.sleep(QUIET)
             default_port_answers(path)
@@ -402,13 +355,13 @@ def a_full_backlog_holds_every_port(name):
             pass
         os.rename(listener.address, address)
         time.sleep(LONGEST + SLACK)
-        with ports.connected(path) as waiting:
-            waiting.sendall(request(PROCESS_INFO))
+        with connected(path) as waiting:
+            waiting.sendall(message(PROCESS_INFO))
             begun = time.monotonic()
             expect(not select.select([waiting], [], [], 2.0)[0], "the default port answers")
             listener.take(0).close()  # ours: now there is space
             connection = listener.next()
-            answered(waiting, rest(waiting), "the default port, once there is space")
+            payload_of(rest(waiting))
             took = time.monotonic() - begun
         filler.close()
         works(listener, connection)
@@ -420,10 +373,10 @@ def bad_requests_on_a_port(name):
     with target(name) as (_, path, address):
         listener = Listener(address)
         connection = listener.next()
-        connection.sendall(request(PROCESS_INFO)[:10])
+        connection.sendall(message(PROCESS_INFO)[:10])
         connection.close()
         connection = listener.next()
-        connection.sendall(b"x" * 14 + struct.pack("<HBBH", 20, 4, 0, 0))
+        connection.sendall(message(PROCESS_INFO, magic=b"x" * 14))
         seen = rest(connection)
         expect(seen == error(UNKNOWN_MAGIC), f"garbage was answered with {seen.hex()}")
         # A size of 65,535: the runtime waits for the rest, until the tool closes (F-6).
@@ -442,21 +395,18 @@ def a_stream_over_a_port(name):
     with target(name) as (_, path, address):
         listener = Listener(address)
         connection = after_the_start(listener)
-        provider = struct.pack("<QI", 1, 4) + text("Microsoft-Windows-DotNETRuntime") + struct.pack("<I", 0)
-        connection.sendall(request(COLLECT_TRACING2, struct.pack("<IIBI", 16, 1, 0, 1) + provider))
-        seen = b""
-        while len(seen) < 36:
-            piece = connection.recv(65536)
-            expect(piece, f"no stream: {seen.hex()}")
-            seen += piece
-        expect(seen[16:18] == OK and seen[28:36] == b"Nettrace", f"no stream: {seen[:36].hex()}")
+        connection.sendall(message(COLLECT_TRACING2, struct.pack("<IIB", 16, 1, 0)
+                                   + protocol.array(protocol.provider("Microsoft-Windows-DotNETRuntime", 1, 4))))
+        session = payload_of(protocol.receive(connection, 28))
+        stream = protocol.receive(connection, 8)
+        expect(stream == b"Nettrace", f"no stream: {stream.hex()}")
         second = listener.next()
         listener.none(QUIET, "beside one that waits")
-        second.sendall(request(PROCESS_INFO))
-        answered(second, rest(second), "a command while the other connection streams")
+        second.sendall(message(PROCESS_INFO))
+        payload_of(rest(second))
         third = listener.next()
-        third.sendall(request(STOP_TRACING, seen[20:28]))
-        ended, reply, deadline = {}, b"", time.monotonic() + ports.PATIENCE
+        third.sendall(message(STOP_TRACING, session))
+        ended, reply, deadline = {}, b"", time.monotonic() + PATIENCE
         # The stream must be read (F-75).
         while len(ended) < 2:
             expect(time.monotonic() < deadline, f"ended: {sorted(ended)}; expected: the stream and the stop")
@@ -465,8 +415,7 @@ def a_stream_over_a_port(name):
                 reply += piece if readable is third else b""
                 if not piece:
                     ended[readable] = time.monotonic()
-        answered(third, reply, "the stop")
-        expect(reply[20:] == seen[20:28], "the stop's reply has another session")
+        expect(payload_of(reply) == session, "the stop's reply has another session")
         works(listener, listener.next())
         apart = ended[connection] - ended[third]
         expect(abs(apart) < SLACK, f"the stop's connection and the stream ended {ms(apart)} apart")
@@ -474,21 +423,21 @@ def a_stream_over_a_port(name):
 
 
 def attach(library):
-    return request(ATTACH_PROFILER, struct.pack("<I", 3000) + bytes(range(1, 17)) + text(library) + struct.pack("<I", 0))
+    return message(ATTACH_PROFILER, protocol.profiler(library, bytes(range(1, 17)), milliseconds=3000))
 
 
 def after_the_start(listener):
     """A connection once the runtime is ready for profilers: until then it answers an attach of any path with NOT_YET_AVAILABLE (F-56)."""
-    until = time.monotonic() + ports.PATIENCE
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         connection = listener.next()
         connection.sendall(attach("/no/such/profiler"))
         answer = rest(connection)
         if answer != error(NOT_YET_AVAILABLE):
-            expect(answer == error(NOT_FOUND), f"for a missing path: {answer.hex()}")
+            expect(answer == error(MODULE_NOT_FOUND), f"for a missing path: {answer.hex()}")
             return listener.next()
         time.sleep(0.05)
-    raise Differs(f"not ready for profilers after {ports.PATIENCE} s")
+    raise Differs(f"not ready for profilers after {PATIENCE} s")
 
 
 def an_attach_holds_its_connection(name):
@@ -506,51 +455,24 @@ def an_attach_holds_its_connection(name):
         begun = time.monotonic()
         seen = rest(connection)
         took = time.monotonic() - begun
-        expect(len(seen) == 24 and seen[16:18] == ERROR, f"answered {seen.hex()}; expected: an error")
+        (hresult,) = struct.unpack("<I", payload_of(seen, ERROR))
         connection = listener.next()
         connection.sendall(attach(fifo + ".absent"))
         begun = time.monotonic()
         absent = rest(connection)
-        expect(absent == error(NOT_FOUND), f"for a missing path: {absent.hex()}")
+        expect(absent == error(MODULE_NOT_FOUND), f"for a missing path: {absent.hex()}")
         soon = time.monotonic() - begun
         works(listener, listener.next())
         return (f"no answer, no end and no new connection for {ms(2 * QUIET)} while it loads; {ms(took)} later error "
-                f"{struct.unpack_from('<I', seen, 20)[0]:#x}, the end; a missing path: after {ms(soon)}")
-
-
-@contextlib.contextmanager
-def with_createdump(name):
-    """The runtime with an executable createdump: the package has it without that bit (P-6)."""
-    executable = launch.fetch(name)
-    home = os.path.dirname(executable)
-    if not os.path.exists(home + "/createdump"):
-        raise Unavailable("no createdump in the package")
-    with tempfile.TemporaryDirectory(prefix="dotnet-") as directory:
-        def link(source, destination):
-            if source.endswith("/createdump"):
-                shutil.copy2(source, destination)
-                os.chmod(destination, 0o755)
-            else:
-                try:
-                    os.link(source, destination)
-                except OSError:
-                    shutil.copy2(source, destination)  # another file system
-        copied = directory + "/x"
-        shutil.copytree(home, copied, copy_function=link)
-        fetch = launch.fetch
-        launch.fetch = lambda _: os.path.join(copied, os.path.basename(executable))
-        try:
-            yield
-        finally:
-            launch.fetch = fetch
+                f"{hresult:#x}, the end; a missing path: after {ms(soon)}")
 
 
 def a_dump_is_answered_when_it_is_written(name):
-    with with_createdump(name), target(name) as (_, path, address):
+    with launch.with_createdump(name, 0o755) as executable, target(name, executable) as (_, path, address):
         listener = Listener(address)
         connection = after_the_start(listener)
         dump = os.path.dirname(address) + "/core"
-        connection.sendall(request(GENERATE_CORE_DUMP, text(dump) + struct.pack("<II", 1, 0)))
+        connection.sendall(message(GENERATE_CORE_DUMP, protocol.dump(dump, 1)))
         begun = grew = time.monotonic()
         sizes = [0]
         while not select.select([connection], [], [], 0.002)[0]:
@@ -564,7 +486,7 @@ def a_dump_is_answered_when_it_is_written(name):
         # Checked once the answer has arrived, before it is read.
         complete = os.stat(dump)
         seen = rest(connection)
-        expect(seen == request(0xFF00, bytes(4)), f"answered {seen.hex()}; expected: OK with S_OK")
+        expect(seen == protocol.S_OK, f"answered {seen.hex()}; expected: OK with S_OK")
         time.sleep(0.5)
         later = os.stat(dump)
         expect((complete.st_size, complete.st_mtime_ns) == (later.st_size, later.st_mtime_ns), "the dump grew after its answer")
@@ -599,12 +521,7 @@ def main():
     unknown = set(wanted) - {check.__name__ for check, _ in CHECKS}
     if unknown:
         sys.exit(f"{__doc__}\nNo check: {', '.join(sorted(unknown))}")
-    for name in RUNTIMES:
-        try:
-            launch.fetch(name)
-        except (OSError, subprocess.SubprocessError) as fault:
-            print(f"SKIPPED: {name} is not available here: {fault}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+    launch.fetch_or_skip(*RUNTIMES)
     agreed = differed = skipped = 0
 
     def ran(check, name):

@@ -39,12 +39,7 @@ def programs():
 
 def with_runtime(name, use):
     """Calls `use` with the process id and the socket of a runtime."""
-    with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "0"}) as (process, directory):
-        socket = launch.default_socket(process, directory)
-        if not socket:
-            check(f"{name} has a socket", False)
-            return
-        launch.until_it_runs(socket)
+    with launch.running(name, {}) as (process, _, socket):
         use(str(process.pid), socket)
 
 

@@ -15,23 +15,17 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import checks
 import launch
 import ports
+import protocol
+from checks import expect
+from protocol import APPLY_STARTUP_HOOK, RESUME_RUNTIME, SET_ENVIRONMENT_VARIABLE, string, succeeds
 
 RUNTIMES = ("net10.0.12", "net9.0.5", "net8.0.30")
 # Their apps are published with System.StartupHookProvider.IsSupported false: hooks are accepted, and never run (F-130).
 WITHOUT_HOOKS = ("net10.0.9", "net10.0.11")
-RESUME, SET_VARIABLE, APPLY_HOOK = 0x0401, 0x0403, 0x0407
 SEEN = "DIAG_SEEN"
-
-
-class Differs(Exception):
-    """The runtime differs from this file."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Differs(text)
 
 
 def padded(data, to):
@@ -106,18 +100,6 @@ def hook_assembly(letter, file, variable=None):
     return padded(head, 0x200) + padded(section, 0x200)
 
 
-def done(path, code, *strings):
-    """Sends a request with only strings, and accepts only OK with S_OK."""
-    payload = b"".join(struct.pack("<I", len(text) + 1) + (text + "\0").encode("utf-16-le") for text in strings)
-    request = b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
-    with ports.connected(path) as connection:
-        connection.sendall(request)
-        seen = b""
-        while piece := connection.recv(4096):
-            seen += piece
-    expect(seen[14:] == struct.pack("<HBBHI", 24, 0xFF, 0, 0, 0), f"answered {seen.hex()}; expected: OK with S_OK")
-
-
 def content(path):
     try:
         with open(path, errors="replace") as file:
@@ -131,19 +113,17 @@ def suspended(name, hooks, ends=False):
     that work, others are missing files. `ends`: the start is expected to fail, which may take long on a busy machine."""
     with launch.started(name, {ports.DEFAULT: "1"}) as (process, directory):
         path = launch.default_socket(process, directory)
-        expect(path, "no default port")
         for hook in hooks:
             file = f"{directory}/{hook}.dll"
             if len(hook) == 1:
                 with open(file, "wb") as assembly:
                     assembly.write(hook_assembly(hook, directory + "/ran"))
-            done(path, APPLY_HOOK, file)
+            succeeds(path, APPLY_STARTUP_HOOK, string(file))
             expect(ports.is_held(path), "a hook ended the suspension")
         expect(ports.stays_held(path), "no longer held after the hooks")
         expect(not content(directory + "/ran"), "a hook ran before the start continued")
-        with ports.connected(path) as connection:
-            ports.exchange(connection, RESUME)
-        deadline = time.monotonic() + (120 if ends else ports.PATIENCE)
+        succeeds(path, RESUME_RUNTIME)
+        deadline = time.monotonic() + (120 if ends else protocol.PATIENCE)
         letters = sum(len(hook) == 1 for hook in hooks)
         while process.poll() is None and time.monotonic() < deadline:
             if len(hooks) == letters and len(content(directory + "/ran")) >= letters and not ports.is_held(path):
@@ -192,16 +172,13 @@ def hooks_that_the_app_does_without(name):
 
 def running(name, hook, variable=None, patience=10):
     """The output of a hook applied to a running program."""
-    with launch.started(name, {}) as (process, directory):
-        path = launch.default_socket(process, directory)
-        expect(path, "no default port")
-        launch.until_it_runs(path)
+    with launch.running(name, {}) as (process, directory, path):
         file = f"{directory}/{hook}.dll"
         with open(file, "wb") as assembly:
             assembly.write(hook_assembly(hook, directory + "/ran", variable))
         if variable:
-            done(path, SET_VARIABLE, variable, "as it was set, é")
-        done(path, APPLY_HOOK, file)
+            succeeds(path, SET_ENVIRONMENT_VARIABLE, string(variable) + string("as it was set, é"))
+        succeeds(path, APPLY_STARTUP_HOOK, string(file))
         deadline = time.monotonic() + patience
         while not content(directory + "/ran") and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -233,15 +210,10 @@ def main():
     with_hooks = (no_hook, a_hook_runs_after_the_resume, the_last_applied_runs_first, a_hook_that_is_not_there_ends_the_start,
                   a_hook_runs_at_once, a_variable_is_seen_by_the_program)
     without = (hooks_that_the_app_does_without, no_hook_runs_at_once)
-    checks = [(check, name) for name in names for check in (without if name in WITHOUT_HOOKS else with_hooks)]
-    wrong = 0
-    for check, name in checks:
-        try:
-            print(f"agrees  {name} {check.__name__}: {check(name)}", flush=True)
-        except (Differs, OSError, struct.error) as fault:
-            print(f"differs {name} {check.__name__}: {type(fault).__name__}: {fault}", flush=True)
-            wrong += 1
-    sys.exit(1 if wrong else 0)
+    for name in names:
+        for check in without if name in WITHOUT_HOOKS else with_hooks:
+            checks.agrees(f"{name} {check.__name__}", check, name)
+    sys.exit(checks.wrong > 0)
 
 
 if __name__ == "__main__":

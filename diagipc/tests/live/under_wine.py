@@ -9,13 +9,15 @@ import contextlib
 import os
 import select
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
+import checks
 import launch
+import protocol
+from checks import Differs, check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 20.0  # for expected events
@@ -28,69 +30,10 @@ launch.RUNTIMES.update({
     RUNNING: ("@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe", []),
     HELD_ONLY: ("@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe", []),
 })
-OK, ERROR = 0xFF00, 0xFFFF
-
-wrong = 0
-
-
-def report(comment, fault):
-    """One line; `fault` is None if all is as expected."""
-    global wrong
-    wrong += fault is not None
-    print(f"{comment}: {'as expected' if fault is None else 'DIFFERS: ' + fault}", flush=True)
 
 
 def expect(comment, seen, wanted):
-    report(f"{comment}: {seen!r}", None if seen == wanted else f"expected {wanted!r}")
-
-
-def message(code, payload=b""):
-    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
-
-
-def string(text):
-    return struct.pack("<I", len(text) + 1) + text.encode("utf-16-le") + b"\0\0"
-
-
-def payload_of(reply, code=OK):
-    """The payload of a reply that is exactly one message with that code."""
-    if reply[:14] != b"DOTNET_IPC_V1\0" or reply[14:20] != message(code, reply[20:])[14:20]:
-        raise ValueError(f"no reply of code {code:#06x}: {reply.hex()}")
-    return reply[20:]
-
-
-class Fields:
-    def __init__(self, wire):
-        self.wire = wire
-
-    def take(self, count):
-        if len(self.wire) < count:
-            raise ValueError("the payload is cut")
-        taken, self.wire = self.wire[:count], self.wire[count:]
-        return taken
-
-    def number(self, form):
-        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))[0]
-
-    def string(self):
-        units = self.take(2 * self.number("I"))
-        if units[-2:] != b"\0\0":
-            raise ValueError(f"a string without NUL: {units.hex()}")
-        return units[:-2].decode("utf-16-le")
-
-
-def process_info(edition, payload):
-    """The values of ProcessInfo, ProcessInfo2 or ProcessInfo3; every byte is read."""
-    fields, seen = Fields(payload), {}
-    if edition == 3:
-        seen["version"] = fields.number("I")
-    seen["pid"] = fields.number("Q")
-    seen["cookie"] = fields.take(16)
-    names = ["commandLine", "OS", "arch"] + ["entry", "clr"] * (edition > 1) + ["rid"] * (edition > 2)
-    seen.update((name, fields.string()) for name in names)
-    if fields.wire:
-        raise ValueError(f"bytes after the last field: {fields.wire.hex()}")
-    return seen
+    check(f"{comment}: {seen!r}", seen == wanted, f"expected {wanted!r}")
 
 
 class Wine:
@@ -210,10 +153,10 @@ class Listener:
         line_of(self.process, "listening", stream=self.process.stderr)
 
     def advertised(self, seconds):
-        """The 34 bytes of the advertise; None if no runtime connects in time."""
+        """The cookie and the process id of the advertise; None if no runtime connects in time."""
         if not readable(self.process.stdout, seconds):
             return None
-        return take(self.process, 34)
+        return protocol.advertised(take(self.process, 34))
 
     def exchange(self, sent):
         return self.process.communicate(sent, PATIENCE)[0]
@@ -319,11 +262,11 @@ def play(what_is_missing, use):
             skip(f"wine does not work here: {error}")
         try:
             use(wine)
-        except (OSError, subprocess.SubprocessError) as error:
-            report("what must run or answer", f"{error}")
+        except (Differs, OSError, subprocess.SubprocessError) as error:
+            check("what must run or answer", False, error)
         finally:
             wine.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"{wrong} differ")
-    sys.exit(1 if wrong else 0)
+    print(f"{checks.wrong} differ")
+    sys.exit(1 if checks.wrong else 0)

@@ -56,8 +56,6 @@ def of_a_process(build, program, environment, tools):
     """The same of a new process of this build."""
     with launch.started(build, environment) as (process, directory):
         path = launch.default_socket(process, directory)
-        if not path:
-            return [f"{build} has no socket"]
         if not environment.get("DOTNET_DefaultDiagnosticPortSuspend") and not build.startswith("net3."):
             launch.until_it_runs(path)
         lines = printed(program, [path], directory, tools)
@@ -79,7 +77,12 @@ def main():
                     print(f"not at hand: {', '.join(needed)}")
                     continue
                 builds = [name for name in names if name not in needed]
-                outcomes = {build: of_a_process(build, common + own, variables(own), [tools] if tools else []) for build in launch.there(builds)}
+                outcomes = {}
+                for build in launch.there(builds):
+                    try:
+                        outcomes[build] = of_a_process(build, common + own, variables(own), [tools] if tools else [])
+                    except OSError as error:
+                        outcomes[build] = [str(error)]
                 if not builds:
                     with tempfile.TemporaryDirectory() as home:
                         outcomes = {names[0]: printed(common + own, [], home, [tools])}

@@ -28,12 +28,14 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import launch
+import protocol
+from checks import Differs
 from nettrace import blobs, described, parsed
+from protocol import BAD_ENCODING, COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
 
 RUNTIME = "net10.0.9"
 PATIENCE = 60.0  # for expected events
 QUIET = 1.5      # for events that must not occur
-OK, E_FAIL, BAD_ENCODING = None, 0x80004005, 0x80131384
 FIELDS = " u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload"
 CLR, TPL, LOGGING = "Microsoft-Windows-DotNETRuntime", "System.Threading.Tasks.TplEventSource", "Microsoft-Extensions-Logging"
 EXCEPTION, METHOD_LOAD, JITTING_STARTED, JIT_MEMORY = 80, 143, 145, 146  # events of CLR
@@ -42,39 +44,24 @@ ALL, ALL_BUT_FLOW = 2**64 - 1, 2**64 - 1 - 0x80
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
-def string(text):
-    if text is None:
-        return struct.pack("<I", 0)
-    units = text.encode("utf-16-le") + b"\0\0"
-    return struct.pack("<I", len(units) // 2) + units
-
-
-def items(*parts):
-    return struct.pack("<I", len(parts)) + b"".join(parts)
-
-
 def numbers(ids):
-    return items(*(struct.pack("<I", one) for one in ids))
-
-
-def message(code, payload=b""):
-    return b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), code >> 8, code & 0xFF, 0) + payload
+    return protocol.array(*(struct.pack("<I", one) for one in ids))
 
 
 def provider(name, keywords, level, arguments=None, excluded=()):
-    return struct.pack("<QI", keywords, level) + string(name) + string(arguments) + b"\0" + numbers(excluded)
+    return protocol.provider(name, keywords, level, arguments) + b"\0" + numbers(excluded)
 
 
 def config(default, *sets):
-    return string(default) + items(*(string(name) + numbers(ids) for name, ids in sets))
+    return string(default) + protocol.array(*(string(name) + numbers(ids) for name, ids in sets))
 
 
 def streaming(*providers):
-    return message(0x0206, struct.pack("<IIIQB", 0, 64, 1, 0, 0) + items(*providers))
+    return message(COLLECT_TRACING5, struct.pack("<IIIQB", 0, 64, 1, 0, 0) + protocol.array(*providers))
 
 
 def user_events(*providers):
-    return message(0x0206, struct.pack("<IQ", 1, 0) + items(*providers))
+    return message(COLLECT_TRACING5, struct.pack("<IQ", 1, 0) + protocol.array(*providers))
 
 
 def small(default, *sets):
@@ -83,10 +70,7 @@ def small(default, *sets):
 
 
 def connected(path):
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(PATIENCE)
-    connection.connect(path)
-    return connection
+    return protocol.connected(path, PATIENCE)
 
 
 def silent(connection, seconds=QUIET):
@@ -95,18 +79,9 @@ def silent(connection, seconds=QUIET):
 
 def reply(connection):
     """The code of an error, or OK; and the payload."""
-    seen = b""
-    while len(seen) < 20 or len(seen) < struct.unpack_from("<H", seen, 14)[0]:
-        more = connection.recv(20 - len(seen) if len(seen) < 20 else struct.unpack_from("<H", seen, 14)[0] - len(seen))
-        if not more:
-            raise EOFError(f"the reply is cut: {seen.hex()}")
-        seen += more
-    assert seen[:14] == b"DOTNET_IPC_V1\0" and seen[16] == 0xFF, seen.hex()
-    if seen[17] == 0xFF:
-        assert len(seen) == 24, seen.hex()
-        return struct.unpack_from("<I", seen, 20)[0], seen[20:]
-    assert (seen[17], len(seen)) == (0, 28), seen.hex()
-    return OK, seen[20:]
+    code, payload = receive_reply(connection)
+    assert (code, len(payload)) in ((ERROR, 4), (OK, 8)), (code, payload.hex())
+    return struct.unpack("<I", payload)[0] if code == ERROR else OK, payload
 
 
 def rights(*descriptors):
@@ -144,7 +119,6 @@ class Target:
     def __init__(self, process, directory):
         self.process, self.directory = process, directory
         self.path = launch.default_socket(process, directory)
-        assert self.path, f"no socket within {launch.PATIENCE} s"
         self.asked = 0
 
     def log(self, what):
@@ -227,7 +201,7 @@ class Run:
             reader.start()
             self.session(one, asked)
             with connected(one.path) as other:
-                other.sendall(message(0x0201, session))
+                other.sendall(message(STOP_TRACING, session))
                 assert reply(other) == (OK, session)
             reader.join(PATIENCE)
             assert not reader.is_alive(), "the stream does not end"
@@ -275,7 +249,7 @@ class Run:
 def the_reply_waits_for_the_descriptor(run):
     """F-19, R-UEV-003, R-UEV-004: nothing before it, then the session, with any byte."""
     assert run.silent_without_descriptor and not run.registered_without_descriptor
-    assert run.answer[0] is OK, f"{run.answer[0]:#x}"
+    assert run.answer[0] == OK, f"{run.answer[0]:#x}"
     return "no reply and no registration before the descriptor; with the byte 'x', a session"
 
 
@@ -414,7 +388,7 @@ def refused(connection, code, ends):
 
 def begun(connection):
     answer, session = reply(connection)
-    assert answer is OK, f"{answer:#x}"
+    assert answer == OK, f"{answer:#x}"
     return session
 
 
@@ -509,7 +483,7 @@ def stop_tracing_ends_the_session(one):
         connection.sendall(small("S"))
         send(connection, b"x", rights(sink.fileno()))
         session = begun(connection)
-        other.sendall(message(0x0201, session))
+        other.sendall(message(STOP_TRACING, session))
         assert reply(other) == (OK, session)
         until(lambda: len(one.log("unregister")) == before + 1, "the tracepoint is unregistered")
     return "StopTracing with the session's id: unregistered"
@@ -578,7 +552,7 @@ def passes(check, subject):
     try:
         print(f"{RUNTIME}: {check.__name__}: {check(subject)}", flush=True)
         return True
-    except (AssertionError, OSError, EOFError, KeyError, subprocess.TimeoutExpired) as error:
+    except (AssertionError, Differs, OSError, KeyError, subprocess.TimeoutExpired) as error:
         print(f"{RUNTIME}: {check.__name__}: FAILED: {type(error).__name__} {error}", flush=True)
         return False
 

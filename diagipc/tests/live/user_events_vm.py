@@ -262,7 +262,7 @@ def a_runtime_registers(one, connection):
     """P-18, R-UEV-007, R-UEV-008: the kernel accepts what the runtime passes in user_events.py."""
     answer, _ = sends_descriptor(connection, asked(
         user_events.provider(*CLR) + user_events.config("NetClr", ("NetLoad", [user_events.METHOD_LOAD]))))
-    assert answer is user_events.OK, f"{answer:#x}"
+    assert answer == user_events.OK, f"{answer:#x}"
     assert {"NetClr", "NetLoad"} <= set(status()), status()
     return "OK; NetClr and NetLoad are in user_events_status"
 
@@ -320,7 +320,7 @@ def a_name_may_have_two_sessions(one, connection):
     exceptions(one, 1402)
     with user_events.connected(one.path) as other:
         answer, _ = sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config("NetClr")))
-        assert answer is user_events.OK, f"{answer:#x}"
+        assert answer == user_events.OK, f"{answer:#x}"
         exceptions(one, 1400)
         sizes = [len(record.payload) for record in trace.of("NetClr")]
     assert sizes.count(1402) and sizes.count(1400) == 2 * sizes.count(1402), sizes
@@ -362,13 +362,13 @@ def other_names_are_taken(one, connection):
     for name in ("n" * 436, "\u00dc\u8a3a\U0001f600", "Net/slash", "Net\ttab"):
         with user_events.connected(one.path) as other:
             answer, _ = sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config(name)))
-            assert answer is user_events.OK, f"{name!r}: {answer:#x}"
+            assert answer == user_events.OK, f"{name!r}: {answer:#x}"
     return "436 bytes; characters beyond ASCII and beyond the BMP; a slash; a tab"
 
 
 def a_name_of_437_bytes_ends_the_process(one, connection):
     """F-72. Only with a process that was started for it."""
-    with contextlib.suppress(OSError, EOFError), user_events.connected(one.path) as other:
+    with contextlib.suppress(OSError), user_events.connected(one.path) as other:
         sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config("n" * 437)))
     assert one.process.wait(user_events.PATIENCE) == -signal.SIGSEGV
     return "SIGSEGV"
@@ -391,7 +391,6 @@ def passes(what, check, *subject):
 
 
 def with_runtime():
-    user_events.PATIENCE = 60.0
     with launch.started(RUNTIME, {}) as (process, directory):
         one = user_events.Target(process, directory)
         one.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})

@@ -17,29 +17,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import checks
 import under_wine
-from under_wine import (ERROR, HELD_ONLY, PATIENCE, PIPE, RUNNING, Fields, Listener, eventually, expect, message, payload_of,
-                        process_info, readable, report, string, take)
+from protocol import (BAD_ENCODING, COLLECT_TRACING, COLLECT_TRACING2, COLLECT_TRACING5, ENVVAR_NOT_FOUND, ERROR, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
+                      PROCESS_INFO, PROCESS_INFO2, RESUME_RUNTIME, STOP_TRACING, UNKNOWN_COMMAND, array, dump, environment, message, payload_of,
+                      process_info, profiler, provider, string)
+from under_wine import HELD_ONLY, PATIENCE, PIPE, RUNNING, Listener, eventually, expect, readable, take
 
 QUIET = 3.0      # for events that must not occur
 CREATED = re.compile(r'CreateNamedPipeW \(L"([^"]*)", (\w+), (\w+), (\d+), (\d+), (\d+),')
 FIRST_INSTANCE, DUPLEX = 0x80000, 3                        # of the open mode
 READ_MESSAGES, MESSAGES, REJECT_REMOTE_CLIENTS = 2, 4, 8   # of the pipe mode
 
-BAD_ENCODING, UNKNOWN_COMMAND = 0x80131384, 0x80131385
-ENVVAR_NOT_FOUND, MODULE_NOT_FOUND, NOT_YET_AVAILABLE = 0x800700CB, 0x8007007E, 0x8013135B
-
 
 def the_default_pipe(wine, runtime):
     """R-TRN-004, R-TRN-015, F-62: the name has the process id, nothing else; it is a pipe of bytes."""
-    reply, said = wine.exchange(runtime.pipe(), message(0x0400))
+    reply, said = wine.exchange(runtime.pipe(), message(PROCESS_INFO))
     expect("the pipe has the name of the text, and its process answers", process_info(1, payload_of(reply))["pid"], runtime.pid)
     expect("what the pipe is", said, "pipe byte, read by byte, out 16384, in 16384, instances 4294967295")
     for form in "dotnetcore-diagnostic-%d", "dotnet-diagnostic-%d-0", "dotnet-diagnostic-%d-socket":
         name = form % runtime.pid
         try:
-            wine.exchange(PIPE + name, message(0x0400), 0)
-            report(f"no pipe {name}", "there is one")
+            wine.exchange(PIPE + name, message(PROCESS_INFO), 0)
+            checks.check(f"no pipe {name}", False, "there is one")
         except OSError as error:
             expect(f"no pipe {name}", str(error), "failed CreateFile 2")
 
@@ -49,7 +49,7 @@ def how_the_pipe_is_made(runtime):
     wanted = (PIPE + f"dotnet-diagnostic-{runtime.pid}").replace("\\", "\\\\")
     calls = [call[1:] for call in CREATED.findall(runtime.output()) if call[0] == wanted]
     if not calls:
-        return report("how the pipe is made", "not in wine's trace")
+        return checks.check("how the pipe is made", False, "not in wine's trace")
     for nth, (opening, mode, instances, out, into) in enumerate(calls):
         opening, mode = int(opening, 16), int(mode, 16)
         expect(f"pipe {nth + 1}: messages, read as messages, remote clients refused, duplex, first instance, instances, buffers",
@@ -81,15 +81,11 @@ def the_environment(runtime, record):
     """F-43: entries that begin with = are present and unchanged."""
     request = message(0x0402)
     seen = runtime.exchange(request)
-    reply, block = seen[:26], seen[26:]
+    entries, reply, block = environment(seen), seen[:26], seen[26:]
     print(f"Process/ProcessEnvironment answers {reply.hex()}, then {block.hex()}")
     record.append({"comment": "size of the environment block", "command": "Process/ProcessEnvironment",
                    "request": request.hex(), "reply": reply.hex()})
     record.append({"comment": "the environment block", "command": None, "request": "", "reply": block.hex()})
-    expect("the rest has the announced size", struct.unpack("<IH", payload_of(reply)), (len(block), 0))
-    fields = Fields(block)
-    entries = [fields.string() for _ in range(fields.number("I"))]
-    expect("bytes after the last entry", fields.wire, b"")
     # windows_pipe.c set it, as cmd.exe does.
     print("entries that begin with =:", [entry for entry in entries if entry.startswith("=")])
     expect("the entry =C:", [entry for entry in entries if entry.startswith("=C:")], ["=C:=C:\\windows"])
@@ -97,9 +93,9 @@ def the_environment(runtime, record):
 
 def sessions(runtime, record):
     """R-EVP-058: streaming sessions are for every system, user_events sessions are not."""
-    provider = struct.pack("<QI", 1, 2) + string("a") + struct.pack("<I", 0) + b"\0" + struct.pack("<I", 0)
+    streamed = provider("a", 1, 2) + b"\0" + array()
     # session_type, rundownKeyword, providers; then the provider's additional fields, a default tracepoint and no sets.
-    request = message(0x0206, struct.pack("<IQI", 1, 0, 1) + provider + string("t") + struct.pack("<I", 0))
+    request = message(COLLECT_TRACING5, struct.pack("<IQ", 1, 0) + array(streamed + string("t") + array()))
     with runtime.conversation(request) as connection:
         reply = take(connection, 24)
         print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
@@ -109,7 +105,7 @@ def sessions(runtime, record):
         expect("F-74: that connection ends, or more bytes arrive", readable(connection.stdout, QUIET), False)
 
     # session_type, circularBufferMB, format, rundownKeyword, requestStackwalk, providers
-    request = message(0x0206, struct.pack("<IIIQ?I", 0, 16, 1, 0, False, 1) + provider)
+    request = message(COLLECT_TRACING5, struct.pack("<IIIQ?", 0, 16, 1, 0, False) + array(streamed))
     with runtime.conversation(request) as connection:
         reply = take(connection, 28)
         print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
@@ -117,7 +113,7 @@ def sessions(runtime, record):
                        "request": request.hex(), "reply": reply.hex()})
         session = payload_of(reply)
         expect("a streaming session: the stream begins with", take(connection, 8), b"Nettrace")
-        stop = message(0x0201, session)
+        stop = message(STOP_TRACING, session)
         reply = runtime.exchange(stop)
         record.append({"comment": "stop it, on a second connection", "command": "EventPipe/StopTracing",
                        "request": stop.hex(), "reply": reply.hex()})
@@ -136,15 +132,13 @@ def addresses(wine, command_line):
         with wine.runtime(command_line, {"DOTNET_DiagnosticPorts": ports}) as runtime:
             for comment, listener in (r"named connects to \\.\pipe\named", named), \
                     (r"\\.\pipe\prefixed connects to \\.\pipe\pipe\prefixed", beside):
-                advertise = listener.advertised(PATIENCE)
-                print(f"{comment}: {advertise and advertise.hex()}")
-                seen = advertise and (advertise[:8], struct.unpack_from("<QH", advertise, 24))
-                expect(comment, seen, (b"ADVR_V1\0", (runtime.pid, 0)))
-                answered = process_info(1, payload_of(listener.exchange(message(0x0400)))) if advertise else {}
+                cookie, process_id = listener.advertised(PATIENCE) or (None, None)
+                expect(comment, process_id, runtime.pid)
+                answered = process_info(1, payload_of(listener.exchange(message(PROCESS_INFO)))) if cookie else {}
                 expect("and answers there, with the cookie of the advertise", (answered.get("pid"), answered.get("cookie")),
-                       (runtime.pid, advertise and advertise[8:24]))
+                       (runtime.pid, cookie))
             expect(r"\\.\pipe\prefixed connects to \\.\pipe\prefixed", stands.advertised(QUIET), None)
-            answered = process_info(1, payload_of(runtime.exchange(message(0x0400))))
+            answered = process_info(1, payload_of(runtime.exchange(message(PROCESS_INFO))))
             expect("its default port answers too", answered["pid"], runtime.pid)
     finally:
         for listener in named, stands, beside:
@@ -185,7 +179,7 @@ def held(wine, command_line, entry, version, goes_on, record):
         expect("it is held", runtime.has_ended(QUIET), None)
         if not goes_on:
             return
-        reply = runtime.exchange(message(0x0401))
+        reply = runtime.exchange(message(RESUME_RUNTIME))
         print(f"Process/ResumeRuntime answers {reply.hex()}")
         expect("it is resumed", payload_of(reply), bytes(4))
         expect("it continues, and ends with exit code", runtime.has_ended(PATIENCE), "0")
@@ -210,15 +204,15 @@ def answered(runtime, record, comment, name, code, payload, wanted):
 def edition_of_6(runtime, record):
     """F-127: the commands that .NET 6 knows, and the answer to its failed dumps."""
     seen = {}
-    for name, code in ("ProcessInfo", 0x0400), ("ProcessInfo2", 0x0404):
+    for name, code in ("ProcessInfo", PROCESS_INFO), ("ProcessInfo2", PROCESS_INFO2):
         request = message(code)
         reply = runtime.exchange(request)
         record.append({"comment": "process information", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
         seen = process_info(1 + (code & 4) // 4, payload_of(reply))
     expect("6.0.13: its entry assembly and version", (seen["entry"], seen["clr"]), ("subject", "6.0.13"))
-    level = struct.pack("<QI", 1, 4) + string("Microsoft-Windows-DotNETRuntime") + struct.pack("<I", 0)
-    for name, code, payload in ("CollectTracing", 0x0202, struct.pack("<III", 16, 1, 1) + level), \
-            ("CollectTracing2", 0x0203, struct.pack("<II?I", 16, 1, False, 1) + level):
+    providers = array(provider("Microsoft-Windows-DotNETRuntime", 1, 4))
+    for name, code, payload in ("CollectTracing", COLLECT_TRACING, struct.pack("<II", 16, 1) + providers), \
+            ("CollectTracing2", COLLECT_TRACING2, struct.pack("<II?", 16, 1, False) + providers):
         request = message(code, payload)
         with runtime.conversation(request) as connection:
             reply = take(connection, 28)
@@ -228,27 +222,24 @@ def edition_of_6(runtime, record):
             # The stop is answered after the rundown was read (F-123).
             with ThreadPoolExecutor() as pool:
                 rest = pool.submit(take, connection, 1 << 30)
-                answered(runtime, record, "stop it, on a second connection", "EventPipe/StopTracing", 0x0201, session, session)
+                answered(runtime, record, "stop it, on a second connection", "EventPipe/StopTracing", STOP_TRACING, session, session)
                 expect("6.0.13: the stream ends", (len(rest.result()) > 0, connection.wait(PATIENCE)), (True, 0))
-    name, nothing = string("MOOD"), struct.pack("<I", 0)
-    profiler = struct.pack("<I", 1000) + bytes(16) + string("C:\\none.dll") + nothing
-    hook = string("C:\\none.dll")
-    dump = lambda path, kind: string(path) + struct.pack("<II", kind, 0)
+    name, hook = string("MOOD"), string("C:\\none.dll")
     for comment, command, code, payload, wanted in (
             ("stop an unknown session", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
             ("set a variable", "Process/SetEnvironmentVariable", 0x0403, name + string("calm"), bytes(4)),
-            ("delete it", "Process/SetEnvironmentVariable", 0x0403, name + nothing, bytes(4)),
-            ("set a variable without a name", "Process/SetEnvironmentVariable", 0x0403, nothing + string("calm"), ENVVAR_NOT_FOUND),
+            ("delete it", "Process/SetEnvironmentVariable", 0x0403, name + string(), bytes(4)),
+            ("set a variable without a name", "Process/SetEnvironmentVariable", 0x0403, string() + string("calm"), ENVVAR_NOT_FOUND),
             ("resume a runtime that is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
             ("set a start-up profiler after start-up", "Profiler/StartupProfiler", 0x0302, bytes(16) + hook, bytes(4)),
-            ("attach a missing profiler", "Profiler/AttachProfiler", 0x0301, profiler, MODULE_NOT_FOUND),
+            ("attach a missing profiler", "Profiler/AttachProfiler", 0x0301, profiler("C:\\none.dll", milliseconds=1000), MODULE_NOT_FOUND),
             ("write a dump of type 0", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none.dmp", 0), 0),
             ("write a dump of type 5", "Dump/GenerateCoreDump2", 0x0102, dump("C:\\none.dmp", 5), 0),
             ("write a dump into a missing directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
             ("a dump with an error text, which it does not know", "Dump/GenerateCoreDump3", 0x0103, dump("C:\\none.dmp", 1), UNKNOWN_COMMAND),
-            ("a session without stacks", "EventPipe/CollectTracing3", 0x0204, struct.pack("<II??I", 16, 1, False, False, 1) + level,
+            ("a session without stacks", "EventPipe/CollectTracing3", 0x0204, struct.pack("<II??", 16, 1, False, False) + providers,
              UNKNOWN_COMMAND),
-            ("a session with a rundown keyword", "EventPipe/CollectTracing4", 0x0205, struct.pack("<IIQ?I", 16, 1, 1, False, 1) + level,
+            ("a session with a rundown keyword", "EventPipe/CollectTracing4", 0x0205, struct.pack("<IIQ?", 16, 1, 1, False) + providers,
              UNKNOWN_COMMAND),
             ("enable the perf map", "Process/EnablePerfMap", 0x0405, struct.pack("<I", 3), UNKNOWN_COMMAND),
             ("disable the perf map", "Process/DisablePerfMap", 0x0406, b"", UNKNOWN_COMMAND),
@@ -259,13 +250,13 @@ def edition_of_6(runtime, record):
 
 def held_6(runtime, record):
     """F-39, F-128: while it is held, .NET 6 does not name its entry assembly."""
-    request = message(0x0404)
+    request = message(PROCESS_INFO2)
     reply = runtime.exchange(request)
     record.append({"comment": "process information", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
     seen = process_info(2, payload_of(reply))
     expect("6.0.13, held: its entry assembly and version", (seen["entry"], seen["clr"]), ("", "6.0.13"))
-    profiler = struct.pack("<I", 1000) + bytes(16) + string("C:\\none.dll") + struct.pack("<I", 0)
-    answered(runtime, record, "attach a profiler before the start", "Profiler/AttachProfiler", 0x0301, profiler, NOT_YET_AVAILABLE)
+    attach = profiler("C:\\none.dll", milliseconds=1000)
+    answered(runtime, record, "attach a profiler before the start", "Profiler/AttachProfiler", 0x0301, attach, NOT_YET_AVAILABLE)
     answered(runtime, record, "let it run", "Process/ResumeRuntime", 0x0401, b"", bytes(4))
     expect("6.0.13: it continues", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
 

@@ -16,7 +16,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import under_wine
-from under_wine import HELD_ONLY, RUNNING, expect, message
+from protocol import PROCESS_INFO, message
+from under_wine import HELD_ONLY, RUNNING, expect
 
 LONGEST = 300  # seconds for a run
 PIECES = ["header-in-bytes", "header-cut-behind-the-magic", "header-cut-in-size", "header-last-byte-late", "payload-in-bytes",
@@ -116,7 +117,7 @@ def answering(wine, command_line, variables):
     for attempt in range(3):
         with wine.runtime(command_line, variables) as runtime:
             try:
-                runtime.exchange(message(0x0400))
+                runtime.exchange(message(PROCESS_INFO))
             except subprocess.TimeoutExpired:
                 print(f"start {attempt + 1} of {command_line} does not answer")
                 continue

@@ -8,7 +8,6 @@ differs, with 77 if tshark or the runtime is not available here.
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "../wireshark")]
 import checks
 import dissected
 import launch
+import protocol
 from built import built
 from checks import check
 from dissected import GRAMMAR, shown
@@ -30,7 +30,6 @@ MARK = "DIAGIPC_MARK", "Größe=1"
 ASKED = {"Process/ProcessInfo", "Process/ProcessInfo2", "Process/ProcessInfo3", "Process/ProcessEnvironment", "EventPipe/CollectTracing",
          "EventPipe/CollectTracing2", "EventPipe/CollectTracing3", "EventPipe/CollectTracing4", "EventPipe/CollectTracing5",
          "EventPipe/StopTracing"}
-UNKNOWN_COMMAND = 0x80131385
 
 
 def programs():
@@ -53,9 +52,7 @@ def proxy(diagipc, *arguments):
 
 def probed(diagipc, probe, path):
     """A capture of the default port; the process id and the socket."""
-    with launch.started(NAME, {"DOTNET_DefaultDiagnosticPortSuspend": "0", MARK[0]: MARK[1]}) as (process, directory):
-        endpoint = launch.default_socket(process, directory)
-        launch.until_it_runs(endpoint)
+    with launch.running(NAME, {MARK[0]: MARK[1]}) as (process, directory, endpoint):
         with proxy(diagipc, "--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
             done = subprocess.run([probe, at], capture_output=True, text=True, timeout=120)
             check("the probe is answered through the proxy", done.returncode == 0, done.stdout + done.stderr)
@@ -65,18 +62,14 @@ def probed(diagipc, probe, path):
 def connected(diagipc, path, directory):
     """A capture of a diagnostic port; the process id."""
     port, tool = os.path.join(directory, "port"), os.path.join(directory, "tool")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(tool)
-        listener.listen()
+    with protocol.listening(tool) as listener:
         listener.settimeout(60)
         with proxy(diagipc, "--port", port, "--to-port", tool, "--pcapng", path):
             with launch.started(NAME, {"DOTNET_DiagnosticPorts": f"{port},nosuspend"}) as (process, _):
-                connection, _ = listener.accept()
+                connection, _ = protocol.accepted(listener)
                 with connection:
-                    connection.recv(34, socket.MSG_WAITALL)
-                    connection.sendall(b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0")
-                    while connection.recv(4096):
-                        pass
+                    connection.sendall(protocol.message(protocol.PROCESS_INFO3))
+                    protocol.payload_of(protocol.rest(connection))
                 return process.pid
 
 
@@ -130,7 +123,7 @@ def default_port(diagipc, probe, path):
     seen = {number for message in messages for number in shown(message, "process_id")}
     check("processId is that of the process", {int(number, 0) for number in seen} == {process_id}, str(seen))
     errors = {int(number, 0) for message in messages for number in shown(message, "hresult")}
-    check("a command of a later version is refused by name", UNKNOWN_COMMAND in errors, str(errors))
+    check("a command of a later version is refused by name", protocol.UNKNOWN_COMMAND in errors, str(errors))
     variables = [(shown(entry, "environment.name"), shown(entry, "environment.value")) for packet in packets for entry in packet.iter("field")
                  if entry.get("name") == "diagipc.environment.entry"]
     check("the environment has the variable that was set", ([MARK[0]], [MARK[1]]) in variables, str(variables))
