@@ -18,16 +18,14 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 import official_tools
-from clients import program
+from built import ROOT, diagipc
 
 RUNTIME = "net10.0.12"
 # What writes many events (hosted.py), and megabytes in a second.
 BUSY, WRITTEN = "net8.0.4", (160, 400)
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../spec/DOTNET_TRACE.md")
+PAGE = os.path.join(ROOT, "spec/DOTNET_TRACE.md")
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
 # The runtime's own events and samples of stacks, for both the same.
 PROVIDERS = "Microsoft-Windows-DotNETRuntime:4c14fccbd:5,Microsoft-DotNETCore-SampleProfiler:0:4"
@@ -118,17 +116,16 @@ def main():
             return launch.SKIP
         # The tool is a .NET program too, whose own socket nobody needs.
         env = {**os.environ, "PATH": home + os.pathsep + os.environ["PATH"], "DOTNET_EnableDiagnostics": "0"}
-        diagipc = program(arguments)
-
+        program = diagipc(arguments.diagipc)
         tables = []
 
         def compared(pid, directory, providers, rows, about):
             """Adds the table of a process, whose TMPDIR is that directory if it is not one of yours."""
             own = env if pid == arguments.pid else {**env, "TMPDIR": directory}
             given = ["{pid}", "--providers", providers, "--duration"]
-            trace = [diagipc, "trace", *given, "{seconds}", "-o", "{file}"]
+            trace = [program, "trace", *given, "{seconds}", "-o", "{file}"]
             collect = ["dotnet-trace", "collect", "-p", *given, "00:00:0{seconds}", "-o", "{file}"]
-            tools = Tool("diagipc", [diagipc, "ps"], trace, own), Tool("dotnet-trace", ["dotnet-trace", "ps"], collect, own)
+            tools = Tool("diagipc", [program, "ps"], trace, own), Tool("dotnet-trace", ["dotnet-trace", "ps"], collect, own)
             seen = measure(tools, pid, arguments.runs, directory, os.path.join(home, "nettrace-read"))
             tables.append(table(tools, seen, arguments.runs, about, rows))
             print(tables[-1], flush=True)

@@ -18,8 +18,8 @@ import time
 
 import launch
 import matrix
+from built import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 CLIENT = "client"
 EVERY = ["net10.0.9", "net9.0.5", "net8.0.30", "aot8.0.31", CLIENT]
 # Ends with its parent, even if that is killed.
@@ -42,7 +42,7 @@ def busy(count):
 
 def of_client(program, only):
     """The report of the client."""
-    fixtures = ROOT / "diagipc/tests/fixtures/clients"
+    fixtures = pathlib.Path(ROOT) / "diagipc/tests/fixtures/clients"
     text = (fixtures / "client.toml").read_text()
     text = text.replace('"python3"', json.dumps(sys.executable)).replace('"CLIENT"', json.dumps(str(fixtures / "client.py")))
     with tempfile.TemporaryDirectory() as directory:

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """c_client.py: the client of c/trace.c traces real runtimes, and stores a complete nettrace file."""
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 
 import launch
 import nettrace
+from built import ROOT
 
-ROOT = pathlib.Path(__file__).parents[3]
 RUNTIMES = "net10.0.9", "aot9.0.20"
 
 
@@ -21,7 +20,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         program, stored = os.path.join(directory, "trace"), os.path.join(directory, "stored.nettrace")
         flags = "-std=c99 -O1 -g -Wall -Wextra -Werror -pedantic -fsanitize=address,undefined -fno-sanitize-recover=all".split()
-        subprocess.run(["cc", *flags, "-I", ROOT / "c", "-o", program, ROOT / "c/trace.c"], check=True)
+        subprocess.run(["cc", *flags, "-I", ROOT + "/c", "-o", program, ROOT + "/c/trace.c"], check=True)
         for name in names:
             with launch.running(name, {}) as (_, _, path):
                 status = subprocess.run([program, path, stored, "2"], timeout=60).returncode

@@ -7,7 +7,6 @@ minutes). The program is searched at $CSCLIENT, in the PATH, and in ../shared/cl
 (`csclient*.xz`). Prints one line per check; exits with 1 if one differs, with 77 if the program is not found.
 """
 import argparse
-import glob
 import json
 import os
 import shutil
@@ -16,13 +15,10 @@ import sys
 import tempfile
 import tomllib
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
-from built import built
+from built import ROOT, diagipc, shared
 from checks import check
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SKIP = 77
 CLIENTS = os.path.join(ROOT, "diagipc", "clients")
 PROFILE = "coreclr-10"
@@ -39,33 +35,21 @@ def found(directory):
     if given:
         os.symlink(os.path.abspath(given), os.path.join(directory, "csclient"))
         return directory
-    for home in {os.path.join(ROOT, "..", "shared", "clients"), os.path.join(main_worktree(), "..", "shared", "clients")}:
-        for archive in sorted(glob.glob(os.path.join(home, "csclient*.xz"))):
-            path = os.path.join(directory, "csclient")
-            with open(path, "wb") as file:
-                subprocess.run(["xz", "-dc", archive], check=True, stdout=file, timeout=60)
-            os.chmod(path, 0o755)
-            return directory
+    for archive in shared("clients/csclient*.xz"):
+        path = os.path.join(directory, "csclient")
+        with open(path, "wb") as file:
+            subprocess.run(["xz", "-dc", archive], check=True, stdout=file, timeout=60)
+        os.chmod(path, 0o755)
+        return directory
     return None
-
-
-def main_worktree():
-    said = subprocess.run(["git", "rev-parse", "--path-format=absolute", "--git-common-dir"], cwd=ROOT, capture_output=True, text=True,
-                          check=False).stdout.strip()
-    return os.path.dirname(said) or ROOT
 
 
 def command_line(description):
     """The arguments: --diagipc and --all."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--diagipc", default=os.environ.get("DIAGIPC"))
+    parser.add_argument("--diagipc")
     parser.add_argument("--all", action="store_true")
     return parser.parse_args()
-
-
-def program(arguments):
-    """The path of diagipc: the given one, or one that is built."""
-    return os.path.abspath(arguments.diagipc or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc"))
 
 
 def main():
@@ -75,10 +59,9 @@ def main():
         if not home:
             print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
             return SKIP
-        diagipc = program(arguments)
         known_file = os.path.join(CLIENTS, "csclient.known.toml")
         only = [] if arguments.all else [word for pattern in SELECTION for word in ("--only", pattern)]
-        done = subprocess.run([diagipc, "client", "--json", "--profile", PROFILE, "--known", known_file, "--operations",
+        done = subprocess.run([diagipc(arguments.diagipc), "client", "--json", "--profile", PROFILE, "--known", known_file, "--operations",
                                os.path.join(CLIENTS, "csclient.toml"), *only], stdout=subprocess.PIPE, text=True, timeout=SECONDS * 2,
                               env={**os.environ, "PATH": home + os.pathsep + os.environ["PATH"]}, check=False)
     report = json.loads(done.stdout)

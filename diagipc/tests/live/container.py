@@ -13,13 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
-from built import built
+from built import ROOT, diagipc
 from checks import check
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Without root a user namespace gives it.
 NAMESPACE = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
 PROC = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
@@ -29,7 +26,7 @@ class Image:
     """A root with the program alone."""
 
     def __init__(self, home, program):
-        recipe = (ROOT / "diagipc/packages/image/Dockerfile").read_text().splitlines()
+        recipe = pathlib.Path(ROOT, "diagipc/packages/image/Dockerfile").read_text().splitlines()
         lines = [line for line in recipe if line and not line.startswith("#")]
         check("the recipe copies the program into an empty image",
               lines == ["FROM scratch", "COPY diagipc /diagipc", 'ENTRYPOINT ["/diagipc"]'], lines)
@@ -53,7 +50,6 @@ class Image:
 
 def main():
     (program,) = sys.argv[1:] or sys.exit(__doc__)
-    diagipc = os.environ.get("DIAGIPC") or built("diagipc", "build", "-p", "diagipc")
     with tempfile.TemporaryDirectory() as directory:
         home = pathlib.Path(directory)
         image = Image(home, program)
@@ -64,7 +60,7 @@ def main():
         # The directory that is mounted from the other container.
         tmp = image.root / "tmp"
         tmp.mkdir()
-        with subprocess.Popen([diagipc, "runtime", "--until-eof", "--env", "ONE=1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        with subprocess.Popen([diagipc(), "runtime", "--until-eof", "--env", "ONE=1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                               env={**os.environ, "TMPDIR": str(tmp)}) as runtime:
             socket = "/tmp/" + os.path.basename(runtime.stdout.readline().strip())
             beside(image, runtime.pid, socket)

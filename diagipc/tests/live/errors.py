@@ -4,11 +4,8 @@
 Checks connections after an error: sends harmless bad messages (by their `hazard`) to real runtimes, reads the error, and checks that the
 connection ends. Prints one line per message; exits with 1 if one does not end, with 77 if a runtime is not available.
 """
-import os
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
 import launch
 import protocol
@@ -31,7 +28,6 @@ def ends_after_an_error(path, sent, code):
     except Differs as fault:
         return str(fault)
     return None if seen == expected else f"answered {seen.hex()}, expected {expected.hex()}"
-
 
 
 def main():

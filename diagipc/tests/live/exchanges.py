@@ -31,14 +31,12 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 import launch
 import ports
 import protocol
 from checks import Differs
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, "..", "..", "..", "vectors", "exchanges")
 USER_EVENTS = ("/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data")
 SUSPENDING = ("DOTNET_DiagnosticPorts", "DOTNET_DefaultDiagnosticPortSuspend")  # set by a script

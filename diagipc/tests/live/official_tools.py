@@ -13,11 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
+from built import diagipc, shared
 from checks import check
-from clients import CLIENTS, ROOT, SKIP, command_line, main_worktree, program
+from clients import CLIENTS, SKIP, command_line
 
 # None in which a tool waits until it is ended.
 SELECTION = ["request/plain/trace", "text/spaces-and-quotes/trace/arguments", "streams/session-collect-tracing2",
@@ -30,15 +29,14 @@ SECONDS = 900
 
 def found(directory):
     """The directory of their programs, unpacked, or None."""
-    for home in (os.path.join(ROOT, ".."), os.path.join(main_worktree(), "..")):
-        for archive in glob.glob(os.path.join(home, "shared", "clients", "official-tools", "*.tar.xz")):
-            subprocess.run(["tar", "-C", directory, "-xf", archive], check=True, timeout=120)
-            return os.path.join(directory, "official-tools", "bin")
+    for archive in shared("clients/official-tools/*.tar.xz"):
+        subprocess.run(["tar", "-C", directory, "-xf", archive], check=True, timeout=120)
+        return os.path.join(directory, "official-tools", "bin")
     return None
 
 
-def play(diagipc, tool, only, env):
-    done = subprocess.run([diagipc, "client", "--json", "--jobs", "3", "--operations", os.path.join(CLIENTS, tool + ".toml"), *only],
+def play(program, tool, only, env):
+    done = subprocess.run([program, "client", "--json", "--jobs", "3", "--operations", os.path.join(CLIENTS, tool + ".toml"), *only],
                           stdout=subprocess.PIPE, text=True, timeout=SECONDS, env=env, check=False)
     cases = json.loads(done.stdout)["cases"]
     faults = {case["name"]: {fault["name"] for fault in case.get("faults", [])} for case in cases}
@@ -67,15 +65,15 @@ def of_part(part):
     return bytes.fromhex(part) if isinstance(part, str) else bytes.fromhex(part["repeat"]) * part["times"]
 
 
-def of_the_runtime(diagipc, directory):
+def of_the_runtime(program, directory):
     """Name and bytes of the streams of `diagipc runtime`, with a rundown and without."""
     env = {**os.environ, "TMPDIR": directory}
-    with subprocess.Popen([diagipc, "runtime"], stdout=subprocess.PIPE, text=True, env=env) as runtime:
+    with subprocess.Popen([program, "runtime"], stdout=subprocess.PIPE, text=True, env=env) as runtime:
         try:
             runtime.stdout.readline()
             for options in ([], ["--no-rundown"]):
                 path = os.path.join(directory, "runtime.nettrace")
-                subprocess.run([diagipc, "trace", str(runtime.pid), "--force", "-d", "1", "-p", "X", "-o", path, *options], env=env,
+                subprocess.run([program, "trace", str(runtime.pid), "--force", "-d", "1", "-p", "X", "-o", path, *options], env=env,
                                check=True, capture_output=True, timeout=60)
                 with open(path, "rb") as file:
                     yield " ".join(["diagipc runtime", *options]), file.read()
@@ -90,9 +88,9 @@ def main():
         if not home:
             print("SKIPPED: dotnet-trace and dotnet-counters not found", file=sys.stderr)
             return SKIP
-        diagipc = program(arguments)
+        program = diagipc(arguments.diagipc)
         streams, files = {}, []
-        for name, stream in [*scripted(), *of_the_runtime(diagipc, directory)]:
+        for name, stream in [*scripted(), *of_the_runtime(program, directory)]:
             streams.setdefault(stream, name)
         for number, (stream, name) in enumerate(streams.items()):
             files.append((os.path.join(directory, f"{number}.nettrace"), name))
@@ -109,7 +107,7 @@ def main():
         only = [word for pattern in SELECTION for word in ("--only", pattern)]
         for tool in ("dotnet-trace", "dotnet-counters"):
             whole = ["--only", "trace", "--only", "trace-port"]
-            play(diagipc, tool, whole if arguments.all else only, env)
+            play(program, tool, whole if arguments.all else only, env)
     return 1 if checks.wrong else 0
 
 

@@ -15,8 +15,6 @@ import struct
 import sys
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import launch
 import protocol
 from checks import Differs, expect

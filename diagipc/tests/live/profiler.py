@@ -12,15 +12,13 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 import checks
 import launch
 import protocol
 from checks import expect
 from protocol import ALREADY_ACTIVE, ATTACH_PROFILER, NOT_SUPPORTED, OK, ERROR, message, payload_of
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIMES = ("net10.0.12", "net10.0.9", "net9.0.5", "net8.0.30")
 NATIVE_AOT = ("aot9.0.20", "aot8.0.31")
 S_OK = 0

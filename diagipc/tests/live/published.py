@@ -8,7 +8,6 @@ named, and keeps their reports there, without the bytes of their cases; `csclien
 official_tools.py, in an hour. One that is not at hand is named, and its file stays. Uses `diagipc` from $DIAGIPC, or builds it.
 """
 import argparse
-import glob
 import json
 import os
 import pathlib
@@ -17,10 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from built import built
-from clients import ROOT, main_worktree
+from built import ROOT, diagipc, shared
 
 ROOT = pathlib.Path(ROOT)
 KEPT = ROOT / "diagipc/evidence/reports"
@@ -30,12 +26,6 @@ SECONDS = 7200
 
 class Missing(Exception):
     """A program that is not at hand."""
-
-
-def shared(pattern):
-    """The files beside the repository."""
-    places = (os.path.join(home, "..", "shared", "clients", pattern) for home in (ROOT, main_worktree()))
-    return sorted({os.path.realpath(path) for place in places for path in glob.glob(place)}) or missing(pattern)
 
 
 def missing(what):
@@ -48,7 +38,7 @@ def client(operations, *options):
 
 def csclient(version):
     def made(home):
-        (archive,) = [path for path in shared("csclient-*.xz") if f"-{version}." in path] or missing(f"csclient {version}")
+        (archive,) = [path for path in shared("clients/csclient-*.xz") if f"-{version}." in path] or missing(f"csclient {version}")
         with open(home / "csclient", "wb") as file:
             subprocess.run(["xz", "-dc", archive], check=True, stdout=file, timeout=60)
         (home / "csclient").chmod(0o755)
@@ -58,7 +48,7 @@ def csclient(version):
 
 def official(tool):
     def made(home):
-        archive = shared("official-tools/*.tar.xz")[-1]
+        archive = (shared("clients/official-tools/*.tar.xz") or missing(tool))[-1]
         version = re.search(r"-([0-9.]+)\.tar", archive)[1]
         subprocess.run(["tar", "-C", home, "-xf", archive], check=True, timeout=120)
         return home / "official-tools/bin", client(tool, "--only", "trace", "--only", "trace-port", "--name", f"{tool} {version}")
@@ -82,10 +72,6 @@ def compiled(source, *options):
 
 def version():
     return subprocess.run([diagipc(), "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[1]
-
-
-def diagipc():
-    return os.path.abspath(os.environ.get("DIAGIPC") or built("diagipc", "build", "-p", "diagipc"))
 
 
 def own(home):

@@ -11,12 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 import checks
 import launch
-from built import built
+from built import diagipc, example
 from checks import check
 
 SECONDS = 60
@@ -28,13 +25,6 @@ def run(*command, environment=None):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=SECONDS, env={**os.environ, **(environment or {})})
     return done.returncode, done.stdout
-
-
-def programs():
-    """The directory of the programs: that of $DIAGIPC; without it, they are built."""
-    if program := os.environ.get("DIAGIPC"):
-        return os.path.dirname(program)
-    return os.path.dirname(built("diagipc", "build", "--workspace", "--all-features", "--bin", "diagipc", "--example", "info", "--example", "trace"))
 
 
 def with_runtime(name, use):
@@ -50,13 +40,13 @@ def step_of(script, wanted):
 
 def main():
     launch.fetch_or_skip(RECORDED, OTHER)
-    home = programs()
-    diagipc, info, trace = (os.path.join(home, path) for path in ("diagipc", "examples/info", "examples/trace"))
+    program = diagipc()
+    info, trace = example("info"), example("trace")
     with tempfile.TemporaryDirectory(prefix="record-") as out:
         def record(pid, socket):
-            status, said = run(diagipc, "proxy", "--out", out, "--to", pid, "--", info, "{pid}")
+            status, said = run(program, "proxy", "--out", out, "--to", pid, "--", info, "{pid}")
             check("info is recorded by process id", status == 0 and "10.0.9" in said, said)
-            status, said = run(diagipc, "proxy", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
+            status, said = run(program, "proxy", "--out", out, "--to", socket, "--", trace, "{socket}", "1", "{tmpdir}/trace")
             check("trace is recorded by socket", status == 0 and " bytes, complete" in said, said)
         with_runtime(RECORDED, record)
         if checks.wrong:
@@ -70,7 +60,7 @@ def main():
         def replay_same(pid, socket):
             for name, path in files.items():
                 for to in (pid, socket):
-                    status, said = run(diagipc, "replay", path, "--to", to)
+                    status, said = run(program, "replay", path, "--to", to)
                     check(f"{name} to another {RECORDED}", status == 0, said)
         with_runtime(RECORDED, replay_same)
 
@@ -79,7 +69,7 @@ def main():
             where = {"info": step_of(scripts["info"], lambda step: "expect" in step),
                      "trace": step_of(scripts["trace"], lambda step: "any" in str(step.get("expect")))}
             for name, path in files.items():
-                status, said = run(diagipc, "replay", path, "--to", pid)
+                status, said = run(program, "replay", path, "--to", pid)
                 check(f"{name} to {OTHER}", status == 1 and f"step {where[name]}, " in said, said)
         with_runtime(OTHER, replay_other)
     sys.exit(1 if checks.wrong else 0)

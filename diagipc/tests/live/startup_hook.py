@@ -6,15 +6,12 @@ them to running programs. The hooks are assemblies that this file writes: each a
 value of a variable, as the program sees it after SetEnvironmentVariable. Prints one line per check and runtime; exits with 1 if one
 differs, with 77 if a named runtime is not available here. Without names: all available ones.
 """
-import os
 import re
 import struct
 import subprocess
 import sys
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
 import launch
 import ports

@@ -13,14 +13,13 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
 import launch
 import nettrace
 import official_tools
+from built import diagipc
 from checks import check
-from clients import command_line, program
+from clients import command_line
 
 RUNTIME, HOSTED = "net10.0.12", "net8.0.4"
 ONE_FILE = ["aot9.0.20", "aot10.0.12"]
@@ -86,7 +85,7 @@ def main():
         home = official_tools.found(tools)
         if not home:
             print("note: no parser of Microsoft's here", file=sys.stderr)
-        traces = Traces(program(arguments), directory, home and os.path.join(home, "nettrace-read"))
+        traces = Traces(diagipc(arguments.diagipc), directory, home and os.path.join(home, "nettrace-read"))
         for name in [RUNTIME, *ONE_FILE]:
             path = from_the_start(traces, name)
         check(f"{RUNTIME}: the first event of the start is in it", (PRIVATE, 80) in events(os.path.join(directory, f"start-{RUNTIME}.nettrace")))

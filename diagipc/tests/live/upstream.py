@@ -11,12 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
 import launch
+from built import ROOT
 from checks import check
-from clients import ROOT
 from official_tools import found
 
 PAGE = os.path.join(ROOT, "spec", "UPSTREAM.md")

@@ -24,15 +24,13 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 import launch
 import protocol
 from checks import Differs
 from nettrace import blobs, described, parsed
 from protocol import BAD_ENCODING, COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = "net10.0.9"
 PATIENCE = 60.0  # for expected events
 QUIET = 1.5      # for events that must not occur

@@ -25,12 +25,10 @@ import tempfile
 import time
 import traceback
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 import launch
 import user_events
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = "linux-source-6.12"
 # The needs of a runtime, the guest's files, and user_events. Neither PCI nor ACPI: the machine is a microvm.
 CONFIG = """64BIT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE KERNEL_GZIP BINFMT_ELF BINFMT_SCRIPT MULTIUSER PROC_FS PROC_SYSCTL

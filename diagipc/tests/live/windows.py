@@ -15,8 +15,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks
 import under_wine
 from protocol import (BAD_ENCODING, COLLECT_TRACING, COLLECT_TRACING2, COLLECT_TRACING5, ENVVAR_NOT_FOUND, ERROR, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
@@ -58,16 +56,21 @@ def how_the_pipe_is_made(runtime):
                [False, False, True, True, nth == 0, 255, 16384, 16384])
 
 
+def kept(record, comment, command, request, reply):
+    """Prints a reply, and adds it to the recording."""
+    print(f"{command} {request.hex()} answers {reply.hex()}")
+    record.append({"comment": comment, "command": command, "request": request.hex(), "reply": reply.hex()})
+    return reply
+
+
 def who_it_is(runtime, command_line, entry, version, record):
     """R-PRC-006: the command line is the text with which the process was started, with its quotes and spaces."""
     cookies = set()
     for edition, code, comment in (1, 0x0400, "process information"), (2, 0x0404, "and its entry assembly and version"), \
             (3, 0x0408, "and its runtime identifier"):
         request = message(code)
-        reply = runtime.exchange(request)
         name = "Process/ProcessInfo" + ("" if edition == 1 else str(edition))
-        print(f"{name} answers {reply.hex()}")
-        record.append({"comment": comment, "command": name, "request": request.hex(), "reply": reply.hex()})
+        reply = kept(record, comment, name, request, runtime.exchange(request))
         seen = process_info(edition, payload_of(reply))
         cookies.add(seen.pop("cookie"))
         wanted = {"pid": runtime.pid, "commandLine": command_line, "OS": "Windows", "arch": "x64"}
@@ -81,11 +84,9 @@ def the_environment(runtime, record):
     """F-43: entries that begin with = are present and unchanged."""
     request = message(0x0402)
     seen = runtime.exchange(request)
-    entries, reply, block = environment(seen), seen[:26], seen[26:]
-    print(f"Process/ProcessEnvironment answers {reply.hex()}, then {block.hex()}")
-    record.append({"comment": "size of the environment block", "command": "Process/ProcessEnvironment",
-                   "request": request.hex(), "reply": reply.hex()})
-    record.append({"comment": "the environment block", "command": None, "request": "", "reply": block.hex()})
+    kept(record, "size of the environment block", "Process/ProcessEnvironment", request, seen[:26])
+    kept(record, "the environment block", None, b"", seen[26:])
+    entries = environment(seen)
     # windows_pipe.c set it, as cmd.exe does.
     print("entries that begin with =:", [entry for entry in entries if entry.startswith("=")])
     expect("the entry =C:", [entry for entry in entries if entry.startswith("=C:")], ["=C:=C:\\windows"])
@@ -97,26 +98,17 @@ def sessions(runtime, record):
     # session_type, rundownKeyword, providers; then the provider's additional fields, a default tracepoint and no sets.
     request = message(COLLECT_TRACING5, struct.pack("<IQ", 1, 0) + array(streamed + string("t") + array()))
     with runtime.conversation(request) as connection:
-        reply = take(connection, 24)
-        print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
-        record.append({"comment": "start a session for user_events, which Windows lacks", "command": "EventPipe/CollectTracing5",
-                       "request": request.hex(), "reply": reply.hex()})
+        reply = kept(record, "start a session for user_events, which Windows lacks", "EventPipe/CollectTracing5", request, take(connection, 24))
         expect("a user_events session", f"{struct.unpack('<I', payload_of(reply, ERROR))[0]:#010x}", f"{BAD_ENCODING:#010x}")
         expect("F-74: that connection ends, or more bytes arrive", readable(connection.stdout, QUIET), False)
 
     # session_type, circularBufferMB, format, rundownKeyword, requestStackwalk, providers
     request = message(COLLECT_TRACING5, struct.pack("<IIIQ?", 0, 16, 1, 0, False) + array(streamed))
     with runtime.conversation(request) as connection:
-        reply = take(connection, 28)
-        print(f"EventPipe/CollectTracing5 {request.hex()} answers {reply.hex()}")
-        record.append({"comment": "start a session that streams", "command": "EventPipe/CollectTracing5",
-                       "request": request.hex(), "reply": reply.hex()})
-        session = payload_of(reply)
+        session = payload_of(kept(record, "start a session that streams", "EventPipe/CollectTracing5", request, take(connection, 28)))
         expect("a streaming session: the stream begins with", take(connection, 8), b"Nettrace")
         stop = message(STOP_TRACING, session)
-        reply = runtime.exchange(stop)
-        record.append({"comment": "stop it, on a second connection", "command": "EventPipe/StopTracing",
-                       "request": stop.hex(), "reply": reply.hex()})
+        reply = kept(record, "stop it, on a second connection", "EventPipe/StopTracing", stop, runtime.exchange(stop))
         expect("it is stopped from a second connection", payload_of(reply), session)
         expect("then the stream continues, and ends", (len(take(connection, 1 << 30)) > 0, connection.wait(PATIENCE)), (True, 0))
 
@@ -192,9 +184,7 @@ def number(payload):
 def answered(runtime, record, comment, name, code, payload, wanted):
     """One request, answered with an Error with that code, or an OK with that payload."""
     request = message(code, payload)
-    reply = runtime.exchange(request)
-    record.append({"comment": comment, "command": name, "request": request.hex(), "reply": reply.hex()})
-    print(f"{name} {request.hex()} answers {reply.hex()}")
+    reply = kept(record, comment, name, request, runtime.exchange(request))
     if isinstance(wanted, bytes):
         expect(f"{name}: {comment}", payload_of(reply), wanted)
     else:
@@ -206,8 +196,7 @@ def edition_of_6(runtime, record):
     seen = {}
     for name, code in ("ProcessInfo", PROCESS_INFO), ("ProcessInfo2", PROCESS_INFO2):
         request = message(code)
-        reply = runtime.exchange(request)
-        record.append({"comment": "process information", "command": f"Process/{name}", "request": request.hex(), "reply": reply.hex()})
+        reply = kept(record, "process information", f"Process/{name}", request, runtime.exchange(request))
         seen = process_info(1 + (code & 4) // 4, payload_of(reply))
     expect("6.0.13: its entry assembly and version", (seen["entry"], seen["clr"]), ("subject", "6.0.13"))
     providers = array(provider("Microsoft-Windows-DotNETRuntime", 1, 4))
@@ -215,9 +204,7 @@ def edition_of_6(runtime, record):
             ("CollectTracing2", COLLECT_TRACING2, struct.pack("<II?", 16, 1, False) + providers):
         request = message(code, payload)
         with runtime.conversation(request) as connection:
-            reply = take(connection, 28)
-            record.append({"comment": "start a session", "command": f"EventPipe/{name}", "request": request.hex(), "reply": reply.hex()})
-            session = payload_of(reply)
+            session = payload_of(kept(record, "start a session", f"EventPipe/{name}", request, take(connection, 28)))
             expect(f"6.0.13: the stream of {name} begins with", take(connection, 8), b"Nettrace")
             # The stop is answered after the rundown was read (F-123).
             with ThreadPoolExecutor() as pool:
@@ -251,8 +238,7 @@ def edition_of_6(runtime, record):
 def held_6(runtime, record):
     """F-39, F-128: while it is held, .NET 6 does not name its entry assembly."""
     request = message(PROCESS_INFO2)
-    reply = runtime.exchange(request)
-    record.append({"comment": "process information", "command": "Process/ProcessInfo2", "request": request.hex(), "reply": reply.hex()})
+    reply = kept(record, "process information", "Process/ProcessInfo2", request, runtime.exchange(request))
     seen = process_info(2, payload_of(reply))
     expect("6.0.13, held: its entry assembly and version", (seen["entry"], seen["clr"]), ("", "6.0.13"))
     attach = profiler("C:\\none.dll", milliseconds=1000)

@@ -17,8 +17,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import under_wine
 from under_wine import RUNNING, SUBJECTS, as_windows, eventually, expect, line_of, subject
 

@@ -13,8 +13,6 @@ import subprocess
 import sys
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import under_wine
 from protocol import PROCESS_INFO, message
 from under_wine import HELD_ONLY, RUNNING, expect

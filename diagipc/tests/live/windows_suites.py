@@ -22,8 +22,6 @@ import sys
 import time
 from functools import partial
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import evidence
 import matrix
 import under_wine

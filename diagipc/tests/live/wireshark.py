@@ -12,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../wireshark")]
+sys.path.insert(0, os.path.join(HERE, "../wireshark"))
 import checks
 import dissected
 import launch
 import protocol
-from built import built
+from built import diagipc, example
 from checks import check
 from dissected import GRAMMAR, shown
 
@@ -32,16 +31,10 @@ ASKED = {"Process/ProcessInfo", "Process/ProcessInfo2", "Process/ProcessInfo3", 
          "EventPipe/StopTracing"}
 
 
-def programs():
-    """`diagipc` and the probe: those of $DIAGIPC; without it, they are built."""
-    diagipc = os.environ.get("DIAGIPC") or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc", "--example", "probe")
-    return diagipc, os.path.join(os.path.dirname(diagipc), "examples/probe")
-
-
 @contextlib.contextmanager
-def proxy(diagipc, *arguments):
+def proxy(*arguments):
     """A proxy that captures: the socket on which it listens."""
-    process = subprocess.Popen([diagipc, "proxy", "--until-eof", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    process = subprocess.Popen([diagipc(), "proxy", "--until-eof", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().rstrip("\n")
@@ -50,21 +43,21 @@ def proxy(diagipc, *arguments):
     check("the proxy exits normally", process.returncode == 0, said)
 
 
-def probed(diagipc, probe, path):
+def probed(path):
     """A capture of the default port; the process id and the socket."""
     with launch.running(NAME, {MARK[0]: MARK[1]}) as (process, directory, endpoint):
-        with proxy(diagipc, "--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
-            done = subprocess.run([probe, at], capture_output=True, text=True, timeout=120)
+        with proxy("--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
+            done = subprocess.run([example("probe"), at], capture_output=True, text=True, timeout=120)
             check("the probe is answered through the proxy", done.returncode == 0, done.stdout + done.stderr)
         return process.pid, endpoint
 
 
-def connected(diagipc, path, directory):
+def connected(path, directory):
     """A capture of a diagnostic port; the process id."""
     port, tool = os.path.join(directory, "port"), os.path.join(directory, "tool")
     with protocol.listening(tool) as listener:
         listener.settimeout(60)
-        with proxy(diagipc, "--port", port, "--to-port", tool, "--pcapng", path):
+        with proxy("--port", port, "--to-port", tool, "--pcapng", path):
             with launch.started(NAME, {"DOTNET_DiagnosticPorts": f"{port},nosuspend"}) as (process, _):
                 connection, _ = protocol.accepted(listener)
                 with connection:
@@ -105,8 +98,8 @@ def every_field_is_named(packets):
     check("every field of every message is named", not wrong and not left, "\n".join(wrong + list(map(str, left))))
 
 
-def default_port(diagipc, probe, path):
-    process_id, endpoint = probed(diagipc, probe, path)
+def default_port(path):
+    process_id, endpoint = probed(path)
     packets = list(dissected.packets(path, "-2"))
     every_field_is_named(packets)
     names = {command: int(row["code"], 16) for command, row in COMMANDS.items()}
@@ -136,8 +129,8 @@ def default_port(diagipc, probe, path):
     check("the interface is the endpoint", interfaces == {endpoint}, str(interfaces))
 
 
-def diagnostic_port(diagipc, path, directory):
-    process_id = connected(diagipc, path, directory)
+def diagnostic_port(path, directory):
+    process_id = connected(path, directory)
     packets = list(dissected.packets(path, "-2"))
     # The runtime connects repeatedly, and the last data may be cut.
     advertises = [message for message in messages_of(packets) if message.get("showname") == "Advertise"]
@@ -153,13 +146,12 @@ def main():
         print("SKIPPED: tshark not found", file=sys.stderr)
         sys.exit(launch.SKIP)
     launch.fetch_or_skip(NAME)
-    diagipc, probe = programs()
     with tempfile.TemporaryDirectory(prefix="wireshark-") as directory:
         path = os.path.join(directory, "probe.pcapng")
-        default_port(diagipc, probe, path)
+        default_port(path)
         if sys.argv[1:]:
             shutil.copy(path, sys.argv[1])
-        diagnostic_port(diagipc, os.path.join(directory, "port.pcapng"), directory)
+        diagnostic_port(os.path.join(directory, "port.pcapng"), directory)
     sys.exit(1 if checks.wrong else 0)
 
 
