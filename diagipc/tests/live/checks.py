@@ -1,5 +1,6 @@
 """Prints one line per check, and counts differences. Used by the other scripts here."""
 import struct
+import time
 
 wrong = 0
 
@@ -11,6 +12,16 @@ class Differs(Exception):
 def expect(condition, text):
     if not condition:
         raise Differs(text)
+
+
+def eventually(condition, seconds):
+    """Whether it becomes true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def check(what, is_right, said=""):

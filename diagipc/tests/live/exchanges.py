@@ -34,7 +34,7 @@ import time
 import launch
 import ports
 import protocol
-from checks import Differs
+from checks import Differs, eventually
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, "..", "..", "..", "vectors", "exchanges")
@@ -278,11 +278,8 @@ def stand_in_for_user_events(directory, variables):
         with contextlib.suppress(OSError):
             os.close(os.open(path, os.O_RDWR))
             return lambda: [os.open(path, os.O_RDWR)]
-    library = os.path.join(directory, "user_events.so")
-    source = os.path.join(HERE, "user_events_kernel.c")
     try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True,
-                       capture_output=True, timeout=60)
+        library = launch.user_events_library(directory)
     except (OSError, subprocess.SubprocessError) as error:
         raise Unavailable(f"neither user_events_data nor a stand-in for it: {error}") from error
     variables.update(LD_PRELOAD=library, USER_EVENTS_LOG=os.path.join(directory, "log"))
@@ -401,23 +398,20 @@ class Player:
         except subprocess.TimeoutExpired:
             raise Differs("it lives") from None
 
-
     def do_signal(self, step, *_):
         self.target.process.send_signal(getattr(signal, "SIG" + step["signal"].upper()))
 
     def do_expect_socket(self, step, _, deadline):
-        while True:
-            there = bool(glob.glob(f"{self.target.directory}/dotnet-diagnostic-{self.target.process.pid}-*-socket"))
-            if there == (step["expect_socket"] == "there"):
-                return
-            if time.monotonic() >= deadline:
-                raise Differs("it exists" if there else "it is not there")
-            time.sleep(0.02)
+        def is_right():
+            there = glob.glob(f"{self.target.directory}/dotnet-diagnostic-{self.target.process.pid}-*-socket")
+            return bool(there) == (step["expect_socket"] == "there")
+
+        if not eventually(is_right, deadline - time.monotonic()):
+            raise Differs(f"the socket is not {step['expect_socket']}")
 
     def do_expect_file(self, step, _, deadline):
         path = os.path.join(self.target.directory, step["expect_file"])
-        while not os.path.exists(path) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        eventually(lambda: os.path.exists(path), deadline - time.monotonic())
         with open(path, "rb") as file:
             have = b""
             while (needed := match(step["begins"], have, self.captures)[0]):

@@ -370,6 +370,16 @@ def running(name, variables, executable=None):
         yield process, directory, path
 
 
+def user_events_library(directory):
+    """Compiles user_events_kernel.c, a stand-in for the kernel's user_events that LD_PRELOAD names. It does not compile if the lengths in a
+    message header are not size_t (R-UEV-006)."""
+    library = os.path.join(directory, "user_events.so")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_events_kernel.c")
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True,
+                   timeout=120)
+    return library
+
+
 @contextlib.contextmanager
 def with_createdump(name, mode):
     """The executable of a copy of a runtime, whose createdump has this mode. Its other files are links."""

@@ -17,7 +17,7 @@ import time
 
 import launch
 import protocol
-from checks import Differs, expect
+from checks import Differs, eventually, expect
 from protocol import PATIENCE, PROCESS_INFO2, RESUME_RUNTIME, connected, exchange, process_info
 
 RUNTIME = "net10.0.9"
@@ -34,22 +34,12 @@ def is_held(path):
 
 def stays_held(path):
     """Whether the start is held, and remains held."""
-    deadline = time.monotonic() + QUIET
-    while time.monotonic() < deadline:
-        if not is_held(path):
-            return False
-        time.sleep(0.05)
-    return True
+    return not eventually(lambda: not is_held(path), QUIET)
 
 
 def goes_on(path):
     """Whether the start is finally no longer held."""
-    deadline = time.monotonic() + PATIENCE
-    while is_held(path):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    return eventually(lambda: not is_held(path), PATIENCE)
 
 
 class Tool:

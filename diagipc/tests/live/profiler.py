@@ -15,7 +15,7 @@ import time
 import checks
 import launch
 import protocol
-from checks import expect
+from checks import eventually, expect
 from protocol import ALREADY_ACTIVE, ATTACH_PROFILER, NOT_SUPPORTED, OK, ERROR, message, payload_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,10 +37,7 @@ def attach(path, library, client_data):
 
 def written(path, seconds=10):
     """The output of the profiler."""
-    deadline = time.monotonic() + seconds
-    while not os.path.exists(path) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    expect(os.path.exists(path), "the profiler wrote nothing")
+    expect(eventually(lambda: os.path.exists(path), seconds), "the profiler wrote nothing")
     with open(path, "rb") as file:
         return file.read()
 

@@ -5,7 +5,6 @@ Becomes a real .NET runtime of launch.py, as a target for `diagipc server --spaw
 accepts a socket for user_events_data, by user_events_kernel.c (`diagipc server --stand-in-for-user-events`).
 """
 import os
-import subprocess
 import sys
 
 import launch
@@ -14,9 +13,7 @@ import launch
 def main():
     *options, name = sys.argv[1:]
     if options == ["--user-events"]:
-        library = os.environ["TMPDIR"] + "/user_events.so"
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_events_kernel.c")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True, timeout=60)
+        library = launch.user_events_library(os.environ["TMPDIR"])
         os.environ.update(LD_PRELOAD=library, USER_EVENTS_LOG=os.environ["TMPDIR"] + "/log")
     executable = launch.fetch(name)
     directory = os.environ["TMPDIR"]

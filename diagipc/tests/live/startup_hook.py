@@ -10,13 +10,12 @@ import re
 import struct
 import subprocess
 import sys
-import time
 
 import checks
 import launch
 import ports
 import protocol
-from checks import expect
+from checks import eventually, expect
 from protocol import APPLY_STARTUP_HOOK, RESUME_RUNTIME, SET_ENVIRONMENT_VARIABLE, string, succeeds
 
 RUNTIMES = ("net10.0.12", "net9.0.5", "net8.0.30")
@@ -120,12 +119,13 @@ def suspended(name, hooks, ends=False):
         expect(ports.stays_held(path), "no longer held after the hooks")
         expect(not content(directory + "/ran"), "a hook ran before the start continued")
         succeeds(path, RESUME_RUNTIME)
-        deadline = time.monotonic() + (120 if ends else protocol.PATIENCE)
         letters = sum(len(hook) == 1 for hook in hooks)
-        while process.poll() is None and time.monotonic() < deadline:
-            if len(hooks) == letters and len(content(directory + "/ran")) >= letters and not ports.is_held(path):
-                break
-            time.sleep(0.05)
+
+        def is_over():
+            has_run = len(hooks) == letters and len(content(directory + "/ran")) >= letters and not ports.is_held(path)
+            return has_run or process.poll() is not None
+
+        eventually(is_over, 120 if ends else protocol.PATIENCE)
         # Long enough for a start to fail, or for a hook to run twice.
         try:
             process.wait(1.0)
@@ -176,9 +176,7 @@ def running(name, hook, variable=None, patience=10):
         if variable:
             succeeds(path, SET_ENVIRONMENT_VARIABLE, string(variable) + string("as it was set, é"))
         succeeds(path, APPLY_STARTUP_HOOK, string(file))
-        deadline = time.monotonic() + patience
-        while not content(directory + "/ran") and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: content(directory + "/ran"), patience)
         expect(process.poll() is None, f"ended with {process.returncode}: {content(directory + '/output')[:300]}")
         return content(directory + "/ran")
 

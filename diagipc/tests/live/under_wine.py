@@ -6,6 +6,7 @@ $DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, wh
 the provider Subject, and ends with its input.
 """
 import contextlib
+import json
 import os
 import select
 import shutil
@@ -17,7 +18,7 @@ import time
 import checks
 import launch
 import protocol
-from checks import Differs, check
+from checks import Differs, check, eventually
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 20.0  # for expected events
@@ -70,6 +71,26 @@ class Wine:
     def start(self, arguments, variables, errors=subprocess.PIPE):
         return subprocess.Popen([self.wine, self.program, *arguments], env={**self.environment, **variables}, cwd=self.directory,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0)
+
+    def run(self, *command, variables={}, seconds=300):
+        """The exit status of a program in this wine, what it prints, and its messages."""
+        done = subprocess.run([self.wine, *command], env={**self.environment, **variables}, cwd=self.home, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=seconds)
+        said, errors = (text.decode(errors="replace").replace("\r", "") for text in (done.stdout, done.stderr))
+        return done.returncode, said, errors
+
+    def suite(self, diagipc, which, *options, variables={}):
+        """The exit status of a suite, and its report."""
+        began = time.monotonic()
+        status, said, errors = self.run(diagipc, which, "--json", *options, variables=variables, seconds=3600)
+        if not said.startswith("{"):
+            raise OSError(f"{which} {' '.join(options)}: exit status {status}, and no report: {errors[-1000:]}")
+        report = json.loads(said)
+        print(f"{report['target']}: {report['counts']} in {time.monotonic() - began:.0f} s", flush=True)
+        for case in report["cases"]:
+            if case["grade"] == "fail":
+                print(f"{case['name']} failed: {case['detail']['found']}")
+        return status, report
 
     def close(self):
         """Ends the programs in this wine only."""
@@ -203,14 +224,9 @@ def end(process):
         process.wait()
 
 
-def eventually(condition, seconds=PATIENCE):
-    """Whether it becomes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def has_started(runtime, version, seconds=PATIENCE):
+    """Whether a subject prints in time that it runs."""
+    return eventually(lambda: f"started {version} pid" in runtime.output(), seconds)
 
 
 def as_windows(path):

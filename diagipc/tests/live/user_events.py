@@ -26,7 +26,7 @@ import time
 
 import launch
 import protocol
-from checks import Differs
+from checks import Differs, eventually
 from nettrace import blobs, described, parsed
 from protocol import BAD_ENCODING, COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
 
@@ -156,10 +156,7 @@ def settled(one):
 
 
 def until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
-        time.sleep(0.02)
+    assert eventually(condition, PATIENCE), f"not within {PATIENCE:.0f} s: {what}"
 
 
 @contextlib.contextmanager
@@ -617,16 +614,12 @@ def main():
     if arguments and (len(arguments) != 2 or arguments[0] != "--record"):
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as directory:
-        library = directory + "/user_events_kernel.so"
+        launch.fetch_or_skip(RUNTIME)
         try:
-            launch.fetch(RUNTIME)
-            subprocess.run(["cc", "--version"], check=True, stdout=subprocess.DEVNULL, timeout=60)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {RUNTIME} or a C compiler is not available here: {error}", file=sys.stderr)
+            library = launch.user_events_library(directory)
+        except OSError as error:
+            print(f"SKIPPED: a C compiler is not available here: {error}", file=sys.stderr)
             sys.exit(launch.SKIP)
-        # It does not compile if the lengths are not size_t (R-UEV-006): that is a failure.
-        options = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library]
-        subprocess.run(["cc", *options, HERE + "/user_events_kernel.c", "-ldl", "-lpthread"], check=True, timeout=120)
         results = []
         with target(library) as one:
             run = Run(one)

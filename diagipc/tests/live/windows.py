@@ -20,7 +20,7 @@ import under_wine
 from protocol import (BAD_ENCODING, COLLECT_TRACING, COLLECT_TRACING2, COLLECT_TRACING5, ENVVAR_NOT_FOUND, ERROR, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
                       PROCESS_INFO, PROCESS_INFO2, RESUME_RUNTIME, STOP_TRACING, UNKNOWN_COMMAND, array, dump, environment, message, payload_of,
                       process_info, profiler, provider, string)
-from under_wine import HELD_ONLY, PATIENCE, PIPE, RUNNING, Listener, eventually, expect, readable, take
+from under_wine import HELD_ONLY, PATIENCE, PIPE, RUNNING, Listener, expect, has_started, readable, take
 
 QUIET = 3.0      # for events that must not occur
 CREATED = re.compile(r'CreateNamedPipeW \(L"([^"]*)", (\w+), (\w+), (\d+), (\d+), (\d+),')
@@ -244,7 +244,7 @@ def held_6(runtime, record):
     attach = profiler("C:\\none.dll", milliseconds=1000)
     answered(runtime, record, "attach a profiler before the start", "Profiler/AttachProfiler", 0x0301, attach, NOT_YET_AVAILABLE)
     answered(runtime, record, "let it run", "Process/ResumeRuntime", 0x0401, b"", bytes(4))
-    expect("6.0.13: it continues", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
+    expect("6.0.13: it continues", has_started(runtime, "6.0.13"), True)
 
 
 def only_witness(wine, archive, records):
@@ -256,7 +256,7 @@ def only_witness(wine, archive, records):
         def asked(record):
             with wine.subject("6.0.13", archive, variables) as runtime:
                 if not variables:
-                    expect("6.0.13: it runs", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
+                    expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
                 check(runtime, record)
                 expect("6.0.13: it has not ended", runtime.has_ended(0), None)
         not_overtaken(asked, record=records[name])

@@ -9,7 +9,6 @@ it, sets a variable and resumes it; `DIAGIPC call trace-port` reads a stream, an
 
 The runtimes are the subjects of under_wine.py. If there are none, 10.0.9 from a public npm package replaces them.
 """
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import under_wine
-from under_wine import RUNNING, SUBJECTS, as_windows, eventually, expect, line_of, subject
+from under_wine import PATIENCE, RUNNING, SUBJECTS, as_windows, expect, has_started, line_of, subject
 
 LONGEST = 300  # seconds for one program
 VARIABLE = "MOOD=calm"
@@ -26,21 +25,13 @@ VARIABLE = "MOOD=calm"
 PRIVATE = "Microsoft-Windows-DotNETRuntimePrivate"
 
 
-def run(wine, *command):
-    """The exit status and output of one of our programs."""
-    done = subprocess.run([wine.wine, *command], env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONGEST)
-    said = done.stdout + done.stderr
-    return done.returncode, said.decode(errors="replace").replace("\r", "")
-
-
 def asked_and_resumed(wine, example, name, runtime, comment):
     """The port exists from now on: the runtime finds it by itself."""
-    status, said = run(wine, example, name, VARIABLE)
+    status, said, errors = wine.run(example, name, VARIABLE)
     lines = said.splitlines()
     expect(f"{comment}: the example's exit status", status, 0)
     if status:
-        print(said)
+        print(said, errors)
     expect(f"{comment}: its setting has the name alone", lines[:1], [f"DOTNET_DiagnosticPorts='{name},suspend'"])
     expect(f"{comment}: the advertise has its process id", [line.split()[1] for line in lines if " is waiting, " in line], [str(runtime.pid)])
     expect(f"{comment}: it was resumed", [line for line in lines if line.startswith("resumed:")], ["resumed: 0x00000000 S_OK"])
@@ -53,8 +44,8 @@ def traced(wine, program, name, comment, provider):
     options = {"port": name, "provider": provider, "keywords": 2**64 - 1, "level": 5, "buffer": 16, "rundown": 0, "stacks": "true",
                "mode": 0, "command": "CollectTracing5", "duration": 1500, "output": as_windows(output)}
     words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-    status, said = run(wine, program, "call", "--patience", "120000", "--pid", "4", "trace-port", *words)
-    expect(f"{comment}: exit status and output of the trace", (status, said), (0, ""))
+    status, said, errors = wine.run(program, "call", "--patience", "120000", "--pid", "4", "trace-port", *words)
+    expect(f"{comment}: exit status and output of the trace", (status, said + errors), (0, ""))
     if status:
         return
     with open(output, "rb") as file:
@@ -91,9 +82,7 @@ def held_to_the_protocol(wine, program, name, comment, version):
     """The cases with one connection at a time, as a runtime has at a port."""
     only = [word for glob in ("scripts/process/*", "scripts/dump_profiler/*", "requests/*") for word in ("--only", glob)]
     # On a busy machine the runtime may take long to connect again.
-    status, said = run(wine, program, "server", f"port:{name}", "--json", "--timeout", "60000", *only)
-    made = json.loads(said[said.index("{"):])
-    print(f"{comment}: {made['counts']}")
+    status, made = wine.suite(program, "server", f"port:{name}", "--timeout", "60000", *only)
     expect(f"{comment}: the target", (made.get("runtime"), made.get("lost")), (f".NET {version}", None))
     expect(f"{comment}: exit status, and what failed", (status, [case["name"] for case in made["cases"] if case["grade"] == "fail"]),
            (0, []))
@@ -104,13 +93,12 @@ def connects(wine, example, program, version, start, provider):
     for tag in "suspend", "nosuspend":
         comment, name = f"{version}, {tag}", f"port-{version}-{tag}"
         with start({"DOTNET_DiagnosticPorts": f"{name},connect,{tag}"}) as runtime:
-            started = lambda: f"started {version} pid" in runtime.output()
             if provider == "Subject":
-                has_started = eventually(started) if tag == "nosuspend" else (time.sleep(1.5) or started())
-                expect(f"{comment}: it runs before the port exists", has_started, tag == "nosuspend")
+                runs = has_started(runtime, version, PATIENCE if tag == "nosuspend" else 1.5)
+                expect(f"{comment}: it runs before the port exists", runs, tag == "nosuspend")
             asked_and_resumed(wine, example, name, runtime, comment)
             if provider == "Subject":
-                expect(f"{comment}: it runs", eventually(started), True)
+                expect(f"{comment}: it runs", has_started(runtime, version), True)
             traced(wine, program, name, comment, provider)
             if tag == "nosuspend":
                 held_to_the_protocol(wine, program, name, comment, version)

@@ -17,7 +17,6 @@ import under_wine
 from protocol import PROCESS_INFO, message
 from under_wine import HELD_ONLY, RUNNING, expect
 
-LONGEST = 300  # seconds for a run
 PIECES = ["header-in-bytes", "header-cut-behind-the-magic", "header-cut-in-size", "header-last-byte-late", "payload-in-bytes",
           "payload-cut-in-two", "payload-with-the-headers-end", "wrong-magic-is-answered-behind-the-payload",
           "half-a-message-is-waited-for"]
@@ -34,13 +33,6 @@ NOT_PLAYED = {
 WHILE_HELD = ["scripts/framing/*", "scripts/process/*", "scripts/dump_profiler/*", "requests/*"]
 
 
-def server(wine, program, *arguments):
-    """The exit status and output of `diagipc server`."""
-    done = subprocess.run([wine.wine, program, "server", *arguments, "--json"], env=wine.environment, cwd=wine.directory,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
-    return done.returncode, json.loads(done.stdout)
-
-
 def not_played(report):
     """The cases that a pipe cannot play, by reason."""
     seen = {}
@@ -52,12 +44,7 @@ def not_played(report):
 
 def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest):
     """Every read-only case for this runtime."""
-    began = time.monotonic()
-    status, report = server(wine, program, endpoint, *(word for glob in only for word in ("--only", glob)))
-    print(f"{endpoint}: {report['counts']} in {time.monotonic() - began:.0f} s")
-    for case in report["cases"]:
-        if case["grade"] == "fail":
-            print(f"{case['name']} failed: {case['detail']['found']}")
+    status, report = wine.suite(program, "server", endpoint, *(word for glob in only for word in ("--only", glob)))
     expect(f"{runtime}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
            (f".NET {runtime}", profile, None))
     expect(f"{runtime}: exit status, failures", (status, report["counts"]["fail"]), (0, 0))
@@ -79,34 +66,31 @@ def held_to_the_protocol(wine, program, endpoint, runtime, profile, only, fewest
 
 def probed(wine, probe, runtime):
     """Harmless requests; each reply must encode to its own bytes."""
-    done = subprocess.run([wine.wine, probe, runtime.pipe()], env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, timeout=LONGEST)
-    last = done.stdout.decode(errors="replace").strip().splitlines()[-1:]
+    status, said, _ = wine.run(probe, runtime.pipe())
+    last = said.strip().splitlines()[-1:]
     print(f"probe: {last}")
-    expect("probe: exit status, and all replies are canonical", (done.returncode, [line.endswith(", 0 not canonical") for line in last]),
+    expect("probe: exit status, and all replies are canonical", (status, [line.endswith(", 0 not canonical") for line in last]),
            (0, [True]))
 
 
 def fuzzed(wine, program, runtime, profile):
     """A campaign of a few cases, one of which kills the runtime: it names the runtime and the fact, and reports that the runtime is
     lost."""
-    done = subprocess.run([wine.wine, program, "fuzz-server", "--json", "--allow-harmful", "--cases", "30", runtime.pipe()],
-                          env=wine.environment, cwd=wine.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
-    summary = json.loads(done.stdout)
+    status, said, _ = wine.run(program, "fuzz-server", "--json", "--allow-harmful", "--cases", "30", runtime.pipe())
+    summary = json.loads(said)
     findings = [(one["verdict"], one["known"] and one["known"]["fact"]) for one in summary["findings"]]
     print(f"fuzz-server: {summary['cases']} cases, lost: {summary['lost']}, findings: {findings}")
-    expect("fuzz-server: exit status, the profile", (done.returncode, summary["profile"]), (3, profile))
+    expect("fuzz-server: exit status, the profile", (status, summary["profile"]), (3, profile))
     expect("fuzz-server: the death by a dump without a name, last", findings[-1:], [("crash", "F-7")])
     expect("fuzz-server: not all cases", (0 < summary["cases"] < 30, bool(summary["lost"])), (True, True))
 
 
 def what_windows_does_not_have(wine, program):
     """Each is told from a failure by its exit status, and says what is missing."""
-    for arguments, said in (["4000000001"], "does not exist"), (["C:\\a.socket"], "on Windows a runtime has a pipe, not a socket"), \
+    for arguments, words in (["4000000001"], "does not exist"), (["C:\\a.socket"], "on Windows a runtime has a pipe, not a socket"), \
             (["--spawn", "--", "C:\\a.exe"], "C:\\a.exe"):
-        done = subprocess.run([wine.wine, program, "server", *arguments], env=wine.environment, cwd=wine.directory,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LONGEST)
-        expect(f"server {' '.join(arguments)}", (done.returncode, said in done.stdout.decode()), (3, True))
+        status, said, _ = wine.run(program, "server", *arguments)
+        expect(f"server {' '.join(arguments)}", (status, words in said), (3, True))
 
 
 @contextlib.contextmanager

@@ -15,19 +15,16 @@ into spec/RUNTIMES.md. --evidence: keeps the outcome of each case for each runti
 other suites.
 Prints one line per check. Exits with 1 if a check fails, with 77 if wine, a compiler for Windows or the subjects are not available here.
 """
-import json
 import os
 import subprocess
 import sys
-import time
 from functools import partial
 
 import evidence
 import matrix
 import under_wine
-from under_wine import HERE, as_windows, eventually, expect
+from under_wine import HERE, as_windows, expect, has_started
 
-LONGEST = 3600  # seconds for a run
 # Unlike Windows, wine 8 can delete a missing variable (F-126).
 OF_WINE = {"scripts/process/set-variable-then-delete-twice": "wine 8"}
 # Under wine a createdump takes up to a minute, and the client waits.
@@ -43,27 +40,6 @@ BLOCKED = ["scripts/framing/half-a-header-blocks-others", "scripts/framing/half-
            "scripts/ports/port-half-a-header-blocks-others"]
 
 
-def program(wine, *command, environment=None):
-    """The exit status and output of a program in this wine."""
-    done = subprocess.run([wine.wine, *command], env={**wine.environment, **(environment or {})}, cwd=wine.home,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONGEST)
-    return done.returncode, done.stdout.decode(errors="replace").replace("\r", ""), done.stderr.decode(errors="replace")
-
-
-def suite(wine, diagipc, which, *options, environment=None):
-    """The exit status of a suite, and its report."""
-    began = time.monotonic()
-    status, said, errors = program(wine, diagipc, which, "--json", *options, environment=environment)
-    if not said.startswith("{"):
-        raise OSError(f"{which} {' '.join(options)}: exit status {status}, and no report: {errors[-1000:]}")
-    report = json.loads(said)
-    print(f"{report['target']}: {report['counts']} in {time.monotonic() - began:.0f} s", flush=True)
-    for case in report["cases"]:
-        if case["grade"] == "fail":
-            print(f"{case['name']} failed: {case['detail']['found']}")
-    return status, report
-
-
 def failed(report):
     return sorted(case["name"] for case in report["cases"] if case["grade"] == "fail")
 
@@ -73,8 +49,8 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
     wine.unpack(version, archive)
     options = ["--name", f"win-net{version}", *CHANGING, *cases]
     # wine refuses IL images without mscoree.
-    status, report = suite(wine, diagipc, "server", *options, "--spawn", "--", under_wine.subject(version),
-                           environment={"WINEDLLOVERRIDES": "mshtml="})
+    status, report = wine.suite(diagipc, "server", *options, "--spawn", "--", under_wine.subject(version),
+                           variables={"WINEDLLOVERRIDES": "mshtml="})
     expect(f"{version}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
            (f".NET {version}", f"coreclr-{version}", None))
     unknown = [case["name"] for case in report["cases"] if case["grade"] == "fail" and not matrix.known(case)]
@@ -90,8 +66,8 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
 def failed_dump(wine, diagipc, archive):
     """A dump of type 5, which does not exist: .NET 6 answers an Error with code 0 (F-127)."""
     with wine.subject("6.0.13", archive, {}) as runtime:
-        expect("6.0.13: it runs", eventually(lambda: "started 6.0.13 pid" in runtime.output()), True)
-        status, said, errors = program(wine, diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
+        expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
+        status, said, errors = wine.run(diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
                                        "--command", "GenerateCoreDump", "C:\\none.dmp", "5", "0")
         expect("6.0.13: a dump that failed, for a client", (status, said), (1, ""))
         expect("6.0.13: and what it says", errors.strip(),
@@ -105,20 +81,20 @@ def reference_runtime(wine, diagipc, examples, everything):
     try:
         pipe = runtime.stdout.readline().decode().strip()
         process = pipe.rpartition("-")[2]
-        status, said, _ = program(wine, os.path.join(examples, "info.exe"), process)
+        status, said, _ = wine.run(os.path.join(examples, "info.exe"), process)
         expect("reference runtime: info", (status, f"process           {process}" in said, "version           9.0.20" in said),
                (0, True, True))
-        status, said, _ = program(wine, os.path.join(examples, "probe.exe"), "--side-effects", pipe)
+        status, said, _ = wine.run(os.path.join(examples, "probe.exe"), "--side-effects", pipe)
         expect("reference runtime: probe", (status, said.strip().endswith(", 0 not canonical")), (0, True))
-        status, said, errors = program(wine, diagipc, "call", "--pid", process, "perf-map", "3")
+        status, said, errors = wine.run(diagipc, "call", "--pid", process, "perf-map", "3")
         expect("reference runtime: it has no perf maps, as on Windows", (status, "0x80131515" in errors), (1, True))
-        status, said, _ = program(wine, diagipc, "call", "--pid", process, "environment")
+        status, said, _ = wine.run(diagipc, "call", "--pid", process, "environment")
         expect("reference runtime: its environment", (status, "PATH=" in said), (0, True))
     finally:
         runtime.stdin.close()
         expect("reference runtime: it ends with its input", runtime.wait(30), 0)
     options = CHANGING if everything else ["--allow-side-effects", "--only", "scripts/process/*", "--only", "scripts/ports/*"]
-    _, report = suite(wine, diagipc, "server", "--profile", "coreclr-9.0.20", *options, "--spawn", "--", as_windows(diagipc), "runtime",
+    _, report = wine.suite(diagipc, "server", "--profile", "coreclr-9.0.20", *options, "--spawn", "--", as_windows(diagipc), "runtime",
                       "--profile", "coreclr-9", "--until-eof", *(["--dies"] if everything else []))
     expect("reference runtime: what failed", [name for name in failed(report) if name not in BLOCKED], [])
     expect("reference runtime: it was not lost", report.get("lost"), None)
@@ -133,7 +109,7 @@ def client_held(wine, diagipc, everything):
     with open(os.path.join(wine.home, "diagipc.toml"), "w", encoding="utf-8") as file:
         file.write(operations)
     # With more at a time, wine may fail to start one (error 1359).
-    status, report = suite(wine, diagipc, "client", "--jobs", "4", "--operations", "diagipc.toml", *([] if everything else CLIENT_SHORT))
+    status, report = wine.suite(diagipc, "client", "--jobs", "4", "--operations", "diagipc.toml", *([] if everything else CLIENT_SHORT))
     expect("client: exit status, and what failed", (status, failed(report)), (0, []))
     for note in report["notes"]:
         print(f"client: {note}")
