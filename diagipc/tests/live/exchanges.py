@@ -34,7 +34,7 @@ import time
 import launch
 import ports
 import protocol
-from checks import Differs, eventually
+from checks import Differs, Unavailable, eventually
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = os.path.join(HERE, "..", "..", "..", "vectors", "exchanges")
@@ -44,10 +44,6 @@ GATE = "net10.0.9"
 PAUSE = 0.02      # between the pieces of a `send` with `chunks`
 SETTLED = 0.5     # from the first sign of managed code until it is idle
 TOGETHER = 3      # runtimes that are started beside the shared ones
-
-
-class Unavailable(Exception):
-    """A requirement of the script is not available here."""
 
 
 # --- one connection -----------------------------------------------------------------------------------------------

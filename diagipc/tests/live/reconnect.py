@@ -19,10 +19,11 @@ import sys
 import tempfile
 import time
 
+import checks
 import launch
 import ports
 import protocol
-from checks import Differs, expect
+from checks import Differs, Unavailable, expect
 from protocol import (ATTACH_PROFILER, BAD_ENCODING, COLLECT_TRACING2, ERROR, GENERATE_CORE_DUMP, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
                       PATIENCE, PROCESS_INFO, STOP_TRACING, UNKNOWN_MAGIC, connected, error, exchange, message, payload_of, process_info)
 
@@ -31,10 +32,6 @@ DELAYS = [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 29
 LONGEST = 0.571  # the longest delay, in seconds
 SLACK = 1.0      # for a busy machine
 QUIET = 0.7      # for events that must not occur: longer than the longest delay
-
-
-class Unavailable(Exception):
-    """A requirement of the check is missing."""
 
 
 def ms(seconds):
@@ -520,28 +517,11 @@ def main():
     if unknown:
         sys.exit(f"{__doc__}\nNo check: {', '.join(sorted(unknown))}")
     launch.fetch_or_skip(*RUNTIMES)
-    agreed = differed = skipped = 0
-
-    def ran(check, name):
-        try:
-            return "agrees ", check(name)
-        except Unavailable as fault:
-            return "SKIPPED", fault
-        except (Differs, OSError, struct.error) as fault:
-            return "differs", f"{type(fault).__name__}: {fault}"
-
     with concurrent.futures.ThreadPoolExecutor(len(RUNTIMES)) as pool:
         for check, names in CHECKS:
-            if wanted and check.__name__ not in wanted:
-                continue
-            for name, (verdict, said) in zip(names, pool.map(ran, [check] * len(names), names)):
-                file = sys.stderr if verdict == "SKIPPED" else sys.stdout
-                print(f"{verdict} {name} {check.__name__}: {said}", file=file, flush=True)
-                agreed += verdict == "agrees "
-                differed += verdict == "differs"
-                skipped += verdict == "SKIPPED"
-    print(f"{agreed} as in this file, {differed} not, {skipped} skipped")
-    sys.exit(1 if differed else launch.SKIP if skipped else 0)
+            if not wanted or check.__name__ in wanted:
+                list(pool.map(lambda name: checks.agrees(f"{name} {check.__name__}", check, name), names))
+    sys.exit(1 if checks.wrong else launch.SKIP if checks.skipped else 0)
 
 
 if __name__ == "__main__":

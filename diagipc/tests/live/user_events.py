@@ -18,15 +18,15 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
+import checks
 import launch
 import protocol
-from checks import Differs, eventually
+from checks import eventually
 from nettrace import blobs, described, parsed
 from protocol import BAD_ENCODING, COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
 
@@ -543,15 +543,6 @@ SMALL = [a_byte_without_a_descriptor_is_refused, a_descriptor_on_the_request_is_
          a_name_of_437_bytes_ends_the_process]
 
 
-def passes(check, subject):
-    try:
-        print(f"{RUNTIME}: {check.__name__}: {check(subject)}", flush=True)
-        return True
-    except (AssertionError, Differs, OSError, KeyError, subprocess.TimeoutExpired) as error:
-        print(f"{RUNTIME}: {check.__name__}: FAILED: {type(error).__name__} {error}", flush=True)
-        return False
-
-
 # --- the results, for the vectors ----------------------------------------------------------------------------------
 def chosen(run):
     """A comment and a record each, in the order written: the shortest of each kind, and its metadata. None contains a path, which would
@@ -620,15 +611,16 @@ def main():
         except OSError as error:
             print(f"SKIPPED: a C compiler is not available here: {error}", file=sys.stderr)
             sys.exit(launch.SKIP)
-        results = []
         with target(library) as one:
             run = Run(one)
-            results += [passes(check, run) for check in RUN]
-            if len(arguments) == 2 and all(results):
+            for check in RUN:
+                checks.agrees(f"{RUNTIME} {check.__name__}", check, run)
+            if len(arguments) == 2 and not checks.wrong:
                 write_down(run, arguments[1])
         with target(library) as one:
-            results += [passes(check, one) for check in SMALL]
-    sys.exit(0 if all(results) else 1)
+            for check in SMALL:
+                checks.agrees(f"{RUNTIME} {check.__name__}", check, one)
+    sys.exit(checks.wrong > 0)
 
 
 if __name__ == "__main__":
