@@ -9,7 +9,7 @@ import sys
 import checks
 import launch
 import protocol
-from checks import Differs
+from checks import expect
 from protocol import BAD_ENCODING, INVALIDARG, PROCESS_INFO, SET_ENVIRONMENT_VARIABLE, UNKNOWN_COMMAND, UNKNOWN_MAGIC, message
 
 MESSAGES = [
@@ -22,12 +22,9 @@ MESSAGES = [
 
 
 def ends_after_an_error(path, sent, code):
-    """What is wrong; None if an error with that code arrived, and then the end."""
-    try:
-        seen, expected = protocol.ask(path, sent, may_be_reset=True), protocol.error(code)
-    except Differs as fault:
-        return str(fault)
-    return None if seen == expected else f"answered {seen.hex()}, expected {expected.hex()}"
+    seen, expected = protocol.ask(path, sent, may_be_reset=True), protocol.error(code)
+    expect(seen == expected, f"answered {seen.hex()}, expected {expected.hex()}")
+    return "the error, then the end"
 
 
 def main():
@@ -35,8 +32,7 @@ def main():
     for name in launch.RUNTIMES:
         with launch.running(name, {}) as (_, _, path):
             for comment, sent, code in MESSAGES:
-                fault = ends_after_an_error(path, sent, code)
-                checks.check(f"{name}: {comment}: the error, then the end", not fault, fault)
+                checks.agrees(f"{name} {comment}", ends_after_an_error, path, sent, code)
     sys.exit(checks.wrong > 0)
 
 
