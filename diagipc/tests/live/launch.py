@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import protocol
+from checks import eventually
 
 SKIP = 77
 # Seconds for a start on a busy machine.
@@ -305,18 +306,17 @@ def hosted(name, directory, *words):
             process.kill()
 
 
-def until_it_runs(path, patience=60):
+def until_it_runs(path):
     """Waits until managed code runs in the process of this socket: before that an attach is refused with NOT_YET_AVAILABLE, with any path
     (F-56)."""
     request, refused = protocol.message(protocol.ATTACH_PROFILER, protocol.profiler("/")), protocol.error(protocol.NOT_YET_AVAILABLE)
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        with protocol.connected(path, patience) as connection:
+
+    def runs():
+        with protocol.connected(path, 60) as connection:
             connection.sendall(request)
-            answer = connection.recv(len(refused), socket.MSG_WAITALL)
-        if answer != refused:
-            break
-        time.sleep(0.05)
+            return connection.recv(len(refused), socket.MSG_WAITALL) != refused
+
+    eventually(runs, 60)
     time.sleep(0.5)  # from there to where it does nothing more of interest
 
 

@@ -50,7 +50,7 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
     options = ["--name", f"win-net{version}", *CHANGING, *cases]
     # wine refuses IL images without mscoree.
     status, report = wine.suite(diagipc, "server", *options, "--spawn", "--", under_wine.subject(version),
-                           variables={"WINEDLLOVERRIDES": "mshtml="})
+                                variables={"WINEDLLOVERRIDES": "mshtml="})
     expect(f"{version}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
            (f".NET {version}", f"coreclr-{version}", None))
     unknown = [case["name"] for case in report["cases"] if case["grade"] == "fail" and not matrix.known(case)]
@@ -68,7 +68,7 @@ def failed_dump(wine, diagipc, archive):
     with wine.subject("6.0.13", archive, {}) as runtime:
         expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
         status, said, errors = wine.run(diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
-                                       "--command", "GenerateCoreDump", "C:\\none.dmp", "5", "0")
+                                        "--command", "GenerateCoreDump", "C:\\none.dmp", "5", "0")
         expect("6.0.13: a dump that failed, for a client", (status, said), (1, ""))
         expect("6.0.13: and what it says", errors.strip(),
                "diagipc call: the runtime answered with the error code 0x00000000, which gives no reason (waiting for the reply)")
@@ -95,7 +95,7 @@ def reference_runtime(wine, diagipc, examples, everything):
         expect("reference runtime: it ends with its input", runtime.wait(30), 0)
     options = CHANGING if everything else ["--allow-side-effects", "--only", "scripts/process/*", "--only", "scripts/ports/*"]
     _, report = wine.suite(diagipc, "server", "--profile", "coreclr-9.0.20", *options, "--spawn", "--", as_windows(diagipc), "runtime",
-                      "--profile", "coreclr-9", "--until-eof", *(["--dies"] if everything else []))
+                           "--profile", "coreclr-9", "--until-eof", *(["--dies"] if everything else []))
     expect("reference runtime: what failed", [name for name in failed(report) if name not in BLOCKED], [])
     expect("reference runtime: it was not lost", report.get("lost"), None)
 
