@@ -23,18 +23,28 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     }
 }
 
-/// The key of its socket: its start time in seconds since the Unix epoch. (From the document; not
-/// run on macOS.)
+/// Returns the key of its socket: its start time in whole seconds since the Unix epoch. (From the
+/// document; not run on macOS.)
 #[cfg(target_os = "macos")]
+#[allow(unsafe_code, reason = "neither std, rustix nor nix wraps this call")]
+#[deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 fn start_time(process_id: u32) -> Option<u64> {
-    use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
-    let (mut system, pid) = (System::new(), sysinfo::Pid::from_u32(process_id));
-    system.refresh_processes_specifics(
-        ProcessesToUpdate::Some(&[pid]),
-        true,
-        ProcessRefreshKind::nothing(),
-    );
-    system.process(pid).map(sysinfo::Process::start_time)
+    use std::mem::MaybeUninit;
+
+    use nix::libc::{PROC_PIDTBSDINFO, c_int, proc_bsdinfo, proc_pidinfo};
+
+    let process_id = c_int::try_from(process_id).ok()?;
+    let size = c_int::try_from(size_of::<proc_bsdinfo>()).ok()?;
+    let mut info = MaybeUninit::<proc_bsdinfo>::uninit();
+    // SAFETY: `info` is valid for writes of `size` bytes, and the system does not keep the pointer.
+    let written =
+        unsafe { proc_pidinfo(process_id, PROC_PIDTBSDINFO, 0, info.as_mut_ptr().cast(), size) };
+    // The system describes no process that has ended.
+    if written != size {
+        return None;
+    }
+    // SAFETY: The system has written all `size` bytes, and any bytes are a valid `proc_bsdinfo`.
+    Some(unsafe { info.assume_init() }.pbi_start_tvsec)
 }
 
 #[cfg(not(target_os = "macos"))]

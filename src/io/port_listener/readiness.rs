@@ -1,8 +1,8 @@
 //! Which of many descriptors are ready.
 //!
 //! Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is
-//! closed, and no module of the Unix half has `unsafe`. `rustix` takes borrowed descriptors, and
-//! the pump removes each before closing it.
+//! closed, and on Unix only `discovery/macos.rs` has `unsafe`. `rustix` takes borrowed descriptors,
+//! and the pump removes each before closing it.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,4 @@
-//! The Windows calls for pipes: with `event` and `user`, the only module with `unsafe`.
+//! The Windows calls for pipes: with `event` and `user`, the only module for Windows with `unsafe`.
 //!
 //! Pipes need these calls on Windows, and `std` wraps none of them. Why this module is safe, for
 //! each function and all arguments:
@@ -14,7 +14,7 @@
 //!   after the operation has ended.
 #![allow(
     unsafe_code,
-    reason = "calls into Windows; all other modules of src/io except event and user forbid it"
+    reason = "calls into Windows; of the modules for Windows only event and user also have it"
 )]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
