@@ -64,7 +64,7 @@ def turn(target, program, seconds, seed):
                 f"-artifact_prefix={artifacts}/",
                 f"-max_total_time={seconds}",
                 f"-seed={seed}",
-                # Of wall-clock time: a busy machine stops a process for seconds. Slow inputs are the subject of tests/measured/worst_case.py.
+                # Of wall-clock time: a busy machine stops a process for seconds. Slow inputs are the subject of tests/perf/worst_case.py.
                 "-timeout=60",
                 "-print_final_stats=1",
             ],
