@@ -13,9 +13,9 @@ LIMITS = {"decode": 10, "compare": 60}
 
 
 def main():
-    worst = dict.fromkeys(LIMITS, 0)
+    rows, worst = programs.count("worst_case"), dict.fromkeys(LIMITS, 0)
     print("| payload | bytes | step | instructions per byte |\n|---|--:|---|--:|")
-    for payload, step, length, instructions in programs.count("worst_case"):
+    for payload, step, length, instructions in rows:
         each = instructions / int(length)
         worst[step] = max(worst[step], each)
         print(f"| {payload} | {int(length):,} | {step} | {each:.2f} |")
