@@ -3,7 +3,7 @@
 #![no_std]
 #![no_main]
 
-use bare::{keep, unknown};
+use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
 use dotnet_diagnostics_ipc::message::{Message, process::ProcessInfo3};
 

@@ -4,7 +4,7 @@
 #![no_std]
 #![no_main]
 
-use bare::{keep, unknown};
+use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::{Message, encode};
 

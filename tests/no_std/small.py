@@ -47,10 +47,10 @@ def measure():
 def text(code, calls):
     lines = [
         "# Small machines", "",
-        "Written by `python3 tests/bare/small.py --write`; without `--write` it compares, and 3 % over a value here is an error, or any byte over",
+        "Written by `python3 tests/no_std/small.py --write`; without `--write` it compares, and 3 % over a value here is an error, or any byte over",
         f"a limit. Cortex-M0 (`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display`.", "",
         "## Code and constants", "",
-        "Bytes of a linked program ([`tests/bare/`](../tests/bare/)) with nothing else. The limits are for size.", "",
+        "Bytes of a linked program ([`tests/no_std/`](../tests/no_std/)) with nothing else. The limits are for size.", "",
         "| | for size (`z`) | for speed (`3`) | limit |", "|---|--:|--:|--:|",
         *(f"| {size.PROGRAMS[name]} | {small:,} | {fast:,} | {f'{CODE[name]:,}' if name in CODE else ''} |"
           for name, (small, fast) in code.items()), "",

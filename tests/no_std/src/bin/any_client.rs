@@ -5,7 +5,7 @@
 
 use core::hint::black_box;
 
-use bare::{keep, unknown};
+use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
 use dotnet_diagnostics_ipc::message::Message;
 
