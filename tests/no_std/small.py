@@ -15,7 +15,7 @@ import stack
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-WRITTEN = HERE.parents[1] / "benches/SIZE.md"
+WRITTEN = HERE / "SIZE.md"
 MARGIN = 1.03
 # Limits of programs built for size; and of calls: a client's, and those that read or judge a peer's messages.
 CODE = {"client": 5120, "any_client": 16384, "messages": 24576}
@@ -50,12 +50,12 @@ def text(code, calls):
         "Written by `python3 tests/no_std/small.py --write`; without `--write` it compares, and 3 % over a value here is an error, or any byte over",
         f"a limit. Cortex-M0 (`thumbv6m-none-eabi`), {compiler()}, link-time optimisation, without `Debug` or `Display`.", "",
         "## Code and constants", "",
-        "Bytes of a linked program ([`tests/no_std/`](../tests/no_std/)) with nothing else. The limits are for size.", "",
+        "Bytes of a linked program ([`tests/no_std/`](.)) with nothing else. The limits are for size.", "",
         "| | for size (`z`) | for speed (`3`) | limit |", "|---|--:|--:|--:|",
         *(f"| {size.PROGRAMS[name]} | {small:,} | {fast:,} | {f'{CODE[name]:,}' if name in CODE else ''} |"
           for name, (small, fast) in code.items()), "",
         "## Stack", "",
-        "The largest number of bytes of stack of a call, with its result, over every message of [`vectors/`](../vectors/), valid or not,",
+        "The largest number of bytes of stack of a call, with its result, over every message of [`vectors/`](../../vectors/), valid or not,",
         "and over requests built of a caller's own texts: the stack is painted, the call made in qemu, and the remaining paint counted",
         "(`stack` there).", "",
         "| | for size (`z`) | for speed (`3`) | limit | most with vector |", "|---|--:|--:|--:|---|",
