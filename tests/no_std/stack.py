@@ -2,8 +2,7 @@
 """stack.py
 
 Prints the largest number of bytes of stack of each call on thumbv6m, over all messages of vectors/, valid or not, and over requests
-built of texts: the stack is painted, the call made in qemu, and the remaining paint counted. Exits with 77 without that target or
-qemu-system-arm.
+built of texts: the stack is painted, the call made in qemu, and the remaining paint counted.
 """
 import json
 import os
@@ -14,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+import size
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-TARGET = "thumbv6m-none-eabi"
 
 
 def inputs():
@@ -38,18 +38,18 @@ def inputs():
 
 
 def measure(profile):
-    """(call, bytes, tcId) of each; None if it cannot be run."""
-    installed = subprocess.run(["rustup", "target", "list", "--installed"], stdout=subprocess.PIPE, text=True).stdout.split()
-    if TARGET not in installed or not shutil.which("qemu-system-arm"):
-        return None
+    """Returns (call, bytes, tcId) of each."""
+    size.require_target()
+    if not shutil.which("qemu-system-arm"):
+        sys.exit("qemu-system-arm is not installed, so nothing was measured")
     cases = inputs()
     with tempfile.TemporaryDirectory() as home:
         written = pathlib.Path(home) / "inputs"
         written.write_bytes(b"".join(struct.pack("<BBBI", group, code, is_reply, len(wire)) + wire for _, group, code, is_reply, wire in cases))
         environment = {**os.environ, "STACK_INPUTS": str(written), "RUSTFLAGS": "-C link-arg=-Tmemory.x"}
         target = environment.setdefault("CARGO_TARGET_DIR", str(HERE / "target"))
-        subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", TARGET, "--bin", "stack", "--features", "inputs"], cwd=HERE, env=environment, check=True)
-        program = pathlib.Path(target) / TARGET / profile / "stack"
+        subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "--target", size.TARGET, "--bin", "stack", "--features", "inputs"], cwd=HERE, env=environment, check=True)
+        program = pathlib.Path(target) / size.TARGET / profile / "stack"
         said = subprocess.run(["qemu-system-arm", "-M", "mps2-an385", "-nographic", "-semihosting-config", "enable=on,target=native",
                                "-kernel", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=True).stdout
     # After the inputs, requests of a caller's own values.
@@ -60,14 +60,9 @@ def measure(profile):
 
 def main():
     for profile in ("small", "release"):
-        rows = measure(profile)
-        if rows is None:
-            print(f"{TARGET} or qemu-system-arm not found")
-            return 77
-        for call, used, case in rows:
+        for call, used, case in measure(profile):
             print(f"{profile}: {call}: {used} bytes, by vector {case}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
