@@ -4,7 +4,6 @@
 #![no_std]
 #![no_main]
 
-use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentDecoder};
@@ -13,6 +12,7 @@ use dotnet_diagnostics_ipc::exchange::{Client, Server, ServerAction};
 use dotnet_diagnostics_ipc::message::{Message, encode};
 use dotnet_diagnostics_ipc::user_events::{TracepointCommand, UserReg, WrittenRecord};
 use dotnet_diagnostics_ipc::wire::{Encode as _, Reader, SliceSink};
+use no_std::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {

@@ -5,9 +5,9 @@
 
 use core::hint::black_box;
 
-use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
 use dotnet_diagnostics_ipc::message::Message;
+use no_std::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {

@@ -3,9 +3,9 @@
 #![no_std]
 #![no_main]
 
-use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
 use dotnet_diagnostics_ipc::message::{Message, process::ProcessInfo3};
+use no_std::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {

@@ -4,9 +4,9 @@
 #![no_std]
 #![no_main]
 
-use no_std::{keep, unknown};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::{Message, encode};
+use no_std::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {
