@@ -35,6 +35,19 @@ fn diagipc(arguments: &[&str]) -> Command {
     command
 }
 
+/// A command that ends by the signals it gets. Tests that `nohup` or a script started in the
+/// background ignore some of them, and what they start would ignore them too. Elsewhere than on
+/// Linux the tool does not look whether a signal is ignored.
+#[cfg(unix)]
+fn signalled(arguments: &[&str]) -> Command {
+    if !cfg!(target_os = "linux") {
+        return diagipc(arguments);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", DIAGIPC]).args(arguments);
+    command
+}
+
 #[track_caller]
 fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
     let mut child = diagipc(arguments)

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName};
 use serde_json::{Value, json};
 
 use crate::cli::runtime::Runtime;
-use crate::cli::{diagipc, run, text};
+use crate::cli::{diagipc, run, signalled, text};
 use crate::tool::DIAGIPC;
 
 fn json(arguments: &[&str], status: i32) -> Value {
@@ -228,8 +228,10 @@ fn trace_ends_by_duration_or_ctrl_c_and_is_complete() {
     assert!(bytes.starts_with(b"Nettrace"));
     assert_eq!(shown, format!("{first}: {} bytes, complete\n", bytes.len()));
 
-    let tracing =
-        diagipc(&["trace", &runtime.pid(), "-o", &second]).stdout(Stdio::piped()).spawn().unwrap();
+    let tracing = signalled(&["trace", &runtime.pid(), "-o", &second])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let began = Instant::now();
     while fs::metadata(&second).map_or(0, |file| file.len()) == 0 {
         assert!(began.elapsed() < Duration::from_secs(60));

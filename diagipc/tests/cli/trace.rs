@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::cli::runtime::Runtime;
-use crate::cli::{STOPPED, diagipc, run, text};
+use crate::cli::{STOPPED, run, signalled, text};
 use crate::tool::DIAGIPC;
 
 const SECOND: [&str; 2] = ["--duration", "1"];
@@ -200,7 +200,7 @@ impl Fake {
 }
 
 fn start(arguments: &[&str]) -> Child {
-    diagipc(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    signalled(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn signal(child: &Child, name: &str) {

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::cli::interrupted::until;
 use crate::cli::runtime::Runtime;
-use crate::cli::{diagipc, run, text};
+use crate::cli::{run, signalled, text};
 use crate::tool::DIAGIPC;
 
 /// The event of the start is asked for, which only a session from before the resume has.
@@ -17,7 +17,7 @@ const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000
 
 /// Starts `trace` with a shell as its command, in which `$0` is this tool.
 fn traced(options: &[&str], script: &str) -> Child {
-    let mut command = diagipc(&["trace"]);
+    let mut command = signalled(&["trace"]);
     command.args(options).args(["--", "sh", "-c", script, DIAGIPC]);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     pipes.spawn().unwrap()
@@ -141,7 +141,7 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
     let home = tempfile::tempdir().unwrap();
     let [file, port] = ["file", "port/socket"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
-    let mut trace = diagipc(&["trace", &format!("port:{address}"), "-o", file.to_str().unwrap()])
+    let mut trace = signalled(&["trace", &format!("port:{address}"), "-o", file.to_str().unwrap()])
         .args(START)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -175,7 +175,7 @@ fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
     let [file, port] = ["file", "port"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
     let options = ["--name", "app", "-d", "1", "-o", file.to_str().unwrap()];
-    let mut trace = diagipc(&["trace", &format!("port:{address}")])
+    let mut trace = signalled(&["trace", &format!("port:{address}")])
         .args(options)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cli::diagipc;
+use crate::cli::signalled;
 
 /// How long anything may take here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -159,7 +159,7 @@ print(path, flush=True)
 time.sleep(1000)'";
 
 fn silent(options: &[&str]) -> Run {
-    let run = Run::start(diagipc(
+    let run = Run::start(signalled(
         &[&["server", "--spawn", "--timeout", "600000"], options, &["--", "sh", "-c", SILENT]]
             .concat(),
     ));
@@ -192,7 +192,7 @@ fn interrupted_run_is_reported_in_every_format() {
 /// The report is not read, so the run waits for its reader. The second signal does not wait.
 #[test]
 fn second_signal_ends_at_once() {
-    let mut run = Run::start(diagipc(&["check", "--json"]));
+    let mut run = Run::start(signalled(&["check", "--json"]));
     run.signal("-TERM");
     let status = until("it does not end", || {
         run.signal("-TERM");
@@ -218,7 +218,7 @@ fn killed_run_leaves_nothing() {
 fn killed_group_of_a_run_leaves_nothing() {
     use std::os::unix::process::CommandExt as _;
 
-    let mut command = diagipc(&["server", "--spawn", "--", "sh", "-c", SILENT]);
+    let mut command = signalled(&["server", "--spawn", "--", "sh", "-c", SILENT]);
     command.process_group(0);
     let run = Run::begin(Tmpdir::new(), command, Stdio::null());
     run.wait_for_target();
@@ -232,7 +232,7 @@ fn killed_group_of_a_run_leaves_nothing() {
 
 #[test]
 fn killed_check_leaves_nothing() {
-    let run = Run::start(diagipc(&["check", "--json"]));
+    let run = Run::start(signalled(&["check", "--json"]));
     until("it starts nothing", || {
         let there = processes_in(run.tmpdir.path());
         let has = |command: &str| there.iter().any(|line| line.contains(command));

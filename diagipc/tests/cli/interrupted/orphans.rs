@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::{Run, Tmpdir, files_in, processes_in, until};
-use crate::cli::diagipc;
+use crate::cli::signalled;
 use crate::tool::DIAGIPC;
 
 /// Starts two processes outside the group, one of them with an empty environment, and runs a
@@ -32,7 +32,7 @@ fn is_running(pid: &str) -> bool {
 fn report(options: &[&str], runs: &str) -> Value {
     let out = tempfile::tempdir().unwrap();
     let words = leaves(out.path(), runs);
-    let mut command = diagipc(options);
+    let mut command = signalled(options);
     command.arg("--").args(words);
     let Run { child, tmpdir } = Run::begin(Tmpdir::new(), command, Stdio::null());
     let output = child.wait_with_output().unwrap();

@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{Run, Tmpdir};
 use crate::cli::runtime::Runtime;
-use crate::cli::{diagipc, failed_cases};
+use crate::cli::{failed_cases, signalled};
 use crate::tool::DIAGIPC;
 
 /// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
@@ -135,12 +135,7 @@ fn one(
     let filled = |word: &&str| {
         places.iter().fold((*word).to_owned(), |word, (name, path)| word.replace(name, path))
     };
-    let mut command = diagipc(&[]);
-    if ends == Ends::BySignal {
-        // If the tests run in the background, SIGINT may be ignored.
-        command = Command::new("env");
-        command.args(["--default-signal=INT,TERM", DIAGIPC]);
-    }
+    let mut command = signalled(&[]);
     command.args(arguments.iter().map(filled));
     // Clients and targets find it there.
     command.env(
@@ -332,7 +327,7 @@ fn record_interrupted_behind_a_request_has_recorded_it() {
     );
     let directory = out.path().to_str().unwrap();
     let arguments = ["proxy", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &trace];
-    let run = Run::start(diagipc(&arguments));
+    let run = Run::start(signalled(&arguments));
     super::until("no stream comes", || {
         (fs::metadata(stream.path()).unwrap().len() > 0).then_some(())
     });
@@ -353,7 +348,7 @@ fn record_interrupted_terminates_its_client() {
         began.display()
     );
     let directory = out.path().to_str().unwrap();
-    let run = Run::start(diagipc(&[
+    let run = Run::start(signalled(&[
         "proxy",
         "--out",
         directory,
@@ -399,7 +394,7 @@ fn proxy_ended_behind_a_request_has_recorded_it() {
     let socket = at.path().join("at");
     let [listen, directory] = [socket.as_path(), out.path()].map(|path| path.to_str().unwrap());
     let arguments = ["proxy", "--listen", listen, "--to", &peer.socket, "--out", directory];
-    let run = Run::start(diagipc(&arguments));
+    let run = Run::start(signalled(&arguments));
     super::until("the proxy does not answer", || {
         Client::new(Endpoint::socket(&socket)).process_info().ok()
     });
