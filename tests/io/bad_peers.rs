@@ -23,9 +23,19 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::alone;
 
+/// The deadline of a phase in which the peer is late.
 const DEADLINE: Duration = Duration::from_millis(300);
-/// How much later a call may return on a busy machine.
-const LATE: Duration = Duration::from_secs(30);
+/// The deadline of a phase that ends by itself, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENT: Deadlines = Deadlines {
+    connect: Some(PATIENCE),
+    send: Some(PATIENCE),
+    reply: ReplyWithin::Fixed(Some(PATIENCE)),
+    continuation: Some(PATIENCE),
+    ..Deadlines::NONE
+};
+const REPLY_IS_LATE: Deadlines = Deadlines { reply: ReplyWithin::Fixed(Some(DEADLINE)), ..PATIENT };
+const CONTINUATION_IS_LATE: Deadlines = Deadlines { continuation: Some(DEADLINE), ..PATIENT };
 
 /// An OK to `ProcessInfo`: process 1 without any names.
 const INFO: &[u8] = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -55,16 +65,7 @@ impl Peer {
         Self { socket, directory, serving: Some(serving) }
     }
 
-    /// A client of it with the same deadline for every phase.
-    fn client(&self) -> Client {
-        let each = Some(DEADLINE);
-        let deadlines = Deadlines {
-            connect: each,
-            send: each,
-            reply: ReplyWithin::Fixed(each),
-            continuation: each,
-            ..Deadlines::NONE
-        };
+    fn client(&self, deadlines: Deadlines) -> Client {
         Client::new(Endpoint::socket(&self.socket)).with_deadlines(deadlines)
     }
 }
@@ -87,13 +88,12 @@ fn until_it_goes(mut stream: UnixStream) -> io::Result<()> {
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
-/// The error of a call, returned in time: before the deadline, or just after it.
+/// The error of a call, which does not time out before its deadline.
 #[track_caller]
 fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error {
     let began = Instant::now();
     let error = call().unwrap_err();
     let took = began.elapsed();
-    assert!(took < DEADLINE + LATE, "{error} after {took:?}");
     assert!(
         took >= DEADLINE || !matches!(error.kind(), ErrorKind::TimedOut),
         "{error} after {took:?}"
@@ -193,7 +193,8 @@ fn peer_of_other_protocol_is_refused() {
             stream.write_all(answer)?;
             until_it_goes(stream)
         });
-        let error = assert_error!(peer.client().process_info(), Reply, ErrorKind::Malformed(_));
+        let error =
+            assert_error!(peer.client(PATIENT).process_info(), Reply, ErrorKind::Malformed(_));
         eprintln!("{error}");
     }
 }
@@ -201,10 +202,10 @@ fn peer_of_other_protocol_is_refused() {
 #[test]
 fn peer_silent_times_out() {
     let peer = Peer::new(until_it_goes);
-    assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
+    assert_error!(peer.client(REPLY_IS_LATE).process_info(), Reply, ErrorKind::TimedOut);
     // By default, `Flow` says 5 s; the whole call has less here.
     let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
-    let client = peer.client().with_deadlines(whole);
+    let client = peer.client(whole);
     assert_error!(client.environment(), Reply, ErrorKind::TimedOut);
 }
 
@@ -286,10 +287,10 @@ fn peer_trickling_times_out_at_call_deadline() {
         }
         until_it_goes(stream)
     });
-    assert_error!(peer.client().process_info(), Reply, ErrorKind::TimedOut);
+    assert_error!(peer.client(REPLY_IS_LATE).process_info(), Reply, ErrorKind::TimedOut);
     // A slow reply is still a reply.
-    let patient = peer.client().with_deadlines(Deadlines::DEFAULT).process_info().unwrap();
-    assert_eq!(patient.payload().unwrap().process_id, 1);
+    let reply = peer.client(PATIENT).process_info().unwrap();
+    assert_eq!(reply.payload().unwrap().process_id, 1);
 
     // So does an environment block, by its own deadline or that of the whole call.
     let peer = Peer::new(|mut stream| {
@@ -302,14 +303,20 @@ fn peer_trickling_times_out_at_call_deadline() {
         }
         until_it_goes(stream)
     });
-    let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
-    for client in [peer.client(), peer.client().with_deadlines(whole)] {
-        assert_error!(
-            client.environment().and_then(|block| block.for_each(|_| ())),
-            Continuation,
-            ErrorKind::TimedOut
-        );
-    }
+    assert_error!(
+        peer.client(CONTINUATION_IS_LATE).environment().and_then(|block| block.for_each(|_| ())),
+        Continuation,
+        ErrorKind::TimedOut
+    );
+    let whole = Deadlines { whole: Some(DEADLINE), ..PATIENT };
+    let error =
+        failing(|| peer.client(whole).environment().and_then(|block| block.for_each(|_| ())));
+    // On a busy machine the reply may take as long.
+    assert!(
+        matches!(error.phase(), Phase::Reply | Phase::Continuation)
+            && matches!(error.kind(), ErrorKind::TimedOut),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -320,7 +327,7 @@ fn peer_closing_after_any_byte_is_ended() {
             stream.write_all(&INFO[..len])
         });
         let received = len as u64;
-        let error = failing(|| peer.client().process_info());
+        let error = failing(|| peer.client(PATIENT).process_info());
         assert_eq!(error.phase(), Phase::Reply);
         let ErrorKind::Ended { end: End::Closed, received: counted } = error.kind() else {
             panic!("{error:?}")
@@ -331,7 +338,7 @@ fn peer_closing_after_any_byte_is_ended() {
         request(&mut stream)?;
         stream.write_all(INFO)
     });
-    assert_eq!(peer.client().process_info().unwrap().message(), INFO);
+    assert_eq!(peer.client(PATIENT).process_info().unwrap().message(), INFO);
 }
 
 #[test]
@@ -342,7 +349,7 @@ fn peer_closing_before_reading_is_ended() {
         Ok(())
     });
     for _ in 0..50 {
-        let error = failing(|| peer.client().process_info());
+        let error = failing(|| peer.client(PATIENT).process_info());
         assert!(
             error.phase() == Phase::Reply
                 && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }),
@@ -377,8 +384,6 @@ fn environment_of_4_gib_takes_no_memory() {
     if !alone(environment_of_4_gib_takes_no_memory) {
         return;
     }
-    let everything = || Deadlines { whole: Some(Duration::from_secs(1)), ..Deadlines::DEFAULT };
-
     // By default at most 32 MiB are accepted, so none is read.
     let peer = Peer::new(|mut stream| {
         request(&mut stream)?;
@@ -386,27 +391,26 @@ fn environment_of_4_gib_takes_no_memory() {
         pour(&mut stream, &[0; 4])
     });
     let error = assert_error!(
-        peer.client().environment().and_then(|block| block.for_each(|_| ())),
+        peer.client(PATIENT).environment().and_then(|block| block.for_each(|_| ())),
         Continuation,
         ErrorKind::LimitExceeded { limit: 0x0200_0000 }
     );
     eprintln!("{error}");
 
-    // Without limits: entries arrive as long as the call lasts.
+    // Without limits: entries arrive until the peer closes, more than the process may grow.
     let text = "a".repeat(1000);
     let units = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes);
     let one: Vec<u8> = 1001u32.to_le_bytes().into_iter().chain(units).collect();
-    let len = u64::try_from(one.len()).unwrap();
     let peer = Peer::new(move |mut stream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
         stream.write_all(&(u32::MAX / 2006).to_le_bytes())?;
-        pour(&mut stream, &one)
+        let hundred = one.repeat(100);
+        (0..100).try_for_each(|_| stream.write_all(&hundred))
     });
-    let (before, mut most, mut entries) = (resident(), 0, 0u64);
-    let client = peer.client().with_deadlines(everything());
+    let (before, mut most, mut entries) = (resident(), 0, 0);
+    let client = peer.client(PATIENT);
     let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
-    let began = Instant::now();
     let error = block
         .for_each(|entry| {
             assert_eq!(entry.text(), text.as_str());
@@ -417,18 +421,12 @@ fn environment_of_4_gib_takes_no_memory() {
         })
         .unwrap_err();
     assert!(
-        error.phase() == Phase::Continuation && matches!(error.kind(), ErrorKind::TimedOut),
+        error.phase() == Phase::Continuation
+            && matches!(error.kind(), ErrorKind::Ended { end: End::Closed, .. }),
         "{error:?}"
     );
-    assert!(began.elapsed() < Duration::from_secs(1) + LATE);
     let grown = most.max(resident()).saturating_sub(before);
-    eprintln!(
-        "{} MiB came in {:?}, and the process grew by {} KiB",
-        (entries * len) >> 20,
-        began.elapsed(),
-        grown >> 10
-    );
-    assert!(entries * len > 1 << 20, "{entries}");
+    assert_eq!(entries, 10_000);
     assert!(grown < 16 << 20, "{grown} bytes");
 
     // One entry without end: it has to be held, so it has a separate limit.
@@ -439,7 +437,7 @@ fn environment_of_4_gib_takes_no_memory() {
         pour(&mut stream, b"a\0")
     });
     let before = resident();
-    let client = peer.client().with_deadlines(everything());
+    let client = peer.client(PATIENT);
     let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
     let error = block.for_each(|_| ()).unwrap_err();
     assert!(
@@ -459,7 +457,7 @@ fn environment_missing_block_times_out() {
         stream.write_all(&3u32.to_le_bytes())?;
         until_it_goes(stream)
     });
-    let client = peer.client();
+    let client = peer.client(CONTINUATION_IS_LATE);
     assert_error!(
         client.environment().and_then(|block| block.for_each(|_| ())),
         Continuation,
@@ -470,7 +468,7 @@ fn environment_missing_block_times_out() {
         stream.write_all(&environment_of(100))?;
         stream.write_all(&3u32.to_le_bytes())
     });
-    let client = peer.client();
+    let client = peer.client(PATIENT);
     assert_error!(
         client.environment().and_then(|block| block.for_each(|_| ())),
         Continuation,

@@ -63,7 +63,7 @@ fn come(path: &Path, process_id: u64) -> Peer {
 }
 
 fn soon() -> Until<'static> {
-    within(Duration::from_secs(10))
+    within(Duration::from_secs(60))
 }
 
 fn within(time: Duration) -> Until<'static> {
@@ -72,7 +72,7 @@ fn within(time: Duration) -> Until<'static> {
 
 #[track_caller]
 fn eventually(port: &PortListener, mut done: impl FnMut(PortCounts) -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !done(port.counts().unwrap()) {
         assert!(Instant::now() < deadline, "{:?}", port.counts().unwrap());
         thread::sleep(Duration::from_millis(2));
@@ -271,14 +271,14 @@ fn port_bad_advertise_is_closed() {
     half.write_all(&advertise(1).to_bytes()[..20]).unwrap();
     drop(half);
     // A byte from time to time does not help.
-    let (mut trickling, begun) = (connect(path).unwrap(), Instant::now());
+    let (begun, mut trickling) = (Instant::now(), connect(path).unwrap());
     for byte in advertise(1).to_bytes() {
         if trickling.write_all(&[byte]).is_err() {
             break;
         }
         thread::sleep(Duration::from_millis(30));
     }
-    assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     eventually(port, |counts| {
         (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1)
     });

@@ -60,10 +60,10 @@ fn client_descriptor_missing_or_early_is_refused() {
         assert_eq!(reply(&mut socket), refused);
         assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0);
         // None at all: closed after the timeout, where a runtime waits forever (F-75).
-        let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+        let (begun, mut socket) = (Instant::now(), UnixStream::connect(path).unwrap());
         socket.write_all(&message[..len]).unwrap();
         assert_eq!(reply(&mut socket), b"");
-        assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     });
     assert_eq!(runtime.served(3)[2].outcome, ServerOutcome::Gone { end: End::TimedOut });
     assert!(runtime.asked.lock().unwrap().is_empty());
@@ -75,7 +75,7 @@ fn client_not_reading_blocks_handler_only() {
     let options =
         ServeOptions { stream: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     with_server(&runtime, options, |path, _| {
-        let (mut socket, begun) = (UnixStream::connect(path).unwrap(), Instant::now());
+        let (begun, mut socket) = (Instant::now(), UnixStream::connect(path).unwrap());
         ask(&mut socket, &COLLECT3, None);
         let served = runtime.served(1)[0];
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
@@ -123,9 +123,8 @@ fn client_half_request_is_given_up_in_time() {
         eventually(|| !runtime.served.lock().unwrap().is_empty());
         assert!(matches!(runtime.served.lock().unwrap()[0].outcome, ServerOutcome::Answered));
         // A byte from time to time does not help.
-        let (begun, mut sent) = (Instant::now(), 1);
+        let mut sent = 1;
         while runtime.served.lock().unwrap().len() < 3 {
-            assert!(begun.elapsed() < Duration::from_secs(30));
             thread::sleep(Duration::from_millis(100));
             if trickling.write_all(&b"DOTNET_IPC_V1\0"[sent..=sent]).is_ok() {
                 sent += 1;

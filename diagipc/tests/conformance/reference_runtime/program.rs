@@ -53,7 +53,7 @@ impl Program {
 
     fn status(&mut self) -> ExitStatus {
         let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(5) {
+        while began.elapsed() < Duration::from_secs(60) {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
