@@ -1,8 +1,5 @@
 //! The texts of all errors: `error_messages.txt` has a line for every kind, `kind | text`, for
 //! review.
-//!
-//! After a change: `DIAG_UPDATE=1 cargo test --all-features --test codec error_messages`, then read
-//! the difference.
 
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
@@ -355,7 +352,11 @@ fn snapshot_has_every_kind() {
 }
 
 fn snapshot() -> Snapshot {
-    Snapshot { root: env!("CARGO_MANIFEST_DIR"), file: "tests/codec/error_messages.txt" }
+    Snapshot {
+        root: env!("CARGO_MANIFEST_DIR"),
+        file: "tests/codec/error_messages.txt",
+        renewed_by: "--all-features --test codec error_texts",
+    }
 }
 
 #[track_caller]

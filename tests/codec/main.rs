@@ -19,6 +19,8 @@ mod roundtrip;
 #[cfg(feature = "vectors")]
 #[path = "../schema/mod.rs"]
 mod schema;
+#[path = "../snapshot/mod.rs"]
+mod snapshot;
 mod strategies;
 #[cfg(feature = "vectors")]
 #[allow(dead_code, reason = "of other tests too")]

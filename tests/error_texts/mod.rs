@@ -6,6 +6,8 @@ use std::fmt::{Debug, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::snapshot::assert_file;
+
 /// Lines of the file, as the code has them now.
 #[derive(Default)]
 pub(crate) struct Texts(Vec<String>);
@@ -33,6 +35,8 @@ impl Texts {
 pub(crate) struct Snapshot {
     pub(crate) root: &'static str,
     pub(crate) file: &'static str,
+    /// The arguments of `cargo test` that renew it.
+    pub(crate) renewed_by: &'static str,
 }
 
 impl Snapshot {
@@ -40,24 +44,17 @@ impl Snapshot {
         Path::new(self.root).join(self.file)
     }
 
-    /// The parts of the file, by their headings; `DIAG_UPDATE` writes them.
+    /// Compares the parts of the file, by their headings.
+    #[track_caller]
     pub(crate) fn equals<const N: usize>(&self, parts: [(&str, Texts); N]) {
-        if std::env::var_os("DIAG_UPDATE").is_some() {
-            assert!(parts.iter().all(|(_, texts)| !texts.0.is_empty()), "with --all-features");
-            let text: Vec<_> = parts
-                .iter()
-                .map(|(name, texts)| format!("# {name}\n\n{}\n", texts.0.join("\n")))
-                .collect();
-            fs::write(self.path(), text.join("\n")).unwrap();
-        }
         let file = fs::read_to_string(self.path()).unwrap();
-        for (name, Texts(lines)) in parts {
-            // Without its feature a part is absent.
-            assert!(
-                lines.is_empty() && ["io", "vectors"].contains(&name) || lines == part(&file, name),
-                "{name}: {lines:#?}"
-            );
-        }
+        let texts = parts.map(|(name, Texts(lines))| {
+            // Without its feature a part has no lines: it stays as it is.
+            let is_absent = lines.is_empty() && ["io", "vectors"].contains(&name);
+            let lines = if is_absent { part(&file, name).join("\n") } else { lines.join("\n") };
+            format!("# {name}\n\n{lines}\n")
+        });
+        assert_file(self.path(), &texts.join("\n"), self.renewed_by);
     }
 
     /// The variants of every public enum that is printed, from the source: the file must have all
@@ -85,7 +82,12 @@ impl Snapshot {
                 }
             }
         }
-        assert!(missing.is_empty(), "{missing:#?}");
+        assert!(
+            missing.is_empty(),
+            "{} lacks these kinds: add them to its test, then run `DIAG_UPDATE=1 cargo test {}`: {missing:#?}",
+            self.path().display(),
+            self.renewed_by
+        );
         kinds
     }
 }

@@ -11,6 +11,7 @@ use dotnet_diagnostics_ipc::vectors::{Hazard, Verdict};
 
 use super::profile::Platform;
 use super::shown::Shown;
+use super::snapshot::assert_file;
 use super::table::TABLE;
 use super::*;
 use crate::conversation::Answer;
@@ -161,13 +162,9 @@ fn shown_json_is_that_of_the_recordings() {
         unknown.len(),
         unknown.join("\n")
     );
-    if std::env::var_os("DIAG_UPDATE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/known/shown.json");
-        let text = serde_json::to_string_pretty(&shown).unwrap();
-        std::fs::write(path, text + "\n").unwrap();
-    } else {
-        assert_eq!(Shown::read().unwrap(), shown, "DIAG_UPDATE=1 writes shown.json");
-    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/known/shown.json");
+    let text = serde_json::to_string_pretty(&shown).unwrap() + "\n";
+    assert_file(path, &text, "-p diagipc --all-features --lib shown_json");
 }
 
 /// No row is without evidence.

@@ -7,6 +7,7 @@ use dotnet_diagnostics_ipc::exchange::RefusalReason;
 
 use super::evidence_tests::{P_6, all_recordings, row_of};
 use super::nearest::Nearest;
+use super::snapshot::assert_part;
 use super::*;
 use crate::Grade;
 use crate::embedded;
@@ -68,7 +69,7 @@ impl Count {
 }
 
 /// The share of well-formed requests that is foretold is at least 97 % where another build of the
-/// version and another one of the platform are recorded. `DIAG_UPDATE=1` writes the table.
+/// version and another one of the platform are recorded.
 #[test]
 fn build_is_foretold_by_the_others() {
     let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());
@@ -138,15 +139,8 @@ fn build_is_foretold_by_the_others() {
             }
         }
     }
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has the table");
-    let (found, after) = rest.split_once(END).unwrap();
     let heading = "| build | server of | platform of | well-formed | malformed | failures that no row explains |\n|---|---|---|---|---|---|\n";
-    let expected = format!("{heading}{table}");
-    if std::env::var_os("DIAG_UPDATE").is_some() {
-        std::fs::write(PAGE, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
-    } else {
-        assert_eq!(found, expected, "DIAG_UPDATE=1 writes the table");
-    }
+    let arguments = "-p diagipc --all-features --lib build_is_foretold_by_the_others";
+    assert_part(PAGE, [BEGIN, END], &format!("{heading}{table}"), arguments);
     assert!(held > 8 && low.is_empty(), "{held} builds, too low: {low:?}");
 }

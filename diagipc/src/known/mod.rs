@@ -31,6 +31,9 @@ mod profile;
 mod recording;
 mod row;
 mod shown;
+#[cfg(all(test, unix))]
+#[path = "../../../tests/snapshot/mod.rs"]
+mod snapshot;
 mod table;
 #[cfg(all(test, unix))]
 mod tests;

@@ -11,7 +11,7 @@ use super::Profile;
 const TEXT: &str = include_str!("shown.json");
 
 /// What the recordings show, by the names of their builds.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Shown {
     pub(super) recorded: Vec<String>,

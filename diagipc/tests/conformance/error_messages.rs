@@ -1,8 +1,5 @@
 //! The texts of the tool's errors: `error_messages.txt` has a line for every kind, `kind | text`, for
 //! review.
-//!
-//! After a change: `DIAG_UPDATE=1 cargo test -p diagipc --test conformance error_messages`, then
-//! read the difference.
 
 use dotnet_diagnostics_ipc::port::SuspensionError;
 
@@ -118,5 +115,9 @@ fn snapshot_has_every_kind() {
 }
 
 fn snapshot() -> Snapshot {
-    Snapshot { root: env!("CARGO_MANIFEST_DIR"), file: "tests/conformance/error_messages.txt" }
+    Snapshot {
+        root: env!("CARGO_MANIFEST_DIR"),
+        file: "tests/conformance/error_messages.txt",
+        renewed_by: "-p diagipc --test conformance error_texts",
+    }
 }

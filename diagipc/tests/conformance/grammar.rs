@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use diagipc::{Grade, Report};
 use dotnet_diagnostics_ipc::vectors::Value;
 
-use crate::{schema::Schema, tool};
+use crate::schema::Schema;
+use crate::snapshot::assert_file;
+use crate::tool;
 
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -45,10 +47,8 @@ fn grammar_committed_files_equal_command_output() {
         ("ksy", "spec/dotnet_ipc.ksy"),
         ("lua", "spec/dotnet_ipc.lua"),
     ] {
-        assert!(
-            printed(format) == read(file),
-            "{file} differs: run `cargo run -p diagipc -- grammar --format {format} > {file}`, and look at what changed"
-        );
+        let arguments = "-p diagipc --test conformance grammar_committed";
+        assert_file(here("..").join(file), &printed(format), arguments);
     }
 }
 
