@@ -2,13 +2,11 @@
 //! Correct servers of other tastes pass.
 //!
 //! `tests/fixtures/servers/server.py --list` prints the planted faults, the causes to be named, and
-//! the cases asked. `spec/DETECTION.md` has the same as a table, which `DIAG_THOROUGH=1
-//! DIAG_UPDATE=1 cargo test --workspace --all-features --test conformance server_planted` writes.
+//! the cases asked. `spec/DETECTION.md` has the same as a table.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
@@ -20,6 +18,7 @@ use diagipc::known::Profile;
 use diagipc::server::{self, Options, ServerCase};
 use diagipc::{Address, Case, Glob, Grade, Playable as _, Program, Report, SpawnCommand};
 
+use crate::snapshot::assert_part;
 use crate::{thorough, tool};
 
 /// How many servers are asked at a time: they mostly wait.
@@ -124,15 +123,15 @@ fn find(kind: &str, name: &str) -> &'static Planted {
         .expect("it is planted")
 }
 
-/// A row of the table: what was planted, and what the kit names.
-fn row(planted: &Planted, named: &[&str]) -> String {
-    let named: Vec<String> = named.iter().map(|cause| format!("`{cause}`")).collect();
+/// A row of the table: what is planted, and what the kit must name.
+fn row(planted: &Planted) -> String {
+    let named: Vec<String> = planted.causes.iter().map(|cause| format!("`{cause}`")).collect();
     let named = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
     format!("| `{}` | {} | {named} |", planted.name, planted.text)
 }
 
-/// What differs from what was planted: a cause, a failure without a name. And its row.
-fn judged(planted: &Planted) -> (Vec<String>, String) {
+/// What differs from what was planted: a cause, a failure without a name.
+fn judged(planted: &Planted) -> Vec<String> {
     let report = report(&[planted]);
     let named = named(&report);
     let mut wrong = Vec::new();
@@ -146,15 +145,8 @@ fn judged(planted: &Planted) -> (Vec<String>, String) {
     if (report.counts.fail == 0) != report.causes.is_empty() || report.lost.is_some() {
         wrong.push(format!("{:?}, lost: {:?}", report.counts, report.lost));
     }
-    (wrong, row(planted, &named))
+    wrong
 }
-
-fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/DETECTION.md")
-}
-
-const BEGIN: &str = "<!-- servers -->\n";
-const END: &str = "\n<!-- end of servers -->";
 
 /// The section of the table, with these rows of faults and tastes.
 fn section(rows: [&[String]; 2]) -> String {
@@ -170,8 +162,8 @@ fn section(rows: [&[String]; 2]) -> String {
     )
 }
 
-/// The causes are those planted, every failure has a name, and the table says the same. A part of
-/// the servers, unless thorough.
+/// The causes are those planted, and every failure has a name. A part of the servers, unless
+/// thorough.
 #[test]
 fn server_planted_faults_are_named_without_others() {
     let played: Vec<&Planted> = tool::part(listed()).collect();
@@ -182,51 +174,29 @@ fn server_planted_faults_are_named_without_others() {
         for _ in 0..JOBS {
             scope.spawn(|| {
                 while let Some(planted) = played.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = judged(planted);
-                    results.lock().unwrap().insert(planted.name.as_str(), result);
+                    let wrong = judged(planted);
+                    if !wrong.is_empty() {
+                        results.lock().unwrap().insert(planted.name.as_str(), wrong);
+                    }
                 }
             });
         }
     });
-    let results = results.into_inner().unwrap();
-    let wrong: Vec<_> = results.iter().filter(|(_, (wrong, _))| !wrong.is_empty()).collect();
+    let wrong = results.into_inner().unwrap();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let text = fs::read_to_string(page()).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (found, behind) = rest.split_once(END).unwrap();
-    if thorough::is_whole() {
-        let of = |kind: &str| -> Vec<String> {
-            let of_kind = listed().iter().filter(|planted| planted.kind == kind);
-            of_kind.map(|planted| results[planted.name.as_str()].1.clone()).collect()
-        };
-        let now = section([&of("fault"), &of("taste")]);
-        if std::env::var_os("DIAG_UPDATE").is_some() {
-            fs::write(page(), format!("{before}{BEGIN}{now}{END}{behind}")).unwrap();
-        } else {
-            assert_eq!(found, now, "spec/DETECTION.md is old: see the top of this file");
-        }
-    }
-    for (name, (_, row)) in &results {
-        assert!(found.lines().any(|line| line == row), "{name}: spec/DETECTION.md lacks: {row}");
-    }
 }
 
-/// Each is in the table, in this order, though not all are played here.
+/// The table of `spec/DETECTION.md` has each of them, in this order, with the causes that the test
+/// above requires.
 #[test]
 fn every_planted_fault_has_a_row() {
-    let row_of = |planted: &Planted| {
-        let causes: Vec<&str> = planted.causes.iter().map(String::as_str).collect();
-        row(planted, &causes)
-    };
     let of = |kind: &str| -> Vec<String> {
-        listed().iter().filter(|planted| planted.kind == kind).map(row_of).collect()
+        listed().iter().filter(|planted| planted.kind == kind).map(row).collect()
     };
-    let text = fs::read_to_string(page()).unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/DETECTION.md");
+    let marks = ["<!-- servers -->\n", "\n<!-- end of servers -->"];
     let section = section([&of("fault"), &of("taste")]);
-    assert!(
-        text.contains(&format!("{BEGIN}{section}{END}")),
-        "not in spec/DETECTION.md: {section}"
-    );
+    assert_part(page, marks, &section, "-p diagipc --test conformance every_planted_fault");
 }
 
 /// Each fault that the kit can name was planted, except those that a single server cannot show.
