@@ -10,10 +10,6 @@ use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
 use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
 
-#[allow(dead_code, reason = "of other tests too")]
-#[path = "thorough/mod.rs"]
-mod thorough;
-
 /// Wrong counts. They may cost no more than a real count of the same bytes.
 const CLAIMS: [u32; 2] = [u32::MAX, 0x0000_2000];
 
@@ -121,9 +117,9 @@ fn held_connection_allocates_at_most_six_slots() {
 }
 
 /// The values of the vectors, which tools print: an id of four bytes becomes a JSON number, a
-/// provider of twenty bytes an object.
-#[test]
-fn value_false_counts_allocates_constant_times_its_bytes() {
+/// provider of twenty bytes an object. Tries one false count in `share`.
+#[track_caller]
+fn false_counts_allocate_constant_times_their_bytes(share: usize) {
     const EACH: usize = 60;
     const ONCE: usize = 8_192;
     let (mut checked, mut dearest) = (0, (0, String::new()));
@@ -155,7 +151,7 @@ fn value_false_counts_allocates_constant_times_its_bytes() {
                 for at in 0..bytes.len().saturating_sub(3).min(120) {
                     for claim in CLAIMS {
                         let nth = at + claim as usize % 10 + test.tc_id as usize;
-                        if !thorough::is_chosen(nth) {
+                        if nth % share != 0 {
                             continue;
                         }
                         let mut lying = bytes.to_vec();
@@ -167,5 +163,16 @@ fn value_false_counts_allocates_constant_times_its_bytes() {
         }
     }
     println!("{checked} inputs, at most {} bytes a byte, in {}", dearest.0, dearest.1);
-    assert!(checked > thorough::share(50_000));
+    assert!(checked > 50_000 / share);
+}
+
+#[test]
+fn value_false_count_allocates_constant_times_its_bytes() {
+    false_counts_allocate_constant_times_their_bytes(20);
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn value_each_false_count_allocates_constant_times_its_bytes() {
+    false_counts_allocate_constant_times_their_bytes(1);
 }

@@ -23,10 +23,6 @@ mod schema;
 mod snapshot;
 mod strategies;
 #[cfg(feature = "vectors")]
-#[allow(dead_code, reason = "of other tests too")]
-#[path = "../thorough/mod.rs"]
-mod thorough;
-#[cfg(feature = "vectors")]
 mod truncation;
 mod user_events;
 #[cfg(feature = "vectors")]

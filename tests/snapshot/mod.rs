@@ -42,7 +42,8 @@ fn difference(old: &str, new: &str) -> String {
     let at_start = old.iter().zip(&new).take_while(same).count();
     (old, new) = (old.split_off(at_start), new.split_off(at_start));
     let at_end = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
-    (old.truncate(old.len() - at_end), new.truncate(new.len() - at_end));
+    old.truncate(old.len() - at_end);
+    new.truncate(new.len() - at_end);
     // `common[i][j]`: how many lines the rest of both can keep, from these on.
     let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
     for (i, line) in old.iter().enumerate().rev() {

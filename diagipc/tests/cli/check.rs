@@ -10,7 +10,7 @@ use crate::cli::{STOP, run, text};
 /// Everything at once: the vectors, the server suite against the reference runtime, the client
 /// suite against the built-in client.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn check_built_in_suites_pass_and_are_counted() {
     let report: Value = serde_json::from_slice(&run(&["check", "--json"], b"", 0).stdout).unwrap();
     let section = |suite: &str| -> u64 {
@@ -48,7 +48,7 @@ fn check_built_in_suites_pass_and_are_counted() {
 /// What is not chosen is not played, and what was played has a time.
 #[cfg(unix)]
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn check_plays_only_what_is_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("junit.xml");

@@ -249,7 +249,7 @@ fn input_over_limit_is_error() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn input_large_or_binary_is_refused_with_reason() {
     // A fixed sequence without structure.
     let mut state = 1u32;
@@ -335,7 +335,7 @@ fn environment_of(entries: u32) -> Vec<u8> {
 
 /// 50,000 messages of 28 bytes, 1.3 MiB, whose fields take 40 MiB together.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 #[cfg(target_os = "linux")]
 fn decode_memory_does_not_grow_with_number_of_messages() {
     let input = hex::decode(STOP).unwrap().repeat(50_000);
@@ -346,7 +346,7 @@ fn decode_memory_does_not_grow_with_number_of_messages() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 #[cfg(target_os = "linux")]
 fn decode_memory_of_environment_block_is_bounded() {
     // 4 bytes of count, and the longest block has 1 MiB.

@@ -118,7 +118,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn reports_have_no_argument_of_a_command() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

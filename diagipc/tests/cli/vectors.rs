@@ -108,7 +108,7 @@ fn runtime_misbehaviours_are_listed() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn vectors_corpus_writes_seeds_and_dictionary() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("new/corpus");

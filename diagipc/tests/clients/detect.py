@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks which planted faults the client suite names, and whether correct clients pass: the section "Clients" of spec/DETECTION.md.
 
-    detect.py [--diagipc PROGRAM] [--write | --check] [NAME...]
+    detect.py [--diagipc PROGRAM] [--write | --check [--sample]] [NAME...]
 
 Plays `diagipc/tests/fixtures/clients/client.py` with each fault and each taste of `faults.toml`. Exit status 1 if one is not named, if another is
 named too, if a failure has no name, if a correct client fails, or, with --check, if the section differs from the run.
@@ -111,15 +111,14 @@ def main():
     parser.add_argument("--diagipc", default=str(ROOT / "target/debug/diagipc"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--part", metavar="K/N", help="with --check: of the clients, the first of these parts is 1/N")
+    parser.add_argument("--sample", action="store_true", help="with --check: only one client in twenty")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     planted = tomllib.loads((HERE / "faults.toml").read_text())
     wanted = [(kind[:-1], name, globs) for kind in ("faults", "tastes") for name, globs in planted[kind].items()]
     wanted = [one for one in wanted if not arguments.names or one[1] in arguments.names]
-    if arguments.part:
-        part, parts = map(int, arguments.part.split("/"))
-        wanted = wanted[part - 1 :: parts]
+    if arguments.sample:
+        wanted = wanted[::20]
 
     def row(one):
         kind, name, globs = one
@@ -143,7 +142,7 @@ def main():
         TABLE.write_text(put(old, new))
     elif not arguments.check:
         print(new)
-    if arguments.part:
+    if arguments.sample:
         is_same = all(line in old.splitlines() for line in new.splitlines() if line.startswith("| "))
     else:
         is_same = not arguments.check or put(old, new) == old

@@ -68,13 +68,13 @@ fn passes(compiler: &[&str]) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn c_header_passes_every_message_as_c99_under_sanitizers() {
     passes(&["cc", "-std=c99"]);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
     passes(&["c++", "-std=c++17", "-x", "c++"]);
 }
@@ -82,7 +82,7 @@ fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
 /// From bytes with one to three faults the header reads the same value as the crate, or refuses
 /// them in the same layer.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn c_header_agrees_with_the_crate_on_damaged_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let program = adapter(directory.path(), &["cc", "-std=c99"]);

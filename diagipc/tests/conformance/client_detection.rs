@@ -7,23 +7,19 @@ use std::path::Path;
 
 use diagipc::faults::{Fault, Suite};
 
-use crate::thorough::PART;
 use crate::tool::{self, DIAGIPC};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The command also compares the section "Clients" of `spec/DETECTION.md` with the results of the
-/// run. A part of the clients, unless thorough.
-#[test]
-fn client_planted_faults_are_named_without_others() {
+/// run.
+#[track_caller]
+fn detected(options: &[&str]) {
     let script = Path::new(ROOT).join("tests/clients/detect.py");
-    let (part, parts) = *PART;
-    let named = format!("{part}/{parts}");
-    let part: &[&str] = if parts == 1 { &[] } else { &["--part", &named] };
     let ran = tool::python()
         .arg(script)
         .args(["--check", "--diagipc", DIAGIPC])
-        .args(part)
+        .args(options)
         .output()
         .unwrap();
     assert!(
@@ -32,6 +28,17 @@ fn client_planted_faults_are_named_without_others() {
         String::from_utf8_lossy(&ran.stdout),
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+#[test]
+fn client_planted_fault_is_named_without_others() {
+    detected(&["--sample"]);
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn client_planted_faults_are_all_named_without_others() {
+    detected(&[]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn deadline_ms_limits_whole_reply() {
 /// The client waits very long for a byte that never arrives, but its file gives 300 ms for the whole
 /// reply.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn deadline_ms_alone_limits_silence() {
     // How long the kit waits for a client without limits in its file.
     const DEFAULT_MS: u32 = 10_000;

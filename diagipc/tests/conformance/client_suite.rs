@@ -88,10 +88,9 @@ fn names(report: &Report) -> BTreeSet<&str> {
     report.failures().flat_map(|case| case.faults.iter().map(|fault| fault.name.as_str())).collect()
 }
 
-/// The names of those scenarios; a part of them, unless thorough.
-fn scenarios_of(is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
-    let names = client::scenarios().unwrap().iter().map(|scenario| scenario.name.clone());
-    tool::part(names.filter(|name| is_chosen(name))).collect()
+/// The names of all scenarios.
+fn scenarios() -> impl Iterator<Item = String> {
+    client::scenarios().unwrap().iter().map(|scenario| scenario.name.clone())
 }
 
 /// The report of these scenarios.
@@ -101,21 +100,29 @@ fn report_of(operations: &str, names: &[String]) -> Report {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_without_fault_passes_all() {
     let directory = tempfile::tempdir().unwrap();
     // Only root can give a socket to another user.
     let is_root = rustix::process::geteuid().is_root();
-    let names = scenarios_of(|name| is_root || !name.starts_with("discovery/other-owner/"));
+    let names: Vec<String> =
+        scenarios().filter(|name| is_root || !name.starts_with("discovery/other-owner/")).collect();
     let report = report_of(&python(&directory, None), &names);
     all_pass(&report);
     assert_eq!(report.cases.len(), names.len());
 }
 
+const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
+
 #[test]
+fn client_built_in_passes_a_twentieth() {
+    all_pass(&report_of(BUILT_IN, &scenarios().step_by(20).collect::<Vec<_>>()));
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
 fn client_built_in_passes_all() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
-    all_pass(&report_of(file, &scenarios_of(|_| true)));
+    all_pass(&report(BUILT_IN, &[]));
 }
 
 /// Other scenarios, which do not show the fault, must not name another one.
@@ -133,13 +140,13 @@ fn named_alone_among(fault: Fault, only: &[&str]) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
     named_alone_among(Fault::MagicUnchecked, &[]);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
     named_alone_among(Fault::ReplyOf24InsistedOn, &["replies", "reply", "size-field"]);
 }
@@ -338,7 +345,7 @@ fn client_missing_operation_is_left_out_or_required() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_idle_or_endless_fails_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.toml");
@@ -483,7 +490,7 @@ fn client_jobs_are_a_bound_of_silent_scenarios_too() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_late_once_is_played_again_by_itself() {
     let directory = tempfile::tempdir().unwrap();
     let file = beside(&directory, 60_000, "true", "mkdir once && sleep 1000");
@@ -661,7 +668,7 @@ fn client_usage_error_starts_nothing() {
 
 /// An accepted fault does not fail the run, and stays in the report; a new one fails it.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_known_faults_are_accepted_and_kept() {
     let directory = tempfile::tempdir().unwrap();
     let operations = python(&directory, Some(Fault::AttachTimeoutInSeconds));

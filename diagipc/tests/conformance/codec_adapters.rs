@@ -198,7 +198,7 @@ pub(crate) fn agrees_on_damaged_bytes(
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn python_adapter_agrees_with_the_crate_on_damaged_bytes() {
     let program = Program::new(tool::interpreter(), [python_adapter()]);
     agrees_on_damaged_bytes(program, None, 3, None);
@@ -399,7 +399,7 @@ fn cases_with_fault(
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_lost_answer_fails_its_case_alone() {
     for (fault, words) in [
         ("dies", "ended instead of answering: exit status: 1; on standard error: out of luck"),
@@ -457,19 +457,19 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_silent_is_timed_out_and_ended() {
     given_up("hangs", "no answer within TIMEOUT ms", ENOUGH);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_half_a_line_is_timed_out_and_ended() {
     given_up("half a line", "no answer within TIMEOUT ms", ENOUGH);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_closed_output_is_ended() {
     // This one needs no timeout.
     given_up(
@@ -492,7 +492,7 @@ fn adapter_extra_answer_fails_next_case() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_wrong_answer_is_described() {
     for (fault, failures, cause, words) in [
         ("ok where error", 1, "taken-though-invalid", "accepted, expected a refusal"),
@@ -544,35 +544,47 @@ fn adapter_failures_are_counted_by_cause() {
     );
 }
 
-/// What is written or read by a common mistake has its name and fix, not that of the field. One of
-/// them, unless thorough.
-#[test]
-fn codec_with_common_mistake_is_told_its_fault() {
+/// Common mistakes, the fault of each, and whether all failures have it.
+const MISTAKES: [(&str, &str, bool); 12] = [
+    ("size-without-header", "size-wrong", true),
+    ("size-of-two-more", "size-wrong", true),
+    ("guid-as-text", "guid-big-endian", true),
+    ("guid-as-text-read", "guid-big-endian", true),
+    ("nul-uncounted", "string-length-without-nul", true),
+    ("count-in-bytes", "string-length-in-bytes", true),
+    ("empty-without-length", "empty-string-as-two-bytes", true),
+    // Some values cannot be written like this, some bytes cannot be read.
+    ("big-endian-read", "numbers-big-endian", false),
+    ("without-nul", "string-without-nul", false),
+    ("utf-8", "string-in-utf-8", false),
+    ("wide", "wchar-of-4-bytes", false),
+    ("counts-of-2-bytes", "field-too-narrow", false),
+];
+
+/// What is written or read by a common mistake has its name and fix, not that of the field.
+#[track_caller]
+fn are_told_their_faults(mistakes: &[(&str, &str, bool)]) {
     let codec = here("tests/fixtures/codecs/codec.py").display().to_string();
     let mut only = vec!["--only", "process", "--only", "profiler", "--only", "eventpipe", "--"];
     only.extend(["python3", &codec]);
-    let mistakes = [
-        ("size-without-header", "size-wrong", true),
-        ("size-of-two-more", "size-wrong", true),
-        ("guid-as-text", "guid-big-endian", true),
-        ("guid-as-text-read", "guid-big-endian", true),
-        ("nul-uncounted", "string-length-without-nul", true),
-        ("count-in-bytes", "string-length-in-bytes", true),
-        ("empty-without-length", "empty-string-as-two-bytes", true),
-        // Some values cannot be written like this, some bytes cannot be read.
-        ("big-endian-read", "numbers-big-endian", false),
-        ("without-nul", "string-without-nul", false),
-        ("utf-8", "string-in-utf-8", false),
-        ("wide", "wchar-of-4-bytes", false),
-        ("counts-of-2-bytes", "field-too-narrow", false),
-    ];
-    for (mistake, fault, is_all) in tool::part(mistakes) {
+    for &(mistake, fault, is_all) in mistakes {
         let report = report(&[&only[..], &[mistake]].concat(), 1);
         let causes = causes(&report);
         let (first, failures) = causes[0];
         assert_eq!((first, causes.len() == 1), (fault, is_all), "{mistake}: {causes:?}");
         assert!(failures * 4 >= report.counts.fail * 3, "{mistake}: {causes:?}");
     }
+}
+
+#[test]
+fn codec_with_common_mistake_is_told_its_fault() {
+    are_told_their_faults(&MISTAKES[..1]);
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn codec_with_each_common_mistake_is_told_its_fault() {
+    are_told_their_faults(&MISTAKES);
 }
 
 #[test]
@@ -645,7 +657,7 @@ fn adapter_writing_empty_for_absent_arguments_passes_leniently() {
 
 /// Every question would end the same: one is enough.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_unreachable_is_lost_with_reason() {
     let all = listed(&["--only", "wchar"]).len();
     for (fault, reason) in [
@@ -727,7 +739,7 @@ fn adapter_without_limits_passes_leniently() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_without_answers_is_lost() {
     let all = listed(&[]).len();
     for fault in ["hangs", "dies", "garbage", "another id"] {
@@ -742,7 +754,7 @@ fn adapter_without_answers_is_lost() {
 
 /// More than eight in a row are no loss while it answers another question.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_dying_on_one_type_is_restarted() {
     let only = ["--only", "uint", "--only", "grammar/grammar-string/*/encode", "--only", "guid"];
     let report = Faulty::new("dies", "string").report(&only, 1);
@@ -756,7 +768,7 @@ fn adapter_dying_on_one_type_is_restarted() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_not_reading_is_lost() {
     let report = report(&["--timeout", "100", "--", "sleep", "100000"], 3);
     assert_eq!(report.counts.fail, 8);
@@ -771,7 +783,7 @@ fn adapter_missing_program_is_lost() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn adapter_bad_exit_is_noted() {
     for (fault, timeout, words) in [
         ("ends badly", "120000", "at the end of its input: exit status: 3"),

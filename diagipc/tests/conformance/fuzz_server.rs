@@ -144,7 +144,7 @@ fn campaign_missing_target_is_lost() {
 
 /// By cause and command. A name that does not exist is an error, a finding that is not met is none.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_with_known_findings_passes() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("known.toml");
@@ -190,7 +190,7 @@ fn campaign_same_seed_same_cases() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_death_is_found_and_minimised() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
@@ -280,7 +280,7 @@ fn campaign_memory_leak_is_found() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_open_connection_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
@@ -295,7 +295,7 @@ fn campaign_open_connection_is_found() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_hang_is_found_and_target_restarted() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
     let target = ["python3", server.to_str().unwrap()];
@@ -335,7 +335,7 @@ fn campaign_foreign_target_dies_once() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_vanished_endpoint_is_not_a_hang() {
     let summary =
         of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", "400"], 1);
@@ -355,7 +355,7 @@ fn campaign_vanished_endpoint_is_not_a_hang() {
 
 /// Each fault has exactly one cause, and a server without faults has none.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_each_wrong_reply_is_one_finding() {
     for (fault, cause, text) in [
         ("none", "", ""),
@@ -389,7 +389,7 @@ fn campaign_each_wrong_reply_is_one_finding() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn campaign_unchecked_magic_is_found() {
     let summary = of_one_fault("magic-unchecked", &["--seed", "1", "--cases", "300"], 1);
     let [only] = findings(&summary) else { panic!("{summary}") };
@@ -408,7 +408,7 @@ fn campaign_unchecked_magic_is_found() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 #[cfg(target_os = "linux")]
 fn campaign_growing_memory_is_found_with_figures() {
     let summary = of_one_fault("leaks", &["--seed", "1", "--cases", "200"], 1);

@@ -52,8 +52,4 @@ mod server_suite;
 #[cfg(unix)]
 #[path = "../../../tests/snapshot/mod.rs"]
 mod snapshot;
-#[cfg(unix)]
-#[allow(dead_code, reason = "of the library's tests too")]
-#[path = "../../../tests/thorough/mod.rs"]
-mod thorough;
 mod tool;

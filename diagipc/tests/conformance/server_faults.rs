@@ -19,10 +19,12 @@ use diagipc::server::{self, Options, ServerCase};
 use diagipc::{Address, Case, Glob, Grade, Playable as _, Program, Report, SpawnCommand};
 
 use crate::snapshot::assert_part;
-use crate::{thorough, tool};
+use crate::tool;
 
 /// How many servers are asked at a time: they mostly wait.
 const JOBS: usize = 6;
+/// The share of the servers that is started in each run of the tests: one in twenty.
+const SAMPLE: usize = 20;
 
 /// A line of `server.py --list`.
 struct Planted {
@@ -162,13 +164,9 @@ fn section(rows: [&[String]; 2]) -> String {
     )
 }
 
-/// The causes are those planted, and every failure has a name. A part of the servers, unless
-/// thorough.
-#[test]
-fn server_planted_faults_are_named_without_others() {
-    let played: Vec<&Planted> = tool::part(listed()).collect();
-    assert!(played.len() >= thorough::share(80).max(5) as usize);
-    assert_eq!(played.len() == listed().len(), thorough::is_whole());
+/// The causes are those planted, and every failure has a name.
+#[track_caller]
+fn are_named_without_others(played: &[&Planted]) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..JOBS {
@@ -184,6 +182,17 @@ fn server_planted_faults_are_named_without_others() {
     });
     let wrong = results.into_inner().unwrap();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn server_planted_fault_is_named_without_others() {
+    are_named_without_others(&listed().iter().step_by(SAMPLE).collect::<Vec<_>>());
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn server_planted_faults_are_all_named_without_others() {
+    are_named_without_others(&listed().iter().collect::<Vec<_>>());
 }
 
 /// The table of `spec/DETECTION.md` has each of them, in this order, with the causes that the test
@@ -277,22 +286,23 @@ fn one_wrong_size_is_one_cause_of_all_failures() {
     );
 }
 
-/// A fault does not hide another one, and no habit of a right server becomes a fault beside one. One
-/// pair, unless thorough.
-#[test]
-fn two_faults_at_once_are_both_named() {
-    let pairs = [
-        ("fault", "string-count-in-bytes", "magic-unchecked"),
-        ("fault", "fields-aligned", "size-unchecked"),
-        ("fault", "echoes-command", "cut-message-taken"),
-        ("fault", "reserved", "pid-wrong"),
-        ("fault", "stream-empty", "one-error-code"),
-        ("fault", "environment-of-names", "version-missing"),
-        ("taste", "no-ports", "string-in-utf-8"),
-        ("taste", "magic-first", "reserved-checked"),
-        ("taste", "generic-ok", "error-left-open"),
-    ];
-    for (kind, one, other) in tool::part(pairs) {
+/// Pairs of a fault or a taste, and another fault.
+const PAIRS: [(&str, &str, &str); 9] = [
+    ("fault", "string-count-in-bytes", "magic-unchecked"),
+    ("fault", "fields-aligned", "size-unchecked"),
+    ("fault", "echoes-command", "cut-message-taken"),
+    ("fault", "reserved", "pid-wrong"),
+    ("fault", "stream-empty", "one-error-code"),
+    ("fault", "environment-of-names", "version-missing"),
+    ("taste", "no-ports", "string-in-utf-8"),
+    ("taste", "magic-first", "reserved-checked"),
+    ("taste", "generic-ok", "error-left-open"),
+];
+
+/// A fault does not hide another one, and no habit of a right server becomes a fault beside one.
+#[track_caller]
+fn are_both_named(pairs: &[(&str, &str, &str)]) {
+    for (kind, one, other) in pairs {
         let planted = [find(kind, one), find("fault", other)];
         let report = report(&planted);
         let mut causes: Vec<&str> =
@@ -302,10 +312,21 @@ fn two_faults_at_once_are_both_named() {
     }
 }
 
+#[test]
+fn two_faults_at_once_are_both_named() {
+    are_both_named(&PAIRS[..1]);
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn two_faults_at_once_are_both_named_in_all_pairs() {
+    are_both_named(&PAIRS);
+}
+
 /// Every case is given up, and the run ends by itself before its time is over. A fifth of the cases:
 /// each is waited for.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn run_against_a_server_of_a_byte_a_second_ends() {
     // No header comes in that time either.
     let fifth: Vec<_> = cases().into_iter().step_by(5).collect();

@@ -89,7 +89,7 @@ fn auto_derives_profile_from_behaviour() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn auto_without_dotnet_evidence_is_strict() {
     for (version, options, why) in [
         ("1.0.0", &[][..], "\"1.0.0\" is not that of a released .NET"),
@@ -120,22 +120,22 @@ macro_rules! right_servers {
 }
 
 right_servers! {
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     server_correct_small_has_no_failure: 70, [];
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     server_correct_concurrent_has_no_failure: 70, ["--concurrent"];
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     server_correct_other_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     server_correct_many_writes_has_no_failure: 70, ["--many-writes"];
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     server_correct_open_connections_has_no_failure: 70, ["--keep-open", "--concurrent"];
     server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
 }
 
 /// The engine that once passed both correct and broken.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_broken_other_version_fails() {
     let report =
         engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
@@ -145,7 +145,7 @@ fn server_broken_other_version_fails() {
 
 /// No harmful case kills it, and it has what it claims.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_correct_passes_side_effect_and_harmful_cases() {
     let only = [
         "--only",
@@ -171,7 +171,7 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
 /// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel
 /// and knows 12 commands.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_in_another_language_has_no_failure() {
     if let Err(error) = std::process::Command::new("node").arg("--version").output() {
         eprintln!("SKIPPED {}:{}: there is no node: {error}", file!(), line!());
@@ -196,7 +196,7 @@ fn command_refused_as_unknown_is_unimplemented() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn target_file_declares_claims() {
     let directory = tempfile::tempdir().unwrap();
     let file = |text: &str| {
@@ -275,7 +275,7 @@ fn run_with_too_few_judged_cases_fails() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_silent_on_unknown_commands_fails_each() {
     let only =
         ["--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];

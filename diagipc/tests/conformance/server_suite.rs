@@ -153,19 +153,19 @@ macro_rules! profiles {
 }
 
 profiles! {
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_coreclr_3_1_passes: "coreclr-3.1",
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_coreclr_8_passes: "coreclr-8",
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_coreclr_9_passes: "coreclr-9",
     reference_runtime_coreclr_10_passes: "coreclr-10",
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_coreclr_11_passes: "coreclr-11",
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_nativeaot_8_passes: "nativeaot-8",
     reference_runtime_nativeaot_9_passes: "nativeaot-9",
-    #[ignore = "long: in the gate"]
+    #[ignore = "long: .ci/nightly long"]
     reference_runtime_mono_passes: "mono",
     reference_runtime_strict_passes: "strict",
 }
@@ -215,7 +215,7 @@ fn profile_3_1_reading_late_is_recognised() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn deviation_is_named_by_fact_and_fails_strict() {
     let only = ["--allow-harmful", "--only", "scripts/framing/unknown-id-0300"];
     let known = against(&only, &["--profile", "coreclr-10"], 0);
@@ -341,7 +341,7 @@ fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
 /// nothing that kills any recorded build, and no command that changes it. A test of the evidence
 /// holds each case to it; this one has the questions too.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn read_only_run_sends_nothing_that_harms_any_family() {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
@@ -380,7 +380,7 @@ fn files_below(directories: &[&Path]) -> Vec<PathBuf> {
 /// Vectors name fixed files, such as /tmp/core. A target that is started for the run writes them into
 /// its own directory, with its perf maps and dumps without a name. Its death leaves no core.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn run_against_a_started_target_leaves_no_file() {
     let [root, current, temporary] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let script = format!("{}/tests/fixtures/servers/writes_files.py", env!("CARGO_MANIFEST_DIR"));
@@ -473,7 +473,7 @@ fn build_never_recorded_is_held_to_the_nearest_server_and_platform() {
 
 /// F-72: a death belongs to one case, and the next one has a new target.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn target_death_is_reported_and_run_continues() {
     let only = ["--allow-harmful", "--only", "scripts/harmful/*-without-payload"];
     let deadly = ["--profile", "coreclr-10", "--misbehave", "dies-of-empty-payload"];
@@ -539,7 +539,7 @@ server_faults! {
 
 /// Slow is not wrong.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_slow_passes() {
     let report = against(
         &["--profile", "strict", "--only", "scripts/process"],

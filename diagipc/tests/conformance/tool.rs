@@ -46,10 +46,3 @@ fn search_path() -> &'static OsString {
         env::join_paths(own.map(Path::to_owned).chain(env::split_paths(&others))).unwrap()
     })
 }
-
-/// Those of many that are played: all if thorough.
-#[cfg(unix)]
-pub(crate) fn part<T>(many: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    let is_chosen = crate::thorough::is_chosen;
-    many.into_iter().enumerate().filter_map(move |(nth, one)| is_chosen(nth).then_some(one))
-}

@@ -238,7 +238,7 @@ impl Product for Traced {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn session_every_state_with_its_stop_has_an_end() {
     for (name, start, ends) in [
         (

@@ -58,7 +58,7 @@ fn names_what_was_ended(report: &Value) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn server_that_leaves_processes_is_reported() {
     let options = ["server", "--spawn", "--json", "--profile", "strict"];
     let only = ["--only", "scripts/process/*", "--only", "requests/process/*", "--jobs", "2"];
@@ -78,7 +78,7 @@ fn adapter_that_leaves_processes_is_reported() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_that_leaves_processes_is_reported() {
     let report = report(&["client", "--json", "--only", "request/*", "--jobs", "4"], "exit 1");
     names_what_was_ended(&report);

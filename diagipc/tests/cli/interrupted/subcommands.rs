@@ -237,7 +237,7 @@ fn every_subcommand_is_interrupted_here_or_instant() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn check_interrupted_leaves_nothing_but_its_report() {
     interrupted(&["check", "--json"], Ends::Interrupted, nothing, report);
 }
@@ -259,7 +259,7 @@ fn server_interrupted_leaves_nothing_but_its_report() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn client_interrupted_leaves_nothing_but_its_report() {
     let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
     interrupted(

@@ -112,19 +112,19 @@ fn goes_as_recorded(profile: Profile, at_least: usize) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn scripts_harmless_pass_as_net3_1() {
     goes_as_recorded(Profile::CORECLR_3_1, 40);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn scripts_harmless_pass_as_net8() {
     goes_as_recorded(Profile::CORECLR_8, 110);
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn scripts_harmless_pass_as_net9() {
     goes_as_recorded(Profile::CORECLR_9, 110);
 }
@@ -180,7 +180,7 @@ fn scripts_harmless_pass_as_native_aot_except_missing_parts() {
 
 /// .NET 11 was never recorded, so the document decides.
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn scripts_harmless_pass_as_net11() {
     goes_as_recorded(Profile::CORECLR_11, 140);
 }

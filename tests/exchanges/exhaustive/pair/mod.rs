@@ -417,7 +417,7 @@ fn report(name: &str, walked: &Walked) {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn pair_every_state_of_every_flow_agrees() {
     let mut states = BTreeMap::new();
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
@@ -440,7 +440,7 @@ fn pair_every_state_of_every_flow_agrees() {
 }
 
 #[test]
-#[ignore = "long: in the gate"]
+#[ignore = "long: .ci/nightly long"]
 fn pair_every_state_with_other_options_agrees() {
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
     let none = KnownCommands::UpTo(DotnetVersion { major: 3, minor: 0 });
