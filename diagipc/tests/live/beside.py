@@ -112,7 +112,7 @@ def main():
     with tempfile.TemporaryDirectory() as unpacked:
         home = official_tools.found(unpacked)
         if not home:
-            print("SKIPPED: dotnet-trace not found", file=sys.stderr)
+            launch.missing("dotnet-trace", "not found")
             return launch.SKIP
         # The tool is a .NET program too, whose own socket nobody needs.
         env = {**os.environ, "PATH": home + os.pathsep + os.environ["PATH"], "DOTNET_EnableDiagnostics": "0"}

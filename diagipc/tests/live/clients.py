@@ -16,6 +16,7 @@ import tempfile
 import tomllib
 
 import checks
+import launch
 from built import ROOT, diagipc, shared
 from checks import check
 
@@ -57,7 +58,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         home = found(directory)
         if not home:
-            print("SKIPPED: csclient not found; set $CSCLIENT to its path", file=sys.stderr)
+            launch.missing("csclient", "set $CSCLIENT to its path")
             return SKIP
         known_file = os.path.join(CLIENTS, "csclient.known.toml")
         only = [] if arguments.all else [word for pattern in SELECTION for word in ("--only", pattern)]

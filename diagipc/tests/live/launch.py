@@ -9,6 +9,7 @@ $DOTNET_RUNTIMES, by default
 DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
 import argparse
+import atexit
 import contextlib
 import fcntl
 import glob
@@ -25,6 +26,7 @@ import protocol
 from checks import eventually
 
 SKIP = 77
+MISSING = []
 # Seconds for a start on a busy machine.
 PATIENCE = 120
 # name: package, executable in it, arguments. @DIR@ is the run's directory.
@@ -248,14 +250,14 @@ def fetch_hosted(name):
     return os.path.join(home, "venv/bin/python")
 
 
-def fetch_or_skip(*names):
-    """Gets these runtimes; if one is not available, prints that and exits with SKIP."""
-    for name in names:
-        try:
-            fetch(name)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
-            sys.exit(SKIP)
+def missing(name, why):
+    """Prints that a program is not available here. The last line of the run has all of them, and how many they are."""
+    if not MISSING:
+        atexit.register(lambda: print(f"Programs that are not available here: {len(MISSING)} ({', '.join(MISSING)})", file=sys.stderr))
+        atexit.register(sys.stdout.flush)
+    if name not in MISSING:
+        MISSING.append(name)
+    print(f"SKIPPED: {name} is not available here: {why}", file=sys.stderr, flush=True)
 
 
 def there(names):
@@ -268,8 +270,14 @@ def there(names):
             fetch(name)
             found.append(name)
         except (OSError, subprocess.SubprocessError) as error:
-            print(f"not available here: {name}: {error}", file=sys.stderr)
+            missing(name, error)
     return found
+
+
+def fetch_or_skip(*names):
+    """Gets these runtimes; exits with SKIP if one is not available."""
+    if len(there(names)) < len(names):
+        sys.exit(SKIP)
 
 
 def arguments_of(name, directory):
@@ -401,11 +409,7 @@ def listens(path):
 
 
 def run(name, suspended, ports, command, seconds=300):
-    try:
-        fetch(name)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: {name} is not available here: {error}", file=sys.stderr)
-        return SKIP
+    fetch_or_skip(name)
     variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1" if suspended else "0"}
     if ports:
         variables["DOTNET_DiagnosticPorts"] = ports

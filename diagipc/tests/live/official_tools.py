@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import checks
+import launch
 from built import diagipc, shared
 from checks import check
 from clients import CLIENTS, SKIP, command_line
@@ -86,7 +87,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         home = found(directory)
         if not home:
-            print("SKIPPED: dotnet-trace and dotnet-counters not found", file=sys.stderr)
+            for name in ("dotnet-trace", "dotnet-counters"):
+                launch.missing(name, "not found")
             return SKIP
         program = diagipc(arguments.diagipc)
         streams, files = {}, []

@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import checks
+import launch
 import under_wine
 from protocol import (BAD_ENCODING, COLLECT_TRACING, COLLECT_TRACING2, COLLECT_TRACING5, ENVVAR_NOT_FOUND, ERROR, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
                       PROCESS_INFO, PROCESS_INFO2, RESUME_RUNTIME, STOP_TRACING, UNKNOWN_COMMAND, array, dump, environment, message, payload_of,
@@ -271,7 +272,7 @@ def try_all(wine):
     if archive:
         only_witness(wine, archive, records)
     else:
-        print("SKIPPED: 6.0.13: no win6_0_13.tar.xz", file=sys.stderr)
+        launch.missing("win6.0.13", "no win6_0_13.tar.xz")
     records |= {RUNNING: [], RUNNING + "-suspended": [], HELD_ONLY + "-suspended": []}
     running = '"D:\\azmcp.exe"  server   start'  # more spaces than needed: the whole text is kept
     not_overtaken(runs, wine, running, record=records[RUNNING])

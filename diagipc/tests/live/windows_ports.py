@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import launch
 import under_wine
 from under_wine import PATIENCE, RUNNING, SUBJECTS, as_windows, expect, has_started, line_of, subject
 
@@ -109,7 +110,7 @@ def try_all(wine, example, program):
     wine.add_random_numbers()
     found = under_wine.archives()
     for version in sorted(set(SUBJECTS) - set(found)):
-        print(f"SKIPPED: {version}: no win{version.replace('.', '_')}.tar.xz", file=sys.stderr)
+        launch.missing(f"win{version}", f"no win{version.replace('.', '_')}.tar.xz")
     # In parallel, as most of it is waiting.
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(connects, wine, example, program, version, partial(wine.subject, version, archive), "Subject")

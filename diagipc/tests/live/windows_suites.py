@@ -21,6 +21,7 @@ import sys
 from functools import partial
 
 import evidence
+import launch
 import matrix
 import under_wine
 from under_wine import HERE, as_windows, expect, has_started
@@ -122,7 +123,7 @@ def use(diagipc, examples, flags, versions, wine):
     wine.add_random_numbers()
     found, rows = under_wine.archives(), []
     for version in sorted(set(under_wine.SUBJECTS) - set(found)):
-        print(f"SKIPPED: {version}: no win{version.replace('.', '_')}.tar.xz", file=sys.stderr)
+        launch.missing(f"win{version}", f"no win{version.replace('.', '_')}.tar.xz")
     chosen = versions or (list(found) if cases is not SHORT else [version for version in found if version == "6.0.13"])
     for version in chosen:
         rows.append(subject_held(wine, diagipc, cases, version, found[version], "--evidence" in flags))
