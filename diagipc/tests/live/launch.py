@@ -67,8 +67,8 @@ ARM64_RUN = """#!/bin/sh
 home=$(dirname "$0")
 exec qemu-aarch64 -L "$home/libraries" "$home/package/dist/azmcp" "$@"
 """
-# Not in any registry: programs in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. `subject` writes events now and
-# then; as NativeAOT it is one file, with CoreCLR a directory with its createdump.
+# Not in any registry: programs in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. Their source is in subject/; as
+# NativeAOT it is one file, with CoreCLR a directory with its createdump.
 LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot10.0.12": "aot10.0.12.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
 # .NET 11's server, with Mono on browser-wasm, in node.
 NODE = {"mono11.0.0": "net11-wasm/serve.mjs"}
