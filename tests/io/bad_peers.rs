@@ -50,7 +50,7 @@ struct Peer {
 impl Peer {
     /// `serve` may fail: the client's result decides.
     fn new(mut serve: impl FnMut(UnixStream) -> io::Result<()> + Send + 'static) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::directory();
         let socket = directory.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
         let stop = directory.path().join("stop");
@@ -115,7 +115,7 @@ fn asking(path: impl Into<PathBuf>) -> Result<(), Error> {
 
 #[test]
 fn path_without_socket_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let at = |name: &str| directory.path().join(name);
     assert_error!(asking(at("nothing")), Find, ErrorKind::NotFound(_));
     fs::write(at("file"), b"").unwrap();
@@ -140,7 +140,7 @@ fn path_without_socket_is_refused() {
 /// is too long.
 #[test]
 fn path_too_long_is_reached_by_its_directory_or_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     for (len, name) in [(109, 10), (300, 60), (300, 90)] {
         let mut path = directory.path().to_str().unwrap().to_owned();
         path.extend(
@@ -224,7 +224,7 @@ fn peer_not_reading_times_out_in_phase() {
         }
     }
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let socket = directory.path().join("socket");
     // Nothing accepts: sent bytes stay in the buffer.
     let _listener = UnixListener::bind(&socket).unwrap();

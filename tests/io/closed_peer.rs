@@ -36,7 +36,7 @@ fn without_options<T: Fn()>(test: T) -> bool {
         );
         return true;
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let library = directory.path().join("xnu.so");
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("diagipc/tests/fixtures/xnu_setsockopt.c");
@@ -153,7 +153,7 @@ fn server_client_gone_before_accept_next_is_served() {
     if !without_options(server_client_gone_before_accept_next_is_served) {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let (listener, shutdown, counting) =
         (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap(), Counting::default());

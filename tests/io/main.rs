@@ -20,6 +20,15 @@ mod tokio;
 #[cfg(windows)]
 mod windows;
 
+/// A directory that trust allows. It is not below TMPDIR, which may be shared, or too long for
+/// sockets. The umask decides the modes of new directories, and is not the user's here.
+#[cfg(unix)]
+fn directory() -> tempfile::TempDir {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let tmp = std::fs::canonicalize("/tmp").unwrap();
+    tempfile::Builder::new().prefix("io-").tempdir_in(tmp).unwrap()
+}
+
 /// Runs `test` in a separate process, because it changes or measures something of the whole
 /// process: the limit of descriptors, memory, threads. Returns whether this is that process: the
 /// test continues only there.

@@ -542,7 +542,7 @@ async fn tokio_dropped_stop_can_be_repeated() {
 async fn tokio_endpoint_is_checked_before_sending() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let call = async |endpoint| AsyncClient::new(endpoint).resume().await;
     let error = call(Endpoint::socket(&path)).await.unwrap_err();
@@ -588,7 +588,7 @@ async fn tokio_endpoint_is_checked_before_sending() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn tokio_endpoint_full_backlog_is_waited_for() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -629,7 +629,7 @@ async fn tokio_port_hands_out_connections() {
     use dotnet_diagnostics_ipc::advertise::Advertise;
     use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("port");
     let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
     let late = Duration::from_millis(20);

@@ -31,7 +31,7 @@ fn endpoint_pipe_is_refused_on_unix() {
 
 #[test]
 fn endpoint_policy_decides_trust() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let path = directory.path().join("socket");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -63,7 +63,7 @@ fn endpoint_distrust_names_owner() {
 
 /// A listener whose backlog is full as long as the stream exists.
 fn busy() -> (UnixListener, UnixStream, Endpoint, tempfile::TempDir) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Phase, Until};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     (directory, path)
 }

@@ -228,7 +228,7 @@ fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
 fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();

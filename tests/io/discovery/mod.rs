@@ -9,16 +9,10 @@ use std::path::Path;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path, check_peer};
 use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private};
 
+use crate::directory;
+
 /// Another user who is not root.
 const NOBODY: u32 = 65533;
-
-fn directory() -> tempfile::TempDir {
-    // Not below TMPDIR: that may be shared.
-    tempfile::Builder::new()
-        .prefix("io-discovery-")
-        .tempdir_in(fs::canonicalize("/tmp").unwrap())
-        .unwrap()
-}
 
 fn we_are_root() -> bool {
     rustix::process::geteuid().is_root()

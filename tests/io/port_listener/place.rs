@@ -21,7 +21,7 @@ mod system {
 
     impl Place {
         pub(in super::super) fn listen() -> (UnixListener, Self) {
-            let directory = tempfile::tempdir().unwrap();
+            let directory = crate::directory();
             let path = directory.path().join("port");
             (UnixListener::bind(&path).unwrap(), Self { path, _directory: directory })
         }

@@ -51,7 +51,7 @@ fn with_server<T, H: Handler + Sync>(
     options: ServeOptions,
     client: impl FnOnce(&Path, &Canceller) -> T,
 ) -> T {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {

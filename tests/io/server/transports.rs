@@ -186,7 +186,7 @@ impl Listen for Failing {
 }
 
 fn failing(errors: Vec<io::Error>) -> (Failing, std::path::PathBuf, tempfile::TempDir) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     (Failing { listener: UnixListener::bind(&path).unwrap(), errors }, path, directory)
 }
@@ -252,7 +252,7 @@ fn server_socket_not_listening_is_refused() {
 
 #[test]
 fn listener_owned_is_closed_with_server() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     let path = directory.path().join("socket");
     let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
     thread::scope(|scope| {
