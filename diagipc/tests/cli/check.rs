@@ -50,7 +50,7 @@ fn check_built_in_suites_pass_and_are_counted() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn check_plays_only_what_is_chosen() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("junit.xml");
     let chosen = [
         "--only",
@@ -83,7 +83,7 @@ fn check_plays_only_what_is_chosen() {
 
 #[test]
 fn check_wrong_vector_is_named_and_fails() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = json!({ "format": 1, "title": "t", "numberOfTests": 1, "groups": [{
         "name": "wrong", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "EventPipe/StopTracing", "since": "3.1", "spec": [], "tests": [{
@@ -109,7 +109,7 @@ fn check_wrong_vector_is_named_and_fails() {
 
 #[test]
 fn check_unknown_key_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     fs::write(
         directory.path().join("x.json"),
         r#"{"format":1,"title":"t","numberOfTests":0,"groups":[],"extra":1}"#,

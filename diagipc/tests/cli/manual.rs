@@ -91,7 +91,7 @@ fn manual_names_every_command() {
 /// Each is in one group of `--help`: the manual pages are of all that are not hidden.
 #[test]
 fn help_lists_every_command_once() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     run(&["man", directory.path().to_str().unwrap()], b"", 0);
     let pages = std::fs::read_dir(directory.path()).unwrap().filter_map(|page| {
         let name = page.unwrap().file_name().into_string().unwrap();

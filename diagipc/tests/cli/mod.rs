@@ -30,6 +30,7 @@ const STOPPED: &str = "444f544e45545f4950435f5631001c00ff0000000100000000000000"
 const UNKNOWN_COMMAND: &str = "444f544e45545f4950435f5631001800ffff000085131380";
 
 fn diagipc(arguments: &[&str]) -> Command {
+    crate::tool::set_umask();
     let mut command = Command::new(DIAGIPC);
     command.args(arguments);
     command
@@ -43,6 +44,7 @@ fn signalled(arguments: &[&str]) -> Command {
     if !cfg!(target_os = "linux") {
         return diagipc(arguments);
     }
+    crate::tool::set_umask();
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP,INT,TERM", DIAGIPC]).args(arguments);
     command
@@ -123,7 +125,7 @@ fn output_without_reader_is_not_an_error() {
 /// Text from a file or a message moves no cursor.
 #[test]
 fn text_from_file_or_message_is_escaped() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("operations\u{202e}.toml");
     std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();
     let output = run(&["client", "--operations", file.to_str().unwrap()], b"", 2);
@@ -152,7 +154,7 @@ fn completions_of_each_shell_name_commands() {
 
 #[test]
 fn man_has_a_page_for_each_command() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     run(&["man", directory.path().to_str().unwrap()], b"", 0);
     let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert!(page("diagipc.1").contains(".TH diagipc 1"));

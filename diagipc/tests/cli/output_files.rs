@@ -120,7 +120,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn reports_have_no_argument_of_a_command() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let [html, junit, operations] = ["html", "junit", "operations.toml"].map(path);
     let client = "[operations.trace]\ncommand = ['sh', '-c', 'exit 1', 'API_KEY=sk-12345', '{pid}', '{output}']\n";

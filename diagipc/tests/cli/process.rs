@@ -65,7 +65,7 @@ fn info_of_runtime_without_process_info_is_refused() {
 
 #[test]
 fn target_missing_exits_with_3() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let missing = home.path().join("socket");
     let missing = missing.to_str().unwrap();
     for command in ["info", "env"] {
@@ -165,7 +165,7 @@ fn ps_shows_no_answer_of_another_user_for_a_process() {
 /// Anyone can create sockets at which nobody answers.
 #[test]
 fn ps_waits_once_for_all_that_do_not_answer() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let silent: Vec<_> = (0..200)
         .map(|n| home.path().join(SocketName::new(4_000_000_000 + n, 7).to_string()))
         .map(|path| std::os::unix::net::UnixListener::bind(path).unwrap())

@@ -12,7 +12,7 @@ use crate::cli::{diagipc, run};
 /// A dead runtime is a zombie until it is waited for.
 #[test]
 fn replay_zombie_target_is_dead() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     // DisablePerfMap as the document prints it, which kills .NET 8 (F-84).
     let file = json!({ "format": 1, "title": "t", "within_ms": 30_000, "numberOfScripts": 1, "scripts": [{
         "scId": 1, "name": "dies", "comment": "the runtime dies", "plays": "client", "spec": ["F-84"], "since": null,

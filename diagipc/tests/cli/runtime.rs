@@ -16,7 +16,7 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub(crate) fn start(options: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let home = crate::tool::directory();
         let mut command = diagipc(&["runtime", "--until-eof"]);
         command
             .args(options)

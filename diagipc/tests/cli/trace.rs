@@ -158,7 +158,7 @@ struct Fake {
 impl Fake {
     /// Answers each connection, in turn, by the next of `plays`.
     fn playing(plays: Vec<Box<dyn FnOnce(UnixStream) + Send>>) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let home = crate::tool::directory();
         let socket = home.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
         thread::spawn(move || {

@@ -31,7 +31,7 @@ fn file_has_name_of_process_and_time() {
     for (runtime, begins) in
         [(&runtime, format!("a_p_p_{}_", runtime.pid())), (&old, "process_".into())]
     {
-        let here = tempfile::tempdir().unwrap();
+        let here = crate::tool::directory();
         let mut command = diagipc(&["trace", &runtime.pid(), "-d", "100ms"]);
         assert!(command.current_dir(here.path()).stderr(Stdio::null()).status().unwrap().success());
         let name = only_file(here.path());
@@ -144,7 +144,7 @@ fn dump_is_written_to_its_output() {
 /// The name chooses among the runtimes that connect.
 #[test]
 fn name_chooses_a_runtime_of_a_command() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let file = home.path().join("file");
     // A shell gives no input to what runs beside it.
     let script = "exec 3<&0; \"$0\" runtime --until-eof --entry-assembly build <&3 & \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
@@ -171,7 +171,7 @@ fn process_of_another_user_is_said_so() {
     }
     let mut other =
         Command::new("cat").uid(65533).gid(65533).stdin(Stdio::piped()).spawn().unwrap();
-    let (pid, home) = (other.id().to_string(), tempfile::tempdir().unwrap());
+    let (pid, home) = (other.id().to_string(), crate::tool::directory());
     let file = home.path().join("file");
     for command in [&["trace", &pid, "-o"][..], &["dump", &pid, "-o"]] {
         let said = errors(&[command, &[file.to_str().unwrap()]].concat(), 3);

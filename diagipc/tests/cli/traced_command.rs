@@ -60,7 +60,7 @@ pub(crate) fn after_line(errors: &mut BufReader<ChildStderr>, ending: &str) {
 
 #[test]
 fn command_is_traced_from_its_start_and_runs_on_to_its_status() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     for (status, script) in [
         (0, "exec \"$0\" runtime --until-eof"),
         (7, "\"$0\" runtime --until-eof; exit 7"),
@@ -86,7 +86,7 @@ fn command_is_traced_from_its_start_and_runs_on_to_its_status() {
 
 #[test]
 fn command_is_asked_to_end_once_its_trace_is_complete() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let [file, said] = ["file", "said"].map(|name| home.path().join(name));
     let script = format!(
         "trap 'echo asked > {}; exit 9' TERM; exec 3<&0; \"$0\" runtime --until-eof <&3 & wait $!",
@@ -123,7 +123,7 @@ fn command_without_a_runtime_is_said_so() {
 /// It has run nothing yet.
 #[test]
 fn command_whose_session_is_refused_is_ended() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let file = home.path().join("file");
     let script = "exec \"$0\" runtime --until-eof --profile coreclr-8";
     // .NET 8 has no session without stacks. Its input stays open.
@@ -138,7 +138,7 @@ fn command_whose_session_is_refused_is_ended() {
 /// `DOTNET_DiagnosticPorts` is inherited: a runtime that nobody resumes would wait forever.
 #[test]
 fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let [file, port] = ["file", "port/socket"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
     let mut trace = signalled(&["trace", &format!("port:{address}"), "-o", file.to_str().unwrap()])
@@ -171,7 +171,7 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
 /// It may have been another process of the same command.
 #[test]
 fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let [file, port] = ["file", "port"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
     let options = ["--name", "app", "-d", "1", "-o", file.to_str().unwrap()];
@@ -199,7 +199,7 @@ fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
 
 #[test]
 fn port_that_cannot_be_created_is_an_error() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let there = home.path().join("there");
     fs::write(&there, "mine").unwrap();
     for (path, why) in [

@@ -11,7 +11,7 @@ use crate::tool::DIAGIPC;
 
 #[test]
 fn vectors_export_passes_check() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = directory.path().join("taken");
     let path = path.to_str().unwrap();
     run(&["vectors", "export", path], b"", 0);
@@ -110,7 +110,7 @@ fn runtime_misbehaviours_are_listed() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn vectors_corpus_writes_seeds_and_dictionary() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let place = directory.path().join("new/corpus");
     let status = std::process::Command::new(DIAGIPC)
         .args(["vectors", "corpus"])

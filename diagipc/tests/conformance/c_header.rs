@@ -35,7 +35,7 @@ fn adapter(directory: &Path, compiler: &[&str]) -> String {
 
 #[track_caller]
 fn passes(compiler: &[&str]) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let program = adapter(directory.path(), compiler);
     let only = TYPES.iter().flat_map(|kind| ["--only", *kind]);
     let output = tool::diagipc()
@@ -84,7 +84,7 @@ fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn c_header_agrees_with_the_crate_on_damaged_bytes() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let program = adapter(directory.path(), &["cc", "-std=c99"]);
     let types = TYPES.map(|kind| kind.trim_end_matches("/decode"));
     let program = Program::new(program, [""; 0]);

@@ -16,7 +16,7 @@ const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/client
 
 /// The same of `client`, a copy of `client.py`, started through the words of `wrapper`.
 fn cases_in(wrapper: &str, client: &str, habit: &[&str], only: &[&str]) -> Vec<Case> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let habit = habit.iter().map(|word| format!("'{word}', ")).collect::<Vec<_>>().concat();
     let text = format!(
         "timeout_ms = 2000

@@ -75,7 +75,7 @@ fn operation_deadline_overrides_file_deadline() {
 /// answer.
 #[test]
 fn client_text_report_separates_failure_from_explanation() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let client = Path::new(ROOT).join("tests/fixtures/clients/client.py");
     let file = directory.path().join("client.toml");
     let text = format!(

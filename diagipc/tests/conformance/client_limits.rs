@@ -12,7 +12,7 @@ use crate::tool;
 /// The result of `client.py`, described by these limits, in the scenario. It waits for longer than the
 /// limits of the busiest machine.
 fn played(limits: &str, scenario: &str) -> Case {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/client.py");
     let command = format!(
         "[operations.process-info]\ncommand = [\"python3\", \"-IS\", '{}', \"--patience\", \"200000\", \"--pid\", \"{{pid}}\", \

@@ -102,7 +102,7 @@ fn report_of(operations: &str, names: &[String]) -> Report {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn client_without_fault_passes_all() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     // Only root can give a socket to another user.
     let is_root = rustix::process::geteuid().is_root();
     let names: Vec<String> =
@@ -128,7 +128,7 @@ fn client_built_in_passes_all() {
 /// Other scenarios, which do not show the fault, must not name another one.
 #[track_caller]
 fn named_alone_among(fault: Fault, only: &[&str]) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let report = report(&python(&directory, Some(fault)), only);
     assert_eq!(names(&report), BTreeSet::from([fault.name()]));
     let unnamed = report
@@ -153,7 +153,7 @@ fn client_reply_of_24_insisted_on_is_only_fault_in_all_replies() {
 
 #[test]
 fn client_ignoring_rundown_stacks_events_or_buffer_mode_fails() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let wanted = [
         "request/trace/rundown/0",
         "request/trace/rundown/16",
@@ -171,7 +171,7 @@ fn client_ignoring_rundown_stacks_events_or_buffer_mode_fails() {
 /// A byte of the request stays unread, so that the client meets an error of reading and not an end.
 #[test]
 fn stream_reset_behind_the_stop_is_a_reset() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let said = directory.path().join("said");
     let client = fixture("client.py");
     let command = format!(
@@ -192,7 +192,7 @@ fn stream_reset_behind_the_stop_is_a_reset() {
 /// whatever comes shows nothing by failing where it must.
 #[test]
 fn client_that_always_fails_passes_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let ending_with = |status: &str| {
         let file = directory.path().join("client.toml");
         let command = "[operations.resume]\ncommand = [\"sh\", \"-c\", \"exit STATUS\"]\n";
@@ -222,7 +222,7 @@ fn client_that_always_fails_passes_nothing() {
 /// What a client in any language gets: the files as exported, beside the schemas that they refer to.
 #[test]
 fn exported_scenarios_fit_their_schema_and_name_faults_of_clients() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let to = directory.path();
     assert!(tool::diagipc().args(["vectors", "export"]).arg(to).status().unwrap().success());
     let schema = Schema::at(to.join("schema/scenarios.schema.json").to_str().unwrap());
@@ -303,7 +303,7 @@ fn scenarios_are_unique_and_cite_spec() {
 
 #[test]
 fn client_missing_operation_is_left_out_or_required() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("one.toml");
     let text = format!(
         "timeout_ms = 60000\n[operations.set-env]\ncommand = ['python3', '-IS', '{}', '--pid', '{{pid}}', 'set-env', 'FIXED', '{{value}}']\n",
@@ -347,7 +347,7 @@ fn client_missing_operation_is_left_out_or_required() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn client_idle_or_endless_fails_in_time() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("bad.toml");
     // Whoever lists processes asks this too, and first connects without a request: neither shows that a
     // client has connected.
@@ -438,7 +438,7 @@ fn asks(mut socket: UnixStream) -> Vec<u8> {
 #[test]
 #[cfg(target_os = "linux")]
 fn request_of_a_stranger_is_not_the_clients() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("one.toml");
     let text = format!(
         "[operations]\nprocess-info.command = ['sh', '-c', '''cd \"{}\"; {UNTIL_ASKED}; \
@@ -470,7 +470,7 @@ fn beside(directory: &TempDir, patience: u32, before: &str, behind: &str) -> Str
 
 #[test]
 fn client_jobs_are_a_bound_of_silent_scenarios_too() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = beside(&directory, 300, "mkdir lock || touch two", "rmdir lock");
     let output = diagipc(&[
         "--json",
@@ -492,7 +492,7 @@ fn client_jobs_are_a_bound_of_silent_scenarios_too() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn client_late_once_is_played_again_by_itself() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = beside(&directory, 60_000, "true", "mkdir once && sleep 1000");
     let report = report(&file, &["request/plain/resume"]);
     all_pass(&report);
@@ -504,7 +504,7 @@ fn client_late_once_is_played_again_by_itself() {
 
 #[test]
 fn client_that_cannot_be_started_once_is_tried_again() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     fs::create_dir(directory.path().join("late")).unwrap();
     let file = directory.path().join("three.toml");
     let client = fixture("client.py");
@@ -544,7 +544,7 @@ fn client_that_cannot_be_started_once_is_tried_again() {
 /// As `diagipc ps` and others do that look for processes.
 #[test]
 fn client_beside_probe_of_its_socket_is_judged_alike() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
     fs::write(directory.path().join("probe.py"), probe).unwrap();
     let file = beside(&directory, 60_000, "python3 -IS probe.py {socket}", "true");
@@ -557,7 +557,7 @@ fn client_beside_probe_of_its_socket_is_judged_alike() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = beside(&directory, 60_000, UNTIL_ASKED, "true");
     let stranger = stranger(&directory, asks);
     let report = report(&file, &["request/plain/resume"]);
@@ -576,7 +576,7 @@ fn what_a_stranger_asks_is_none_of_the_clients_bytes() {
 #[test]
 #[cfg(target_os = "linux")]
 fn connection_of_a_stranger_is_not_the_clients() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("odd.toml");
     let text = format!(
         "[operations.startup-hook]\ncommand = ['sh', '-c', '''cd \"{}\"; {UNTIL_ASKED}; \
@@ -635,7 +635,7 @@ fn client_command_without_file_is_trace() {
 
 #[test]
 fn client_usage_error_starts_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("wrong.toml");
     fs::write(&file, "[operations.resume]\ncommand = 'x {nothing}'\n").unwrap();
     let file = file.to_str().unwrap();
@@ -670,7 +670,7 @@ fn client_usage_error_starts_nothing() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn client_known_faults_are_accepted_and_kept() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let operations = python(&directory, Some(Fault::AttachTimeoutInSeconds));
     let known = directory.path().join("known.toml");
     let known = known.to_str().unwrap();
@@ -762,7 +762,7 @@ fn odd(operation: &str, what: &str, more: &str) -> String {
 
 #[test]
 fn client_missing_or_surplus_bytes_are_reported() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("odd.toml");
     let play = |lines: &[String], only: &[&str]| {
         fs::write(&file, format!("timeout_ms = 1000\n{}", lines.concat())).unwrap();
@@ -828,7 +828,7 @@ fn client_missing_or_surplus_bytes_are_reported() {
 /// A client whose command cannot be chosen is judged by what it asks.
 #[test]
 fn client_other_command_is_answered_as_runtime() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("fixed.toml");
     let client = fixture("client.py");
     let line = |operation: &str, words: &str, more: &str| {
@@ -881,7 +881,7 @@ fn client_other_command_is_answered_as_runtime() {
 
 #[test]
 fn client_missing_ability_is_unimplemented() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("few.toml");
     // It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own
     // directory.
@@ -919,7 +919,7 @@ fn stand_in_process_listens_until_input_ends() {
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();

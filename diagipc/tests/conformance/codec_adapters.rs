@@ -343,7 +343,7 @@ struct Faulty {
 
 impl Faulty {
     fn new(fault: &str, kind: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let adapters = here("adapters/python").display().to_string();
         let mut faulty = Self { directory, arguments: Vec::new() };
         let arguments = ["python3", "-B", "-c", FAULTY, &adapters, fault, kind, &faulty.mark()];

@@ -75,7 +75,7 @@ fn of_one_fault(fault: &str, options: &[&str], status: i32) -> Value {
 /// Plays the script of a finding to a new runtime.
 #[track_caller]
 fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
-    let own = tempfile::tempdir().unwrap();
+    let own = crate::tool::directory();
     let runtime = Runtime::start(runtime, own.path());
     let file = directory.join(format!("{}.json", finding["name"].as_str().unwrap()));
     let (mut replay, pid) = (tool::diagipc(), runtime.pid.to_string());
@@ -126,7 +126,7 @@ impl Drop for Runtime {
 
 #[test]
 fn campaign_without_allow_harmful_sends_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let started = directory.path().join("started");
     let output = fuzz(&["--spawn", "--", "touch", started.to_str().unwrap()], 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("--allow-harmful"));
@@ -135,7 +135,7 @@ fn campaign_without_allow_harmful_sends_nothing() {
 
 #[test]
 fn campaign_missing_target_is_lost() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     fuzz(&["--allow-harmful", directory.path().join("none").to_str().unwrap()], 3);
     let summary = against(&[], &["false"], 3);
     assert!(summary["lost"].as_str().unwrap().contains("before it could be reached"), "{summary}");
@@ -146,7 +146,7 @@ fn campaign_missing_target_is_lost() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_with_known_findings_passes() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = directory.path().join("known.toml");
     let known = file.to_str().unwrap();
     let target = runtime(&["--misbehave", "echo-payload"]);
@@ -192,7 +192,7 @@ fn campaign_same_seed_same_cases() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_death_is_found_and_minimised() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let out = directory.path().to_str().unwrap();
     let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
     let target = runtime(&deadly);
@@ -256,7 +256,7 @@ fn campaign_correct_server_no_findings() {
 
 #[test]
 fn campaign_memory_leak_is_found() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
     let out = ["--out", directory.path().to_str().unwrap()];
     let summary =
@@ -282,7 +282,7 @@ fn campaign_memory_leak_is_found() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_open_connection_is_found() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
     let out = ["--out", directory.path().to_str().unwrap()];
     let summary =
@@ -317,7 +317,7 @@ fn campaign_hang_is_found_and_target_restarted() {
 /// It cannot be started again: the finding stays unminimised, and the campaign ends.
 #[test]
 fn campaign_foreign_target_dies_once() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
     let runtime = Runtime::start(&deadly, directory.path());
     let output = fuzz(

@@ -113,7 +113,7 @@ fn grammar_interpreter_in_python_passes_every_message() {
 /// It knows only the grammar: with a changed grammar it reads and writes by that.
 #[test]
 fn grammar_interpreter_follows_a_changed_file() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let changed = directory.path().join("grammar.json");
     let swapped = read("spec/grammar.json").replace(
         "\"nIncomingBytes\", \"type\": \"uint\"",

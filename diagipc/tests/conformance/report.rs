@@ -416,7 +416,7 @@ fn html_aligns_reports_by_case_name() {
         "One more",
         Grade::PassLenient,
     ));
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let reports = [server(), other, client()].map(|report| value(&report).to_string());
     let files: Vec<String> = reports
         .iter()
@@ -608,7 +608,7 @@ fn html_has_no_backticks_but_those_without_a_pair() {
 /// A failure is new if the case did not fail, or not by this fault.
 #[test]
 fn report_against_an_older_one_fails_for_new_failures() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let report = |cases: &[(&str, Grade, &[&str])]| {
         let mut report = Report::new("server", "a server");
         for (name, grade, faults) in cases {
@@ -662,7 +662,7 @@ fn report_against_an_older_one_fails_for_new_failures() {
 /// The file has what the output would have, and the text is printed. The versions are in each.
 #[test]
 fn json_file_is_written_beside_the_text() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = directory.path().join("report.json");
     let only = ["codec", "--self", "--only", "rule:R-GRM-009", "--except", "command:*"];
     let text = stdout(diagipc(&[&only[..], &[&format!("--json={}", path.display())]].concat(), 0));
@@ -684,7 +684,7 @@ fn json_file_is_written_beside_the_text() {
 /// Accepted faults are the same for every suite, here with fields in their names.
 #[test]
 fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let known = directory.path().join("known.toml").display().to_string();
     let run = |options: &[&str], status| {
         let only = ["codec", "--json", "--only", "uint", "--require", "uint"];
@@ -719,7 +719,7 @@ fn glossary_has_every_flag_of_vectors_and_no_other() {
 
 #[test]
 fn suite_writes_junit_and_html() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let [xml, page] =
         ["report.xml", "report.html"].map(|name| directory.path().join(name).display().to_string());
     let options = [
@@ -770,7 +770,7 @@ fn verdict_of_a_partial_run_is_lost_or_interrupted() {
 
 #[test]
 fn exit_status_by_outcome() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let good = file(directory.path(), "good.json", &value(&client()).to_string());
     // Whatever their results.
     diagipc(&["report", &good], 0);

@@ -198,7 +198,7 @@ fn command_refused_as_unknown_is_unimplemented() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn target_file_declares_claims() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let file = |text: &str| {
         let path = directory.path().join("target.toml");
         fs::write(&path, text).unwrap();
@@ -331,7 +331,7 @@ fn max_time_ends_run_and_fails_it() {
 
 #[test]
 fn case_that_lost_target_is_named() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let server = fixture("wedges.py");
     let mut target = tool::python()
         .arg(&server)
@@ -361,7 +361,7 @@ fn case_that_lost_target_is_named() {
 /// `diagipc server --spawn -- ./my-server`, as in README.
 #[test]
 fn spawned_target_runs_in_current_directory() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let program = directory.path().join("my-server");
     fs::write(&program, format!("#!/bin/sh\nexec python3 \"{}\"\n", fixture("engine.py"))).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

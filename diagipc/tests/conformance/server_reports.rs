@@ -116,7 +116,7 @@ fn socket_of_other_owner_needs_any_owner_option() {
         eprintln!("SKIPPED {}:{}: only root starts a process of another user", file!(), line!());
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     // That user may not read where the fixture is.
     for name in ["engine.py", "serving.py"] {

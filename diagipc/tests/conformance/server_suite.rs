@@ -91,7 +91,7 @@ fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
 /// Its sessions stream once it goes on. What is no .NET has no such excuse.
 #[test]
 fn session_of_a_runtime_that_waits_at_its_start_has_no_bytes() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let runtime = Runtime::start(&["--suspended"], home.path());
     let session = "requests/eventpipe/5100";
     let held = report(&["--only", session, &runtime.1], 0);
@@ -191,7 +191,7 @@ fn profile_auto_asks_target() {
 /// an answer to the first.
 #[test]
 fn profile_3_1_reading_late_is_recognised() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let runtime = Runtime::start(&["--profile", "coreclr-3.1"], directory.path());
     let late = directory.path().join("late");
     let listener = UnixListener::bind(&late).unwrap();
@@ -320,7 +320,7 @@ impl Witness for Sent {
 /// kills the recorded build. It survives.
 #[track_caller]
 fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let mut runtime = Runtime::start(&["--dies", "--profile", profile], directory.path());
     let at = directory.path().join("recorded");
     let (listener, canceller) = (UnixListener::bind(&at).unwrap(), Canceller::new().unwrap());
@@ -382,7 +382,7 @@ fn files_below(directories: &[&Path]) -> Vec<PathBuf> {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn run_against_a_started_target_leaves_no_file() {
-    let [root, current, temporary] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let [root, current, temporary] = [(); 3].map(|()| crate::tool::directory());
     let script = format!("{}/tests/fixtures/servers/writes_files.py", env!("CARGO_MANIFEST_DIR"));
     // Where a core file is called core, a target that dies would leave one.
     let output = Program::new("sh")
@@ -412,7 +412,7 @@ fn run_against_a_started_target_leaves_no_file() {
 fn kept_target_is_shared_by_harmful_requests() {
     const DIES: [&str; 4] = ["--profile", "strict", "--misbehave", "dies-of-empty-payload"];
     let starts = |options: &[&str], runtime: &[&str]| {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let list = directory.path().join("starts");
         let output = Program::new(DIAGIPC)
             .args(["server", "--json", "--allow-harmful", "--jobs", "1"])
@@ -445,7 +445,7 @@ fn kept_target_is_shared_by_harmful_requests() {
 /// With side effects, but without anything harmful, a target that runs already is recognised too.
 #[test]
 fn native_aot_that_runs_is_recognised_with_side_effects() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let runtime = Runtime::start(&["--dies", "--profile", "nativeaot-9"], directory.path());
     let report = report(&["--allow-side-effects", "--only", "scripts/process", &runtime.1], 1);
     assert_eq!(report.profile.as_deref(), Some("nativeaot-9.0.20"), "{:?}", report.notes);
@@ -563,7 +563,7 @@ fn against_any(options: &[&str], runtime: &[&str]) -> Output {
 
 #[test]
 fn running_target_gets_harmless_cases_only() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let runtime = Runtime::start(&["--profile", "coreclr-10"], directory.path());
     let report = report(&[&runtime.1, "--only", "requests/*", "--only", "scripts/ports"], 0);
     assert!(report.cases.iter().all(|case| case.hazard.is_none()));
@@ -575,7 +575,7 @@ fn running_target_gets_harmless_cases_only() {
 
 #[test]
 fn port_target_is_asked_over_port() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let port = directory.path().join("port");
     let ports = format!("{},nosuspend", port.display());
     let _runtime =
@@ -612,7 +612,7 @@ fn required_case_missing_fails() {
 /// One that never does is lost at once.
 #[test]
 fn target_that_connects_to_its_port_once_is_named() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = directory.path().join("port");
     let address = format!("port:{}", path.display());
     let only = ["--timeout", "500", "--only", "scripts/process/process-info", &address];
@@ -643,7 +643,7 @@ fn target_that_connects_to_its_port_once_is_named() {
 
 #[test]
 fn target_missing_is_lost() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let nobody = directory.path().join("nobody").display().to_string();
     let report = report(&["--timeout", "500", &nobody], 3);
     assert!(report.lost.unwrap().not_run > 500);
@@ -668,7 +668,7 @@ fn target_missing_is_lost() {
 
 #[test]
 fn target_with_fixed_path_is_lost_with_the_reason() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let tmpdir = format!("TMPDIR={}", directory.path().display());
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/servers/one_fault.py");
     let options = ["--only", "requests/header", "--spawn", "--"];
@@ -683,7 +683,7 @@ fn target_with_fixed_path_is_lost_with_the_reason() {
 
 #[test]
 fn running_target_death_is_lost() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let deadly = ["--profile", "coreclr-10", "--misbehave", "dies-of-empty-payload"];
     let runtime = Runtime::start(&deadly, directory.path());
     let said = report(
@@ -709,7 +709,7 @@ fn usage_empty_choice_or_unknown_profile_is_refused() {
 /// What was started is ended, together with its own children.
 #[test]
 fn spawned_targets_are_ended() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let pids = directory.path().join("pids").display().to_string();
     let script = r#"echo $$ >>"$0"; sleep 1000 & echo $! >>"$0"; exec "$1" runtime"#;
     let options = ["--only", "scripts/process/process-info*", "--spawn", "--"];

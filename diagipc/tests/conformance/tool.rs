@@ -8,8 +8,24 @@ use std::sync::OnceLock;
 
 pub(crate) const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
+/// Makes new files and directories writable for their owner only, whatever the umask of the user:
+/// others are rightly not trusted. What the tests start inherits it.
+pub(crate) fn set_umask() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+}
+
+/// A new directory, on Unix below /tmp: a path in TMPDIR may be too long for sockets.
+pub(crate) fn directory() -> tempfile::TempDir {
+    set_umask();
+    let place =
+        if cfg!(unix) { Path::new("/tmp").canonicalize().unwrap() } else { env::temp_dir() };
+    tempfile::tempdir_in(place).unwrap()
+}
+
 /// `diagipc`, with itself and [`python`] on its search path.
 pub(crate) fn diagipc() -> Command {
+    set_umask();
     let mut command = Command::new(DIAGIPC);
     command.env("PATH", search_path());
     command

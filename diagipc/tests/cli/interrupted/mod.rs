@@ -67,7 +67,7 @@ struct Tmpdir(tempfile::TempDir);
 
 impl Tmpdir {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(crate::tool::directory())
     }
 
     fn path(&self) -> &Path {
@@ -169,7 +169,7 @@ fn silent(options: &[&str]) -> Run {
 
 #[test]
 fn interrupted_run_is_reported_in_every_format() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let [junit, html] = ["report.xml", "report.html"].map(|name| directory.path().join(name));
     let run = silent(&["--junit", junit.to_str().unwrap(), "--html", html.to_str().unwrap()]);
     run.signal("-INT");

@@ -30,7 +30,7 @@ fn is_running(pid: &str) -> bool {
 /// Its report; nothing that a program has left is running.
 #[track_caller]
 fn report(options: &[&str], runs: &str) -> Value {
-    let out = tempfile::tempdir().unwrap();
+    let out = crate::tool::directory();
     let words = leaves(out.path(), runs);
     let mut command = signalled(options);
     command.arg("--").args(words);
@@ -94,7 +94,7 @@ fn fuzzed_server_that_leaves_processes_is_reported() {
 /// A shell may have children, and become this program.
 #[test]
 fn children_from_before_the_run_are_left_alone() {
-    let out = tempfile::tempdir().unwrap();
+    let out = crate::tool::directory();
     let file = out.path().join("before");
     let script = format!(
         "sleep 1003 >/dev/null 2>&1 & echo $! >'{}'; exec '{DIAGIPC}' codec --self --only 'process/*' --json",

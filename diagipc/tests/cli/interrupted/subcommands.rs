@@ -129,7 +129,7 @@ fn one(
     };
     let about = format!("{}, moment {nth}: {signal} {moment} ms after {from}", arguments[0]);
     println!("{about}");
-    let (tmpdir, out) = (Tmpdir::new(), tempfile::tempdir().unwrap());
+    let (tmpdir, out) = (Tmpdir::new(), crate::tool::directory());
     let places = [("{tmpdir}", tmpdir.path()), ("{out}", out.path())]
         .map(|(name, path)| (name, path.to_str().unwrap()));
     let filled = |word: &&str| {
@@ -318,7 +318,7 @@ fn record_interrupted_leaves_nothing_but_its_recording() {
 
 #[test]
 fn record_interrupted_behind_a_request_has_recorded_it() {
-    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
+    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
     let stream = tempfile::NamedTempFile::new().unwrap();
     let trace = format!(
         "exec \"{DIAGIPC}\" call --pid {{pid}} trace {} 600000 --output \"{}\"",
@@ -340,7 +340,7 @@ fn record_interrupted_behind_a_request_has_recorded_it() {
 /// A client that writes a last line when it is terminated.
 #[test]
 fn record_interrupted_terminates_its_client() {
-    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
+    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
     let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
     let client = format!(
         "trap 'echo so > \"{}\"; exit 7' TERM; echo > \"{}\"; while :; do sleep 0.01; done",
@@ -389,8 +389,8 @@ fn proxy_ended_leaves_nothing_but_its_recording() {
 
 #[test]
 fn proxy_ended_behind_a_request_has_recorded_it() {
-    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
-    let at = tempfile::tempdir().unwrap();
+    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
+    let at = crate::tool::directory();
     let socket = at.path().join("at");
     let [listen, directory] = [socket.as_path(), out.path()].map(|path| path.to_str().unwrap());
     let arguments = ["proxy", "--listen", listen, "--to", &peer.socket, "--out", directory];
@@ -416,7 +416,7 @@ fn script(directory: &Path, plays: &str, steps: &str) -> String {
 
 #[test]
 fn replay_interrupted_leaves_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let listens = script(
         directory.path(),
         r#""plays": "runtime", "ask": { "command": "Process/ResumeRuntime", "value": {} },

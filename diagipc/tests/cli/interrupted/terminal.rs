@@ -31,7 +31,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 /// What `proxy` with this client does if these characters are typed.
 fn recorded(typed: &str, client: &str) -> Output {
-    let (peer, out) = (Runtime::start(&[]), tempfile::tempdir().unwrap());
+    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
     let mut command = Command::new("python3");
     command.args(["-c", AT_A_TERMINAL, typed, DIAGIPC, "proxy", "--out"]).arg(out.path());
     command
@@ -79,7 +79,7 @@ fn recorded_client_ends_by_itself_after_ctrl_c() {
 /// It would end a runtime before its rundown.
 #[test]
 fn traced_command_does_not_get_ctrl_c() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let file = home.path().join("file");
     let file = file.to_str().unwrap();
     // The reference runtime always handles SIGINT, and would get it in the group of the terminal.

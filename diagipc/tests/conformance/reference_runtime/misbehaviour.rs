@@ -332,7 +332,7 @@ fn misbehaviour_advertises_are_wrong() {
         ("advertise-magic", b"ADVR_V2\0", 34, End::Open),
         ("advertise-cut=20", b"ADVR_V1\0", 20, End::Closed),
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let path = directory.path().join("port");
         let listener = UnixListener::bind(&path).unwrap();
         let (runtime, _directory) = start(|config| {

@@ -77,7 +77,7 @@ fn ask_for_dump(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
 
 /// A runtime in its own directory.
 fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::TempDir) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let mut config = Config::new(directory.path().join("socket"));
     configure(&mut config);
     (ReferenceRuntime::start(config).unwrap(), directory)
@@ -87,7 +87,7 @@ fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::Te
 /// have another owner.
 #[test]
 fn runtime_start_failure_has_reason() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let refused = |config: Config| {
         let error = ReferenceRuntime::start(config).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -133,7 +133,7 @@ fn runtime_cookie_is_unique() {
 /// R-TRN-011: a client of a sandboxed macOS application uses the container in place of `TMPDIR`.
 #[test]
 fn runtime_in_group_container_is_reached_by_path() {
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::tool::directory();
     let container = home.path().join("Library/Group Containers/TEAM.group");
     DirBuilder::new().recursive(true).mode(0o700).create(&container).unwrap();
     let path =

@@ -72,7 +72,7 @@ fn deadly() -> Vec<u8> {
 #[test]
 fn program_is_found_and_ends_with_success() {
     for signal in ["TERM", "INT"] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let mut program = Program::start(directory.path(), &["--profile", "8"]);
         let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(
             program.socket.to_str().unwrap(),
@@ -116,7 +116,7 @@ fn runtime_death_leaves_socket_as_its_build_does() {
         ("coreclr-8", "TERM", 0, false),
         ("coreclr-8", "INT", 0, false),
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let mut program = Program::start(directory.path(), &["--dies", "--profile", profile]);
         kill(&program, signal);
         let status = program.status();
@@ -131,7 +131,7 @@ fn runtime_death_leaves_socket_as_its_build_does() {
 /// P-50.
 #[test]
 fn runtime_suspended_survives_sigterm_as_its_build_does() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let mut program =
         Program::start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
     kill(&program, "TERM");
@@ -159,7 +159,7 @@ fn runtime_with_diagnostics_off_has_no_socket() {
         ("nativeaot-9", "COMPlus_EnableDiagnostics=0", true),
         ("nativeaot-9", "DOTNET_EnableDiagnostics_IPC=0", true),
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let config = Config {
             profile: profile.parse().unwrap(),
             environment: vec![entry.to_owned()],
@@ -173,7 +173,7 @@ fn runtime_with_diagnostics_off_has_no_socket() {
         );
     }
     // Without a socket it prints none, and runs until it is ended.
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let mut command = tool::diagipc();
     command
         .arg("runtime")
@@ -197,7 +197,7 @@ fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
         (Profile::NATIVE_AOT_9, b"a\xe2\x82", Some("a")),
         (Profile::NATIVE_AOT_9, b"caf\xe9 x", None),
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let mut config = Config { profile, ..Config::new(directory.path().join("socket")) };
         config.set("DIAG_BYTES", bytes);
         let runtime = ReferenceRuntime::start(config).unwrap();
@@ -222,7 +222,7 @@ fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
 
 #[test]
 fn dump_is_written_only_as_new_file_in_its_directory() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let dumps = Some(directory.path().to_owned());
     let config = Config {
         profile: Profile::CORECLR_10,
@@ -250,7 +250,7 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
 
 #[test]
 fn program_ends_with_its_input() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let mut program =
         Program::start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
     assert!(UnixStream::connect(&program.socket).is_ok());
@@ -261,7 +261,7 @@ fn program_ends_with_its_input() {
 
 #[test]
 fn program_dies_of_empty_payload_only_with_that_fault() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let program = Program::start(directory.path(), &[]);
     assert_eq!(
         ask(&program.socket, &deadly()),
@@ -294,7 +294,7 @@ fn program_dies_of_missing_hook_after_resume() {
     let hook = message(0x0407, &[3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0]);
     let ok = (message(0xff00, &[0; 4]), End::Closed);
     for (profile, dies) in [("coreclr-8", true), ("coreclr-9", true), ("coreclr-10", false)] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let mut program =
             Program::start(directory.path(), &["--dies", "--suspended", "--profile", profile]);
         assert_eq!(ask(&program.socket, &hook), ok, "{profile}");

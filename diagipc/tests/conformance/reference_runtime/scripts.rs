@@ -23,7 +23,7 @@ fn play(
     steps: &[&Step],
     within_ms: u32,
 ) -> Result<(), String> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::tool::directory();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let socket = path("socket");
     let at = socket.clone();

@@ -39,7 +39,7 @@ fn words_are_those_given_as_far_as_the_build_has_them() {
         // F-100.
         ("nativeaot-9", running.clone()),
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let arguments = [&options[..], &["--suspended", "--profile", profile]].concat();
         let program = Program::start(directory.path(), &arguments);
         assert_eq!(words(&program.socket), suspended, "{profile}");
@@ -51,7 +51,7 @@ fn words_are_those_given_as_far_as_the_build_has_them() {
 #[test]
 fn environment_is_inherited_if_told() {
     let entries = |arguments: &[&str]| {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::tool::directory();
         let program = Program::start_with(directory.path(), arguments, |command| {
             command.env("STAND_IN", "a=b").env("REPLACED", "before");
         });
