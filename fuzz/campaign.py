@@ -2,7 +2,7 @@
 """Runs every target for a time, and prints a table of what each has behind it. From the root of the repository:
 
     python3 fuzz/campaign.py                                    # until each target has an hour of CPU time, over all runs
-    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once, as the gate does for less
+    python3 fuzz/campaign.py --sanitizer address --seconds 20   # each target once, as `.ci/nightly fuzz` does for a minute
     python3 fuzz/campaign.py --cpu-hours 0.1 decode_any ports
 
 It builds the targets that it runs, as cargo-fuzz does, and writes the seeds and the dictionary. $DIAGIPC is the program that writes the
@@ -64,7 +64,7 @@ def turn(target, program, seconds, seed):
                 f"-artifact_prefix={artifacts}/",
                 f"-max_total_time={seconds}",
                 f"-seed={seed}",
-                # Of wall-clock time: a busy machine stops a process for seconds. Slow inputs are the subject of tests/perf/worst_case.py.
+                # This counts wall-clock time, and a busy machine stops a process for seconds. Slow inputs are the subject of tests/perf/worst_case.py.
                 "-timeout=60",
                 "-print_final_stats=1",
             ],

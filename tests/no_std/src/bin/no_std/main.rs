@@ -1,5 +1,5 @@
 //! Run with `cargo run`: exits with 0, or with the number of the first check that failed.
-//! `.ci/targets` runs it on machines without an operating system, too.
+//! `.ci/nightly targets` runs it on machines without an operating system, too.
 //!
 //! There is no `#[global_allocator]` here and the panic handlers are our own. Were `alloc` pulled
 //! in anywhere, the compiler would miss an allocator; were `std`, there would be two panic
