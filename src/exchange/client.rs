@@ -1,8 +1,6 @@
 //! The tool's side of one connection: a request, its reply, and the state of the connection after
 //! it.
 
-use core::convert::Infallible;
-use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::incoming::{Incoming, Progress};
@@ -14,8 +12,7 @@ use crate::header::Header;
 use crate::message::{self, Announced, AnyRequest, Message, OkPayload, Reply, Request};
 use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 
-/// What a [`Client`] asks for. Of a client that has no descriptor to send, `F` has no value: a
-/// `match` has no arm for [`SendFd`](Self::SendFd).
+/// What a [`Client`] asks for.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
@@ -30,14 +27,14 @@ use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
-pub enum ClientAction<F = Infallible> {
+pub enum ClientAction {
     /// Write this range of the buffer, or some of it; then [`Client::sent`], or
     /// [`Client::send_failed`].
     Send(Range<usize>),
     /// Send this separate byte with the descriptor of `user_events_data`; then
     /// [`Client::fd_sent`], or [`Client::send_failed`]. Comes before the reply: the runtime waits
-    /// for it (F-19).
-    SendFd(F),
+    /// for it (F-19). Only a request for a `user_events` session asks for it.
+    SendFd(FdByte),
     /// Read into this range of the buffer, and no more: later bytes belong to the continuation.
     /// Then [`Client::received`], or [`Client::ended`].
     Receive(Range<usize>),
@@ -52,8 +49,7 @@ pub enum ClientAction<F = Infallible> {
 /// The caller lends one buffer: the request is at its front, the reply overwrites it. 65,535 bytes
 /// are enough for every reply; for a smaller one see [`Outcome::BufferTooSmall`].
 ///
-/// `Client` alone sends no descriptor. A `Client<FdByte>` can, which is made by
-/// [`with_fd`](Client::with_fd), or of a request of any kind.
+/// [`new`](Self::new) refuses what a runtime refuses, or what kills it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
@@ -72,6 +68,7 @@ pub enum ClientAction<F = Infallible> {
 ///             client.received(&buffer, now.len())?;
 ///         }
 ///         ClientAction::Finished(outcome) => break outcome,
+///         ClientAction::SendFd(_) => unreachable!("not a request for user_events"),
 ///     }
 /// };
 /// assert_eq!(outcome, Outcome::Ok { size: 28, then: AfterReply::Close });
@@ -80,14 +77,7 @@ pub enum ClientAction<F = Infallible> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client<F = Infallible> {
-    exchange: Exchange,
-    fd: PhantomData<F>,
-}
-
-/// All of it but the type of its actions: compiled once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Exchange {
+pub struct Client {
     command: Command,
     continuation: Option<Continuation>,
     ok_payload: OkPayload,
@@ -106,60 +96,54 @@ enum State {
 }
 
 impl Client {
-    /// Encodes `request` at the front of `buffer`.
+    /// Checks `request`, and encodes it at the front of `buffer`.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::exchange::Client;
+    /// use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
+    /// use dotnet_diagnostics_ipc::wire::IpcString;
+    ///
+    /// // A dump without a path kills .NET 9 and 10 (F-72).
+    /// let request = GenerateCoreDump { dump_name: IpcString::ABSENT, dump_type: DumpType::NORMAL, diagnostics: 0 };
+    /// let error = Client::new(&request, &mut [0; 64]).unwrap_err();
+    /// assert_eq!(error.to_string(), "a runtime would refuse it: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent");
+    /// ```
     ///
     /// # Errors
-    /// As [`message::encode`]; [`EncodeError::TakesDescriptor`] for a `user_events` session, which
-    /// [`with_fd`](Client::with_fd) starts.
+    /// [`EncodeError::OverLimit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
+    #[inline]
     pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        let client = Self::of_type(request, buffer)?;
-        match client.exchange.continuation {
-            Some(Continuation::UserEvents) => Err(EncodeError::TakesDescriptor),
-            _ => Ok(client),
-        }
+        request.check_limits().map_err(EncodeError::OverLimit)?;
+        Self::new_unchecked(request, buffer)
     }
-}
 
-/// With a descriptor, if the request takes one.
-impl Client<FdByte> {
-    /// As [`new`](Client::new), and sends a descriptor if `request` starts a `user_events` session.
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc::continuation::FdByte;
-    /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
-    /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, UserEventsSession};
-    /// use dotnet_diagnostics_ipc::wire::{Array, EncodeError};
-    ///
-    /// let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&[]) };
-    /// let request = CollectTracing5::UserEvents(session);
-    /// let mut buffer = [0; 64];
-    /// let mut client = Client::with_fd(&request, &mut buffer)?;
-    /// let ClientAction::Send(range) = client.action() else { panic!() };
-    /// client.sent(range.len())?;
-    /// assert_eq!(client.action(), ClientAction::SendFd(FdByte::CANONICAL));
-    /// assert_eq!(Client::new(&request, &mut buffer), Err(EncodeError::TakesDescriptor));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// As [`new`](Self::new), without the check: to see what a server does with such a request. Some of them kill the
+    /// runtime (F-72, P-19).
     ///
     /// # Errors
     /// As [`message::encode`].
-    pub fn with_fd<'a, R: Request<'a>>(
+    #[inline]
+    pub fn new_unchecked<'a, R: Request<'a>>(
         request: &R,
         buffer: &mut [u8],
     ) -> Result<Self, EncodeError> {
-        Self::of_type(request, buffer)
+        let len = message::encode(R::COMMAND, request, buffer)?;
+        // Chosen by the compiler: the decoders of other replies are not linked.
+        let ok_payload = const { OkPayload::of(R::COMMAND) };
+        Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
-    /// As [`with_fd`](Self::with_fd), for a request of any kind.
+    /// As [`new`](Self::new), for a request of any kind.
     ///
     /// # Errors
-    /// As [`message::encode`].
+    /// As [`new`](Self::new).
     pub fn with_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
+        request.check_limits().map_err(EncodeError::OverLimit)?;
         Self::with_payload(request.command(), request.continuation(), request, buffer)
     }
 
-    /// Encodes `payload` as a request of `command` at the front of `buffer`. `continuation` is what
-    /// follows an OK; `None` if unknown.
+    /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked.
+    /// `continuation` is what follows an OK; `None` if unknown.
     ///
     /// # Errors
     /// As [`message::encode`].
@@ -174,7 +158,7 @@ impl Client<FdByte> {
         Ok(Self::of(command, continuation, ok_payload, clamp(len)))
     }
 
-    /// Sends the message that is already at the front of `buffer`.
+    /// Sends the message that is already at the front of `buffer`. The values of its payload are not checked.
     ///
     /// # Errors
     /// Those of a message that does not decode: what follows its reply is unknown.
@@ -187,47 +171,6 @@ impl Client<FdByte> {
         Ok(Self::of(header.command, continuation, ok_payload, len))
     }
 
-    /// The byte with the descriptor was sent.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
-    pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
-        let State::SendFd = self.exchange.state else { return Err(MisuseError::NotAsked) };
-        self.exchange.state = State::Receive(Incoming::START);
-        Ok(())
-    }
-}
-
-/// What a client can send after its request.
-pub trait AfterRequest: Copy {
-    /// The action that sends it.
-    fn action() -> ClientAction<Self>;
-}
-
-impl AfterRequest for Infallible {
-    /// Never asked for: [`Client::new`] refuses such a request.
-    #[inline]
-    fn action() -> ClientAction<Self> {
-        ClientAction::Send(0..0)
-    }
-}
-
-impl AfterRequest for FdByte {
-    #[inline]
-    fn action() -> ClientAction<Self> {
-        ClientAction::SendFd(Self::CANONICAL)
-    }
-}
-
-impl<F: AfterRequest> Client<F> {
-    #[inline]
-    fn of_type<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        let len = message::encode(R::COMMAND, request, buffer)?;
-        // Chosen by the compiler: the decoders of other replies are not linked.
-        let ok_payload = const { OkPayload::of(R::COMMAND) };
-        Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
-    }
-
     /// Sends `len` bytes from the front of the buffer.
     #[inline]
     const fn of(
@@ -237,16 +180,15 @@ impl<F: AfterRequest> Client<F> {
         len: u32,
     ) -> Self {
         let state = State::Send(Outgoing::new(len));
-        let exchange = Exchange { command, continuation, ok_payload, request_sent: false, state };
-        Self { exchange, fd: PhantomData }
+        Self { command, continuation, ok_payload, request_sent: false, state }
     }
 
     /// The current action. Has no side effects.
     #[inline]
-    pub fn action(&self) -> ClientAction<F> {
-        match self.exchange.state {
+    pub fn action(&self) -> ClientAction {
+        match self.state {
             State::Send(outgoing) => ClientAction::Send(outgoing.range()),
-            State::SendFd => F::action(),
+            State::SendFd => ClientAction::SendFd(FdByte::CANONICAL),
             State::Receive(incoming) => ClientAction::Receive(incoming.range()),
             State::TooSmall(_, size) => ClientAction::Finished(Outcome::BufferTooSmall { size }),
             State::Done(outcome) => ClientAction::Finished(outcome),
@@ -259,85 +201,6 @@ impl<F: AfterRequest> Client<F> {
     /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
-        self.exchange.sent(n)
-    }
-
-    /// Sending failed. A server that refuses a request early closes before it has read all of it:
-    /// its reply may still arrive.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if there was nothing to send.
-    #[inline]
-    pub fn send_failed(&mut self) -> Result<(), MisuseError> {
-        self.exchange.send_failed()
-    }
-
-    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the
-    /// range.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0: that is an
-    /// [end](Self::ended).
-    #[inline]
-    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
-        self.exchange.received(buffer, n)
-    }
-
-    /// The input ended, or the caller's time limit expired ([`End::TimedOut`]): see
-    /// [`ReplyDeadline`](super::ReplyDeadline). While something is to be sent, this says that no
-    /// reply can arrive; a failed write alone is reported with [`send_failed`](Self::send_failed).
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange is finished.
-    #[inline]
-    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
-        self.exchange.ended(end)
-    }
-
-    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20
-    /// bytes to its front.
-    ///
-    /// # Errors
-    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
-    /// begin with that header.
-    #[inline]
-    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
-        self.exchange.enlarged(buffer)
-    }
-
-    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump
-    /// command twice (F-81). Usually the outcome is then [`Outcome::NoReply`].
-    ///
-    /// # Errors
-    /// [`MisuseError`] unless the reply to a dump command has arrived.
-    #[inline]
-    pub fn another_reply(&mut self) -> Result<(), MisuseError> {
-        self.exchange.another_reply()
-    }
-
-    /// The payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
-    /// (F-2). The text of an error: [`Message::reply_as`].
-    ///
-    /// # Errors
-    /// [`MisuseError`] after another outcome, if `R` is not the request of this client, or if
-    /// `buffer` is not the lent one.
-    #[inline]
-    pub fn reply<'b, R: Request<'b>>(
-        &self,
-        buffer: &'b [u8],
-    ) -> Result<Option<R::Reply>, MisuseError> {
-        self.exchange.reply::<R>(buffer)
-    }
-
-    /// The command of the request.
-    pub const fn command(&self) -> Command {
-        self.exchange.command
-    }
-}
-
-impl Exchange {
-    #[inline]
-    fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if !outgoing.sent(n)? {
             return Ok(());
@@ -348,7 +211,22 @@ impl Exchange {
         Ok(())
     }
 
-    fn send_failed(&mut self) -> Result<(), MisuseError> {
+    /// The byte with the descriptor was sent.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if the exchange did not ask for this.
+    pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
+        let State::SendFd = self.state else { return Err(MisuseError::NotAsked) };
+        self.state = State::Receive(Incoming::START);
+        Ok(())
+    }
+
+    /// Sending failed. A server that refuses a request early closes before it has read all of it:
+    /// its reply may still arrive.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if there was nothing to send.
+    pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(_) | State::SendFd) = self.state else {
             return Err(MisuseError::NotAsked);
         };
@@ -356,8 +234,14 @@ impl Exchange {
         Ok(())
     }
 
+    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the
+    /// range.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0: that is an
+    /// [end](Self::ended).
     #[inline]
-    fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
+    pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
         incoming.received(buffer, n)?;
         if !incoming.is_in_payload() {
@@ -365,6 +249,83 @@ impl Exchange {
             self.look_at(incoming, buffer);
         }
         Ok(())
+    }
+
+    /// The input ended, or the caller's time limit expired ([`End::TimedOut`]): see
+    /// [`ReplyDeadline`](super::ReplyDeadline). While something is to be sent, this says that no
+    /// reply can arrive; a failed write alone is reported with [`send_failed`](Self::send_failed).
+    ///
+    /// # Errors
+    /// [`MisuseError`] if the exchange is finished.
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
+        self.state = State::Done(match self.state {
+            State::Receive(incoming) if incoming.have() > 0 => {
+                Outcome::Cut { received: incoming.have(), end }
+            }
+            State::Receive(_) | State::Send(_) | State::SendFd => {
+                Outcome::NoReply { end, request_sent: self.request_sent }
+            }
+            State::TooSmall(..) | State::Done(_) => return Err(MisuseError::NotAsked),
+        });
+        Ok(())
+    }
+
+    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20
+    /// bytes to its front.
+    ///
+    /// # Errors
+    /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
+    /// begin with that header.
+    pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
+        let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
+        self.state = State::Receive(incoming.enlarged(buffer, size)?);
+        Ok(())
+    }
+
+    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump
+    /// command twice (F-81). Usually the outcome is then [`Outcome::NoReply`].
+    ///
+    /// # Errors
+    /// [`MisuseError`] unless the reply to a dump command has arrived.
+    pub fn another_reply(&mut self) -> Result<(), MisuseError> {
+        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
+        if self.command.set != Command::GENERATE_CORE_DUMP.set {
+            return Err(MisuseError::NotAsked);
+        }
+        self.state = State::Receive(Incoming::START);
+        Ok(())
+    }
+
+    /// The payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
+    /// (F-2). The text of an error: [`Message::reply_as`].
+    ///
+    /// # Errors
+    /// [`MisuseError`] after another outcome, if `R` is not the request of this client, or if
+    /// `buffer` is not the lent one.
+    pub fn reply<'b, R: Request<'b>>(
+        &self,
+        buffer: &'b [u8],
+    ) -> Result<Option<R::Reply>, MisuseError> {
+        let State::Done(Outcome::Ok { size, .. }) = self.state else {
+            return Err(MisuseError::NotAsked);
+        };
+        let needed = usize::from(size);
+        let bytes = buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?;
+        if self.command.code() != R::COMMAND.code() {
+            return Err(MisuseError::NotAsked);
+        }
+        match Message::decode(bytes).and_then(|message| message.reply_as::<R>()) {
+            Ok(Reply::Ok(reply)) => Ok(Some(reply)),
+            Ok(Reply::OkWithoutPayload) => Ok(None),
+            Ok(Reply::Error(_)) | Err(_) => Err(MisuseError::NotAsked),
+        }
+    }
+
+    /// The command of the request.
+    pub const fn command(&self) -> Command {
+        self.command
     }
 
     /// Checks the received part of a message: it may be whole now, or have a header.
@@ -379,52 +340,6 @@ impl Exchange {
             }
             Err(error) => State::Done(Outcome::malformed(error)),
         };
-    }
-
-    fn ended(&mut self, end: End) -> Result<(), MisuseError> {
-        self.state = State::Done(match self.state {
-            State::Receive(incoming) if incoming.have() > 0 => {
-                Outcome::Cut { received: incoming.have(), end }
-            }
-            State::Receive(_) | State::Send(_) | State::SendFd => {
-                Outcome::NoReply { end, request_sent: self.request_sent }
-            }
-            State::TooSmall(..) | State::Done(_) => return Err(MisuseError::NotAsked),
-        });
-        Ok(())
-    }
-
-    fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
-        let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
-        self.state = State::Receive(incoming.enlarged(buffer, size)?);
-        Ok(())
-    }
-
-    fn another_reply(&mut self) -> Result<(), MisuseError> {
-        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else {
-            return Err(MisuseError::NotAsked);
-        };
-        if self.command.set != Command::GENERATE_CORE_DUMP.set {
-            return Err(MisuseError::NotAsked);
-        }
-        self.state = State::Receive(Incoming::START);
-        Ok(())
-    }
-
-    fn reply<'b, R: Request<'b>>(&self, buffer: &'b [u8]) -> Result<Option<R::Reply>, MisuseError> {
-        let State::Done(Outcome::Ok { size, .. }) = self.state else {
-            return Err(MisuseError::NotAsked);
-        };
-        let needed = usize::from(size);
-        let bytes = buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?;
-        if self.command.code() != R::COMMAND.code() {
-            return Err(MisuseError::NotAsked);
-        }
-        match Message::decode(bytes).and_then(|message| message.reply_as::<R>()) {
-            Ok(Reply::Ok(reply)) => Ok(Some(reply)),
-            Ok(Reply::OkWithoutPayload) => Ok(None),
-            Ok(Reply::Error(_)) | Err(_) => Err(MisuseError::NotAsked),
-        }
     }
 
     /// The meaning of the whole message `bytes`.

@@ -20,34 +20,44 @@
 //! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after
 //!    the reply. Where nothing follows it ([`Continuation::Close`]), you may read as much as fits
 //!    behind, and report it in parts, each as long as the current range.
-//! 6. If a write fails, report it and go on reading: a server that refuses a request early closes
+//! 6. A read or write that a signal interrupted (`EINTR`, `Interrupted`) is not reported: do it again. One that would block
+//!    (`EAGAIN`, `WouldBlock`) is not reported either: wait until the socket is ready. On Unix, `WouldBlock` is also what a time
+//!    limit of the socket gives (`SO_RCVTIMEO`); give up with [`Client::ended`] and [`End::TimedOut`].
+//! 7. If a write fails, report it and go on reading: a server that refuses a request early closes
 //!    without reading all of it, and its reply may be waiting.
-//! 7. Report end of input too: closed, reset or timed out. Each has a named outcome.
-//! 8. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
+//! 8. Report end of input too: closed, reset or timed out. Each has a named outcome.
+//! 9. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
 //!    waits.
-//! 9. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
+//! 10. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
 //!    [`AfterReply`] gives the state of the connection.
-//! 10. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
+//! 11. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
 //!     that.
 //!
 //! ```
-//! use std::io::{Read, Write};
+//! use std::io::{ErrorKind, Read, Write};
 //! use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 //! use dotnet_diagnostics_ipc::message::{Message, Reply, process::{EnablePerfMap, PerfMapType}};
 //!
-//! fn ask(client: &mut Client, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Outcome, Box<dyn std::error::Error>> {
+//! /// Goes on as far as the socket allows. `None`: it is not ready now, or its time limit is over. Call this again later, or
+//! /// give up with `client.ended(End::TimedOut)`.
+//! fn ask(client: &mut Client, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Option<Outcome>, Box<dyn std::error::Error>> {
 //!     loop {
-//!         match client.action() {
-//!             ClientAction::Send(range) => match peer.write(&buffer[range]) {
-//!                 Ok(n) => client.sent(n)?,
-//!                 Err(_) => client.send_failed()?,
-//!             },
-//!             ClientAction::Receive(range) => match peer.read(&mut buffer[range]) {
-//!                 Ok(0) => client.ended(End::Closed)?,
-//!                 Ok(n) => client.received(buffer, n)?,
-//!                 Err(_) => client.ended(End::Reset)?,
-//!             },
-//!             ClientAction::Finished(outcome) => return Ok(outcome),
+//!         let done = match client.action() {
+//!             ClientAction::Send(range) => peer.write(&buffer[range]),
+//!             ClientAction::Receive(range) => peer.read(&mut buffer[range]),
+//!             ClientAction::SendFd(_) => return Err("this loop has no descriptor to pass".into()),
+//!             ClientAction::Finished(outcome) => return Ok(Some(outcome)),
+//!         };
+//!         let is_sending = matches!(client.action(), ClientAction::Send(_));
+//!         match done {
+//!             Ok(n @ 1..) if is_sending => client.sent(n)?,
+//!             Ok(n @ 1..) => client.received(buffer, n)?,
+//!             Err(error) if error.kind() == ErrorKind::Interrupted => {} // a signal: try again
+//!             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+//!             Err(error) if error.kind() == ErrorKind::TimedOut => client.ended(End::TimedOut)?,
+//!             Ok(_) | Err(_) if is_sending => client.send_failed()?,
+//!             Ok(_) => client.ended(End::Closed)?,
+//!             Err(_) => client.ended(End::Reset)?,
 //!         }
 //!     }
 //! }
@@ -65,7 +75,7 @@
 //! let mut peer = Peer(Vec::new(), b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
 //! let mut buffer = [0; 256];
 //! let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
-//! let outcome = ask(&mut client, &mut buffer, &mut peer)?;
+//! let outcome = ask(&mut client, &mut buffer, &mut peer)?.expect("a peer that is always ready");
 //! assert_eq!(peer.0, b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0");
 //! let Outcome::Ok { size, then: AfterReply::Close } = outcome else { panic!("{outcome:?}") };
 //! let reply = Message::decode(&buffer[..size.into()])?.reply_as::<EnablePerfMap>()?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Wake, Waker};
 
 /// Ends the waits that use it, from any thread. Clones share the same state.
 ///
@@ -54,19 +55,25 @@ impl Canceller {
 
     /// Ends every wait that uses it, now and later.
     pub fn cancel(&self) {
-        if self.0.cancelled.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        // One byte that is never read: it stays readable.
-        #[cfg(unix)]
-        let _ = io::Write::write(&mut &self.0.wake.0, &[0]);
-        #[cfg(windows)]
-        self.0.wake.set();
-        for sleeper in self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            if let Some(sleeper) = sleeper.upgrade() {
-                sleeper.wake();
+        self.0.cancel();
+    }
+
+    /// One that is cancelled by this one too.
+    pub(super) fn child(parent: Option<&Self>) -> io::Result<Self> {
+        let child = Self::new()?;
+        if let Some(parent) = parent {
+            let shared: Arc<dyn Sleeper> = Arc::clone(&child.0) as _;
+            parent.wakes(Arc::downgrade(&shared));
+            if parent.is_cancelled() {
+                child.cancel();
             }
         }
+        Ok(child)
+    }
+
+    /// Cancels it when woken.
+    pub(super) fn waker(&self) -> Waker {
+        Arc::clone(&self.0).into()
     }
 
     /// Wakes this one too, while it exists. The sleeper checks [`is_cancelled`](Self::is_cancelled)
@@ -88,11 +95,41 @@ impl Canceller {
     }
 }
 
+impl Shared {
+    fn cancel(&self) {
+        if self.cancelled.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        // One byte that is never read: it stays readable.
+        #[cfg(unix)]
+        let _ = io::Write::write(&mut &self.wake.0, &[0]);
+        #[cfg(windows)]
+        self.wake.set();
+        for sleeper in self.sleepers.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            if let Some(sleeper) = sleeper.upgrade() {
+                sleeper.wake();
+            }
+        }
+    }
+}
+
 /// It becomes readable on cancellation, for a `poll` of your own. Nothing is read from it.
 #[cfg(unix)]
 impl std::os::fd::AsFd for Canceller {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.wake.1.as_fd()
+    }
+}
+
+impl Sleeper for Shared {
+    fn wake(&self) {
+        self.cancel();
+    }
+}
+
+impl Wake for Shared {
+    fn wake(self: Arc<Self>) {
+        self.cancel();
     }
 }
 

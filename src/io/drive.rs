@@ -10,14 +10,13 @@ use std::vec::Vec;
 use super::session::Streaming;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
-use crate::continuation::FdByte;
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode};
+use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError};
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const ROOM: usize = 1024;
@@ -25,7 +24,7 @@ const ROOM: usize = 1024;
 /// An exchange and its buffer.
 #[derive(Debug)]
 pub(super) struct Drive {
-    client: Client<FdByte>,
+    client: Client,
     buffer: Vec<u8>,
     attach_timeout: Duration,
     /// Whether only the reply can arrive, so that everything may be read at once.
@@ -80,7 +79,10 @@ impl Drive {
     /// The same for a fallback. Limits are checked once, on the newest request.
     pub(super) fn trace_by(request: &TracingRequest<'_>) -> Result<Self, Error> {
         streams(request.continuation())?;
-        Self::with_payload(request.command(), request.continuation(), request)
+        let (command, continuation) = (request.command(), request.continuation());
+        Self::start(request, continuation, |buffer| {
+            Client::with_payload(command, Some(continuation), request, buffer)
+        })
     }
 
     /// A request that starts a session that writes `user_events`.
@@ -99,24 +101,21 @@ impl Drive {
     }
 
     fn encode<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
-        if checks_limits {
-            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        Self::with_payload(R::COMMAND, request.continuation(), request)
+        let new = if checks_limits { Client::new } else { Client::new_unchecked };
+        Self::start(request, request.continuation(), |buffer| new(request, buffer))
     }
 
-    fn with_payload<P: Encode>(
-        command: Command,
-        continuation: Continuation,
+    fn start<P: Encode>(
         payload: &P,
+        continuation: Continuation,
+        new: impl FnOnce(&mut [u8]) -> Result<Client, EncodeError>,
     ) -> Result<Self, Error> {
         let refused = |error| Error::new(Phase::Send, error);
         // The exchange refuses a request that is too long, with its length.
         let len = payload.encoded_len().map_err(refused)?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
-        let client = Client::with_payload(command, Some(continuation), payload, &mut buffer)
-            .map_err(refused)?;
-        let attach_timeout = if command == Command::ATTACH_PROFILER {
+        let client = new(&mut buffer).map_err(refused)?;
+        let attach_timeout = if client.command() == Command::ATTACH_PROFILER {
             attach_timeout(&buffer)
         } else {
             Duration::ZERO

@@ -307,7 +307,10 @@ impl From<std::io::Error> for ErrorKind {
 
 impl From<EncodeError> for ErrorKind {
     fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
+        match error {
+            EncodeError::OverLimit(error) => Self::Limit(error),
+            error => Self::Encode(error),
+        }
     }
 }
 

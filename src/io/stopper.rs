@@ -35,6 +35,9 @@ impl<C: Connect> Stopper<C> {
     /// A stop that was refused or not answered may be repeated. Keep the [`Trace`] until then: what
     /// was sent cannot be withdrawn.
     ///
+    /// Before the first byte of the stream nothing is sent: the reader closes the connection, and this returns
+    /// [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed by `StopTracing` (F-160).
+    ///
     /// # Errors
     /// [`ErrorKind::SessionOver`](super::ErrorKind::SessionOver) if the stream has ended already,
     /// or its [`Trace`] was dropped, also while this connects: the stop is too late, and is not
@@ -43,7 +46,9 @@ impl<C: Connect> Stopper<C> {
     /// or was answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop)
     /// from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {
-        let stopping = Stopping::begin(&self.session)?;
+        let Some(stopping) = Stopping::begin(&self.session)? else {
+            return Ok(StopOutcome::NotSent);
+        };
         let drive = stopping.drive()?;
         stopping
             .finish(self.client.connect().and_then(|mut connection| connection.run(drive, None)))

@@ -16,16 +16,23 @@ pub(super) struct Stopping<'s> {
 }
 
 impl<'s> Stopping<'s> {
-    /// Begins to stop the session.
-    pub(super) fn begin(session: &'s Streaming) -> Result<Self, Error> {
+    /// Begins to stop the session. `None` if its connection is closed instead: no byte has arrived
+    /// (F-160).
+    pub(super) fn begin(session: &'s Streaming) -> Result<Option<Self>, Error> {
         session.may_stop()?;
         let refused = |kind| Err(Error::new(Phase::Stop, kind));
         let mut state = session.lock();
-        let Some(request) = state.stop_request() else {
+        if state.session.id().is_none() {
             return refused(ErrorKind::Unsupported("the runtime did not report the session id"));
-        };
-        match state.stopping() {
-            Ok(()) => Ok(Self { session, request, is_pending: true }),
+        }
+        let begun = state.session.begin_stop();
+        drop(state);
+        match begun {
+            Ok(Some(request)) => Ok(Some(Self { session, request, is_pending: true })),
+            Ok(None) => {
+                session.wake_reader();
+                Ok(None)
+            }
             Err(_) => refused(ErrorKind::AlreadyStopped),
         }
     }
@@ -39,7 +46,7 @@ impl<'s> Stopping<'s> {
     /// Its outcome.
     pub(super) fn finish(mut self, asked: Result<Finished, Error>) -> Result<StopOutcome, Error> {
         self.is_pending = false;
-        let mut session = self.session.lock();
+        let session = &mut self.session.lock().session;
         let at = |kind| Err(Error::new(Phase::Stop, kind));
         let bug = |illegal: MisuseError| Error::new(Phase::Stop, illegal);
         let Finished { outcome, buffer, .. } = match asked {
@@ -67,7 +74,7 @@ impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         if self.is_pending {
             // It is pending, so this cannot fail.
-            let _ = self.session.lock().stop_failed(End::TimedOut);
+            let _ = self.session.lock().session.stop_failed(End::TimedOut);
         }
     }
 }

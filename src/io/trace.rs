@@ -39,10 +39,13 @@ use crate::exchange::SessionOutcome;
 /// ```
 #[must_use = "dropping a trace ends its session without a rundown"]
 pub struct Trace<T> {
-    transport: T,
+    /// `None` once the stream is over.
+    transport: Option<T>,
     pub(super) session: Streaming,
     within: Option<Duration>,
     canceller: Option<Canceller>,
+    /// Ends the wait for the first byte: cancelled by `canceller`, and by a stop.
+    first_byte: Option<Canceller>,
 }
 
 impl<T> Trace<T> {
@@ -53,10 +56,11 @@ impl<T> Trace<T> {
         canceller: Option<&Canceller>,
     ) -> Self {
         Self {
-            transport,
+            transport: Some(transport),
             session: Streaming::new(session_id),
             within,
             canceller: canceller.cloned(),
+            first_byte: None,
         }
     }
 
@@ -91,12 +95,25 @@ impl<T: Transport> Read for Trace<T> {
     /// [`Other`](io::ErrorKind::Other), containing
     /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if into.is_empty() || self.session.is_over() {
+        let Some(transport) = self.transport.as_mut().filter(|_| !into.is_empty()) else {
             return Ok(0);
+        };
+        let waiting = match self.first_byte.take() {
+            None if self.session.bytes() == 0 => Some(Canceller::child(self.canceller.as_ref())?),
+            waiting => waiting,
+        };
+        self.first_byte =
+            waiting.filter(|waiting| self.session.awaits_first_byte(&waiting.waker()));
+        let until = Until {
+            deadline: after(self.within),
+            canceller: self.first_byte.as_ref().or(self.canceller.as_ref()),
+        };
+        let read = if self.session.is_open() { transport.receive(into, &until) } else { Ok(0) };
+        let read = self.session.read(into, read);
+        if !self.session.is_open() {
+            self.transport = None;
         }
-        let until = Until { deadline: after(self.within), canceller: self.canceller.as_ref() };
-        let read = self.transport.receive(into, &until);
-        self.session.read(into, read)
+        read
     }
 }
 

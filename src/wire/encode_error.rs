@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::LimitError;
+
 /// Why a message cannot be encoded. Nothing is ever truncated.
 ///
 /// ```
@@ -11,7 +13,7 @@ use core::fmt;
 /// let error = StopTracing { session_id: 1 }.encode_message(&mut [0; 27]).unwrap_err();
 /// assert_eq!(error, EncodeError::BufferTooSmall { needed: 28 });
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The caller's buffer is smaller than the message.
@@ -58,9 +60,9 @@ pub enum EncodeError {
         /// The label.
         label: u8,
     },
-    /// A `user_events` session takes a descriptor, which this client has no place for: see
-    /// [`Client::with_fd`](crate::exchange::Client::with_fd).
-    TakesDescriptor,
+    /// A server would refuse the request, or crash on it: see
+    /// [`Client::new`](crate::exchange::Client::new).
+    OverLimit(LimitError),
 }
 
 impl fmt::Display for EncodeError {
@@ -85,7 +87,7 @@ impl fmt::Display for EncodeError {
             Self::UnknownLabelNotLast { label } => {
                 write!(f, "label {label:#04x} is unknown, so it must be the last")
             }
-            Self::TakesDescriptor => f.write_str("a user_events session takes a descriptor"),
+            Self::OverLimit(error) => write!(f, "a runtime would refuse it: {error}"),
         }
     }
 }

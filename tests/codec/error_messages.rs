@@ -14,7 +14,9 @@ use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondE
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
+use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
+use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType};
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{
@@ -65,7 +67,9 @@ fn codec(texts: &mut Texts) {
         EncodeError::ForbiddenUnit { unit: 0x20 },
         EncodeError::NotUnknown { code: 3 },
         EncodeError::UnknownLabelNotLast { label: 9 },
-        EncodeError::TakesDescriptor,
+        EncodeError::OverLimit(
+            EnablePerfMap { perf_map_type: PerfMapType(0) }.check_limits().unwrap_err(),
+        ),
     ]);
     texts.all([
         LimitKind::ZeroBuffer,

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::exchange::{
     ReplyDeadline, RetryPolicy, Server, ServerAction, ServerOutcome, Session, SessionAction,
     StreamEnd,
 };
-use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
+use dotnet_diagnostics_ipc::message::eventpipe::{SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 const FLOWS: &str = include_str!("../../spec/FLOWS.md");
@@ -295,8 +295,7 @@ fn flows_session_is_stopped_on_a_second_connection() {
     );
     let mut session = Session::streaming(Some(42), u64::MAX);
     session.received(b"Nettrace").unwrap();
-    assert_eq!(session.stop_request().map(|stop| stop.session_id), Some(42));
-    session.stopping().unwrap();
+    assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
     assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
     session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, SESSION_42).unwrap();
     assert_eq!(session.action(), SessionAction::Read);

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
     ServerOptions, ServerOutcome,
@@ -125,7 +124,7 @@ fn talk(talk: &Talk) -> Result<Heard, String> {
 }
 
 fn client_turn(
-    client: &mut Client<FdByte>,
+    client: &mut Client,
     buffer: &mut [u8],
     pipe: &mut Pipe,
     continuation: &mut Vec<u8>,

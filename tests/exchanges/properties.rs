@@ -8,12 +8,16 @@ use dotnet_diagnostics_ipc::exchange::{
     RefusalReason, Server, ServerAction, ServerOptions, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, StopTracing, UserEventsSession};
+use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, CollectTracing5, EventLevel, Format, ProviderConfig, StopTracing,
+    UserEventsSession,
+};
 use dotnet_diagnostics_ipc::message::process::{
     EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2,
 };
-use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request as _, server::ResultReply};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError};
+use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request, server::ResultReply};
+use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, IpcString};
 use proptest::prelude::*;
 
 const OK_24: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -38,7 +42,7 @@ fn pieces() -> impl Strategy<Value = Pieces> {
 /// A client's result for `peer` and then `end`: the outcome, how many bytes it read, and its
 /// buffer.
 fn hear(
-    mut client: Client<FdByte>,
+    mut client: Client,
     peer: &[u8],
     pieces: &Pieces,
     end: End,
@@ -70,7 +74,7 @@ fn hear(
     }
 }
 
-fn client(command: Command, continuation: Continuation) -> Client<FdByte> {
+fn client(command: Command, continuation: Continuation) -> Client {
     Client::with_payload(command, Some(continuation), &(), &mut [0; 20]).unwrap()
 }
 
@@ -525,6 +529,44 @@ fn client_failed_send_reads_early_error() {
     );
 }
 
+/// Each kills a runtime, or is refused (F-16, F-72).
+#[test]
+fn client_checks_limits_before_it_encodes() {
+    fn refused<'a, R: Request<'a>>(request: &R) -> String {
+        let mut buffer = [0; 128];
+        let error = Client::new(request, &mut buffer).unwrap_err();
+        assert_eq!(buffer, [0; 128], "nothing is written");
+        assert!(Client::new_unchecked(request, &mut buffer).is_ok());
+        let message = Message::decode_prefix(&buffer).unwrap().0;
+        assert_eq!(Client::with_any(&message.request().unwrap(), &mut [0; 128]), Err(error));
+        error.to_string()
+    }
+    let providers = [ProviderConfig::new("P", 0, EventLevel::ERROR)];
+    let session = CollectTracing2 {
+        circular_buffer_mb: 0,
+        format: Format::NET_TRACE,
+        request_rundown: true,
+        providers: Array::new(&providers),
+    };
+    let dump = GenerateCoreDump {
+        dump_name: IpcString::ABSENT,
+        dump_type: DumpType::NORMAL,
+        diagnostics: 0,
+    };
+    let without_providers = CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::EMPTY,
+    });
+    assert_eq!(
+        [refused(&session), refused(&dump), refused(&without_providers)],
+        [
+            "a runtime would refuse it: CollectTracing2.circularBufferMB at byte 20: the circular buffer must not be 0 MB",
+            "a runtime would refuse it: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent",
+            "a runtime would refuse it: CollectTracing5.providers at byte 32: at least one provider is needed",
+        ]
+    );
+}
+
 #[test]
 fn client_descriptor_precedes_reply() {
     let request = CollectTracing5::UserEvents(UserEventsSession {
@@ -532,8 +574,7 @@ fn client_descriptor_precedes_reply() {
         providers: Array::EMPTY,
     });
     let mut buffer = [0; 64];
-    assert_eq!(Client::new(&request, &mut buffer), Err(EncodeError::TakesDescriptor));
-    let mut client = Client::with_fd(&request, &mut buffer).unwrap();
+    let mut client = Client::new_unchecked(&request, &mut buffer).unwrap();
     assert_eq!(client.action(), ClientAction::Send(0..36));
     client.sent(36).unwrap();
     assert_eq!(client.action(), ClientAction::SendFd(FdByte::CANONICAL));
@@ -641,6 +682,6 @@ fn client_environment_length_matches_reply() {
 
 #[test]
 fn exchange_idle_size_is_bounded() {
-    assert!(size_of::<Client<FdByte>>() <= 64, "{}", size_of::<Client<FdByte>>());
+    assert!(size_of::<Client>() <= 64, "{}", size_of::<Client>());
     assert!(size_of::<Server>() <= 64, "{}", size_of::<Server>());
 }

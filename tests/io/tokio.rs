@@ -449,13 +449,14 @@ async fn tokio_trace_is_read_while_stopped() {
     let request = streaming();
     let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await.unwrap();
     assert_eq!(trace.session_id(), Some(42));
+    trace.read_exact(&mut [0]).await.unwrap();
     let stopper = trace.stopper(&client);
     assert_eq!(stopper.clone().stop().await.unwrap(), StopOutcome::Answered);
     assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::AlreadyStopped));
     peer.ends.lock().unwrap().clear();
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).await.unwrap();
-    assert_eq!(stream, b"Nettrace");
+    assert_eq!(stream, b"ettrace");
     trace.check_complete().unwrap();
     assert_eq!(trace.outcome().unwrap().bytes, 8);
     assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
@@ -486,6 +487,39 @@ async fn tokio_silent_trace_can_be_read_again() {
     );
 }
 
+/// F-160, as in the blocking half.
+#[tokio::test]
+async fn tokio_stop_before_the_first_byte_closes_the_connection() {
+    for waits in [false, true] {
+        let peer = Peer::saying(&[SESSION, SESSION]);
+        let client = AsyncClient::new(&peer);
+        let mut trace = client.trace(&COLLECT).await.unwrap();
+        let stopper = trace.stopper(&client);
+        let mut read = [0; 8];
+        let stopped = if waits {
+            let (n, stopped) = tokio::join!(trace.read(&mut read), stopper.stop());
+            assert_eq!(n.unwrap(), 0, "the stop wakes the reader");
+            stopped
+        } else {
+            let stopped = stopper.stop().await;
+            assert_eq!(trace.read(&mut read).await.unwrap(), 0);
+            stopped
+        };
+        assert_eq!(stopped.unwrap(), StopOutcome::NotSent);
+        let mut ends = std::mem::take(&mut *peer.ends.lock().unwrap());
+        assert_eq!(ends.len(), 1, "nothing was sent on another connection");
+        let mut request = Vec::new();
+        ends[0].read_to_end(&mut request).await.unwrap();
+        assert_eq!(request.len(), 57, "then the connection is closed");
+        assert_eq!(trace.read(&mut read).await.unwrap(), 0);
+        assert!(matches!(
+            trace.check_complete().unwrap_err().kind(),
+            ErrorKind::Incomplete { end: End::Closed, received: 0 }
+        ));
+        assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+    }
+}
+
 #[tokio::test]
 async fn tokio_stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[SESSION, SESSION]);
@@ -511,9 +545,10 @@ async fn tokio_stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
         }
     }
 
-    let peer = Peer::saying(&[SESSION, SESSION]);
-    let trace = AsyncClient::new(&peer).trace(&COLLECT).await.unwrap();
+    let peer = Peer::saying(&[STREAM, SESSION]);
+    let mut trace = AsyncClient::new(&peer).trace(&COLLECT).await.unwrap();
     let late = Late(&peer, Mutex::default());
+    trace.read_exact(&mut [0]).await.unwrap();
     let stopper = trace.stopper(&AsyncClient::new(&late));
     *late.1.lock().unwrap() = Some(trace);
     let error = stopper.stop().await.unwrap_err();
@@ -527,9 +562,10 @@ async fn tokio_stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
 
 #[tokio::test]
 async fn tokio_dropped_stop_can_be_repeated() {
-    let peer = Peer::saying(&[SESSION, b"", SESSION]);
+    let peer = Peer::saying(&[STREAM, b"", SESSION]);
     let client = AsyncClient::new(&peer);
-    let trace = client.trace(&COLLECT).await.unwrap();
+    let mut trace = client.trace(&COLLECT).await.unwrap();
+    trace.read_exact(&mut [0]).await.unwrap();
     let stopper = trace.stopper(&client);
     assert!(tokio::time::timeout(Duration::from_millis(20), stopper.stop()).await.is_err());
     assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
@@ -615,7 +651,8 @@ async fn tokio_calls_can_be_spawned() {
     let of_task = client.clone();
     tokio::spawn(async move { of_task.resume().await }).await.unwrap().unwrap();
     let task = tokio::spawn(async move {
-        let trace = client.trace(&COLLECT).await.unwrap();
+        let mut trace = client.trace(&COLLECT).await.unwrap();
+        trace.read_exact(&mut [0]).await.unwrap();
         (trace.stopper(&client).stop().await.unwrap(), trace)
     });
     assert_eq!(task.await.unwrap().0, StopOutcome::Answered);

@@ -468,17 +468,17 @@ fn trace_started_by_nohup_ignores_hang_up() {
     ends(trace, 143);
 }
 
-/// The stop is answered once the stream was read, or its connection is closed.
 #[test]
-fn trace_on_full_disk_ends_before_its_stop_is_answered() {
-    let fake = Fake::session(b"", |mut session, stop| {
-        while session.write_all(&[1; 4096]).is_ok() {}
-        answer_stop(&stop);
-    });
-    let errors = ends(fake.trace("/dev/full", &["-d", "1"]), 2);
+fn trace_on_full_disk_ends_without_a_stop() {
+    let fake = Fake::playing(vec![Box::new(|mut stream| {
+        stream.write_all(SESSION).unwrap();
+        while stream.write_all(&[1; 4096]).is_ok() {}
+    })]);
+    let errors = ends(fake.trace("/dev/full", &["-d", "60"]), 2);
     assert!(errors.contains("writing /dev/full: No space left on device"), "{errors}");
 }
 
+/// The stop is answered once the stream was read, or its connection is closed.
 #[test]
 fn trace_whose_reader_is_gone_is_not_a_success() {
     let fake = Fake::session(b"Nettrace", |mut session, stop| {

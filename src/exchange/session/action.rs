@@ -9,7 +9,8 @@ use super::SessionOutcome;
 ///
 /// let mut session = Session::streaming(Some(42), u64::MAX);
 /// assert_eq!(session.action(), SessionAction::Read);
-/// session.stopping()?;
+/// session.received(b"Nettrace")?;
+/// session.begin_stop()?;
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
@@ -18,7 +19,7 @@ use super::SessionOutcome;
 pub enum SessionAction {
     /// Read the stream: [`received`](super::Session::received), and at its end
     /// [`ended`](super::Session::ended). To end the session early, stop it:
-    /// [`stopping`](super::Session::stopping).
+    /// [`begin_stop`](super::Session::begin_stop).
     Read,
     /// Continue to read the stream *while* the stop's connection waits for its reply. A runtime
     /// does not answer before the stream has been read, so doing one after the other blocks
@@ -33,8 +34,8 @@ pub enum SessionAction {
     /// The session's connection has ended; the stop's reply, or the end of its connection, is
     /// pending.
     AwaitStop,
-    /// The stream exceeds the caller's limit: close the session's connection, then
-    /// [`hung_up`](super::Session::hung_up).
+    /// The stream exceeds the caller's limit, or is to be stopped before its first byte arrived: close
+    /// the session's connection, then [`hung_up`](super::Session::hung_up).
     HangUp,
     /// The exchange is over.
     Finished(SessionOutcome),

@@ -18,6 +18,10 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// Runtimes ignore a `StopTracing` on the stream's own connection, and a half-close of it (F-76).
 /// Send it on a second connection, or close the stream's. The stop's reply and the end of the stream
 /// arrive in either order, with the same outcome.
+///
+/// A session of which no byte arrived belongs to a runtime that waits at its start, and `StopTracing`
+/// then kills many runtimes later (F-160). [`begin_stop`](Self::begin_stop) closes such a session
+/// instead.
 #[cfg_attr(doc, doc = include_str!("../../pictures/session.svg"))]
 ///
 /// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How
@@ -32,9 +36,9 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// let mut session = Session::streaming(Some(42), 1 << 30);
 /// session.received(b"Nettrace...")?;
 ///
-/// session.stopping()?;
+/// let stop = session.begin_stop()?.expect("a byte has arrived");
 /// let mut buffer = [0; 64];
-/// session.stop_request().unwrap().encode_message(&mut buffer)?; // goes over a second connection
+/// stop.encode_message(&mut buffer)?; // goes over a second connection
 /// assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
 /// session.received(b"...rundown")?;
 /// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // the reply overwrites it
@@ -50,27 +54,33 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// # Both connections in one loop
 ///
 /// ```
-/// use std::io::{self, Read, Write};
+/// use std::io::{self, ErrorKind, Read, Write};
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Session, SessionAction, SessionOutcome};
 ///
-/// /// A step of the client, then a step of the session, until both are over. With polled sockets,
-/// /// do a step when its socket is ready.
+/// /// A step of the client, then a step of the session, until both are over. With polled sockets, wait before each round until
+/// /// one of the two is ready; the deadlines are yours as well: `client.ended(End::TimedOut)`.
 /// fn stop(session: &mut Session, stream: &mut impl Read, stopping: &mut (impl Read + Write)) -> Result<SessionOutcome, Box<dyn std::error::Error>> {
-///     session.stopping()?; // before the request's first byte
 ///     let mut buffer = [0; 128];
-///     let mut client = Client::new(&session.stop_request().ok_or("no session id")?, &mut buffer)?;
+///     let mut client = match session.begin_stop()? {
+///         Some(request) => Some(Client::new(&request, &mut buffer)?),
+///         None => None, // the session is closed instead
+///     };
 ///     loop {
-///         match client.action() {
-///             ClientAction::Send(range) => match stopping.write(&buffer[range]) {
-///                 Ok(0) | Err(_) => client.send_failed()?,
-///                 Ok(n) => client.sent(n)?,
-///             },
-///             ClientAction::Receive(range) => match stopping.read(&mut buffer[range]) {
-///                 Ok(0) => client.ended(End::Closed)?,
-///                 Ok(n) => client.received(&buffer, n)?,
-///                 Err(_) => client.ended(End::Reset)?,
-///             },
-///             ClientAction::Finished(outcome) => session.stop_finished(outcome, &buffer)?, // once or often
+///         if let Some(client) = &mut client {
+///             match client.action() {
+///                 ClientAction::Send(range) => match stopping.write(&buffer[range]) {
+///                     Ok(n @ 1..) => client.sent(n)?,
+///                     Err(error) if end(&error).is_none() => {}
+///                     Ok(_) | Err(_) => client.send_failed()?,
+///                 },
+///                 ClientAction::Receive(range) => match stopping.read(&mut buffer[range]) {
+///                     Ok(0) => client.ended(End::Closed)?,
+///                     Ok(n) => client.received(&buffer, n)?,
+///                     Err(error) => end(&error).map_or(Ok(()), |end| client.ended(end))?,
+///                 },
+///                 ClientAction::Finished(outcome) => session.stop_finished(outcome, &buffer)?, // once or often
+///                 ClientAction::SendFd(_) => unreachable!("not a request for user_events"),
+///             }
 ///         }
 ///         match session.action() {
 ///             SessionAction::Read | SessionAction::ReadAndAwaitStop => {
@@ -78,13 +88,22 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 ///                 match stream.read(&mut piece) {
 ///                     Ok(0) => session.ended(End::Closed)?,
 ///                     Ok(n) => io::sink().write_all(session.received(&piece[..n])?.within)?,
-///                     Err(_) => session.ended(End::Reset)?,
+///                     Err(error) => end(&error).map_or(Ok(()), |end| session.ended(end))?,
 ///                 }
 ///             }
 ///             SessionAction::HangUp => session.hung_up()?, // close the stream's connection
 ///             SessionAction::Hold | SessionAction::HoldAndAwaitStop | SessionAction::AwaitStop => {}
 ///             SessionAction::Finished(outcome) => return Ok(outcome),
 ///         }
+///     }
+/// }
+///
+/// /// `None`: a signal arrived, or nothing can be read or written now. The next round tries again.
+/// fn end(error: &io::Error) -> Option<End> {
+///     match error.kind() {
+///         ErrorKind::Interrupted | ErrorKind::WouldBlock => None,
+///         ErrorKind::TimedOut => Some(End::TimedOut),
+///         _ => Some(End::Reset),
 ///     }
 /// }
 /// # use dotnet_diagnostics_ipc::exchange::{StopOutcome, StreamEnd};
@@ -96,9 +115,10 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// # }
 ///
 /// let mut session = Session::streaming(Some(42), 1 << 30);
+/// session.received(b"Nettrace")?;
 /// let (mut stream, mut stopping) = (Peer(b"the rest of the stream"), Peer(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"));
 /// let outcome = stop(&mut session, &mut stream, &mut stopping)?;
-/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (22, StopOutcome::Answered, Some(StreamEnd::Complete)));
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (30, StopOutcome::Answered, Some(StreamEnd::Complete)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,8 +150,8 @@ pub struct StreamBytes<'i> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     Open,
-    /// The stream exceeds the limit.
-    OverLimit,
+    /// It is to be closed, with this end.
+    ToClose(SessionEnd),
     Over(SessionEnd),
 }
 
@@ -162,7 +182,7 @@ impl Session {
             (Connection::Open, StopOutcome::Awaited, false) => SessionAction::HoldAndAwaitStop,
             (Connection::Open, _, true) => SessionAction::Read,
             (Connection::Open, _, false) => SessionAction::Hold,
-            (Connection::OverLimit, _, _) => SessionAction::HangUp,
+            (Connection::ToClose(_), _, _) => SessionAction::HangUp,
             (Connection::Over(_), StopOutcome::Awaited, _) => SessionAction::AwaitStop,
             (Connection::Over(end), stop, streamed) => SessionAction::Finished(SessionOutcome {
                 streamed,
@@ -187,7 +207,7 @@ impl Session {
         }
         let (within, beyond) = self.stream.pass(bytes);
         if !beyond.is_empty() {
-            self.connection = Connection::OverLimit;
+            self.connection = Connection::ToClose(SessionEnd::LimitReached);
         }
         Ok(StreamBytes { within, beyond })
     }
@@ -212,7 +232,7 @@ impl Session {
     fn end(&mut self, end: SessionEnd) -> Result<(), MisuseError> {
         self.connection = Connection::Over(match self.connection {
             Connection::Open => end,
-            Connection::OverLimit => SessionEnd::LimitReached,
+            Connection::ToClose(end) => end,
             Connection::Over(_) => return Err(MisuseError::NotAsked),
         });
         Ok(())
@@ -228,18 +248,28 @@ impl Session {
         self.stop
     }
 
-    /// The request that stops the session; `None` if its id is unknown.
-    pub fn stop_request(&self) -> Option<StopTracing> {
-        self.id.map(|session_id| StopTracing { session_id })
+    /// The session's id; `None` if the runtime did not report it (F-2).
+    pub const fn id(&self) -> Option<u64> {
+        self.id
     }
 
-    /// Call this before you send `StopTracing`: the end of the stream may arrive before a later
-    /// call. A failed stop may be repeated.
+    /// Begins to stop the session, before anything is sent: the end of the stream may arrive before a later
+    /// call. Returns the request to send; a failed stop may be repeated. `None` if no byte of the stream has
+    /// arrived: the action is then [`HangUp`](SessionAction::HangUp), because `StopTracing` would harm a
+    /// runtime that waits at its start (F-160).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction};
+    ///
+    /// let mut session = Session::streaming(Some(42), u64::MAX);
+    /// assert_eq!(session.begin_stop(), Ok(None));
+    /// assert_eq!(session.action(), SessionAction::HangUp);
+    /// ```
     ///
     /// # Errors
     /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
     /// pending or was answered with OK.
-    pub fn stopping(&mut self) -> Result<(), MisuseError> {
+    pub fn begin_stop(&mut self) -> Result<Option<StopTracing>, MisuseError> {
         let repeatable = matches!(
             self.stop,
             StopOutcome::NotSent
@@ -247,11 +277,16 @@ impl Session {
                 | StopOutcome::Malformed
                 | StopOutcome::Unanswered(_)
         );
-        if self.connection != Connection::Open || self.id.is_none() || !repeatable {
+        let (Connection::Open, Some(session_id), true) = (self.connection, self.id, repeatable)
+        else {
             return Err(MisuseError::NotAsked);
+        };
+        if self.streams && self.stream.passed() == 0 {
+            self.connection = Connection::ToClose(SessionEnd::HungUp);
+            return Ok(None);
         }
         self.stop = StopOutcome::Awaited;
-        Ok(())
+        Ok(Some(StopTracing { session_id }))
     }
 
     /// Reports how `StopTracing` ended; `buffer` has its reply. The same report again changes
@@ -375,7 +410,7 @@ mod tests {
             for end in ENDS {
                 let mut stream_first = Session::streaming(Some(42), 100);
                 stream_first.received(b"abc").unwrap();
-                stream_first.stopping().unwrap();
+                stream_first.begin_stop().unwrap();
                 assert_eq!(stream_first.action(), SessionAction::ReadAndAwaitStop);
                 stream_first.received(b"de").unwrap();
                 let mut stop_first = stream_first.clone();
@@ -416,42 +451,72 @@ mod tests {
             assert_eq!(outcome(&session), expected);
             assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
             // The runtime would answer OK to an id that it no longer knows (F-31).
-            assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
+            assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
             assert_eq!(session.stop_finished(ok(28), OK_42), Err(MisuseError::NotAsked));
             assert_eq!(session, before);
         }
+    }
+
+    /// F-160: `StopTracing` harms a runtime that waits at its start.
+    #[test]
+    fn session_without_a_byte_is_closed_not_stopped() {
+        let mut session = Session::streaming(Some(42), 100);
+        assert_eq!(session.begin_stop(), Ok(None));
+        assert_eq!(
+            (session.action(), session.stop()),
+            (SessionAction::HangUp, StopOutcome::NotSent)
+        );
+        let before = session.clone();
+        assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
+        assert_eq!(session.received(b"late"), Err(MisuseError::NotAsked));
+        assert_eq!(session, before);
+        session.hung_up().unwrap();
+        let expected = SessionOutcome {
+            streamed: true,
+            bytes: 0,
+            end: SessionEnd::HungUp,
+            stop: StopOutcome::NotSent,
+        };
+        assert_eq!(outcome(&session), expected);
+        assert_eq!(expected.stream_end(), Some(StreamEnd::Incomplete));
     }
 
     #[test]
     fn stop_without_answer_can_be_repeated() {
         for (reply, buffer, stop) in stops() {
             let mut session = Session::streaming(Some(42), 100);
-            session.stopping().unwrap();
-            assert_eq!(session.stopping(), Err(MisuseError::NotAsked));
+            session.received(b"a").unwrap();
+            assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
+            assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
             session.stop_finished(reply, buffer).unwrap();
             let done = matches!(
                 stop,
                 StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_)
             );
             assert_eq!(
-                session.stopping(),
-                if done { Err(MisuseError::NotAsked) } else { Ok(()) },
+                session.begin_stop(),
+                if done {
+                    Err(MisuseError::NotAsked)
+                } else {
+                    Ok(Some(StopTracing { session_id: 42 }))
+                },
                 "{stop:?}"
             );
         }
         let mut session = Session::streaming(Some(42), 100);
-        session.stopping().unwrap();
+        session.received(b"a").unwrap();
+        session.begin_stop().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
         assert_eq!(session.stop(), StopOutcome::Unanswered(End::TimedOut));
-        session.stopping().unwrap();
+        session.begin_stop().unwrap();
         session.stop_not_sent().unwrap();
         assert_eq!(
             (session.stop(), session.stop_not_sent()),
             (StopOutcome::NotSent, Err(MisuseError::NotAsked))
         );
-        session.stopping().unwrap();
+        session.begin_stop().unwrap();
         session.stop_failed(End::TimedOut).unwrap();
-        session.stopping().unwrap();
+        session.begin_stop().unwrap();
         session.stop_finished(ok(28), OK_42).unwrap();
         session.ended(End::Closed).unwrap();
         assert_eq!(outcome(&session).stream_end(), Some(StreamEnd::Complete));
@@ -461,7 +526,8 @@ mod tests {
     fn stop_reported_again_changes_nothing() {
         for (reply, buffer, stop) in stops() {
             let mut session = Session::streaming(Some(42), 100);
-            session.stopping().unwrap();
+            session.received(b"a").unwrap();
+            session.begin_stop().unwrap();
             session.stop_finished(reply, buffer).unwrap();
             let once = session.clone();
             assert_eq!((session.stop_finished(reply, buffer), session.stop()), (Ok(()), stop));
@@ -482,13 +548,13 @@ mod tests {
                 );
                 assert_eq!(session.action(), SessionAction::Read);
                 if stopped {
-                    session.stopping().unwrap();
+                    session.begin_stop().unwrap();
                 }
                 assert_eq!(session.received(b"fg"), Ok(StreamBytes { within: b"", beyond: b"fg" }));
                 assert_eq!(session.action(), SessionAction::HangUp);
                 let before = session.clone();
                 assert_eq!(
-                    (session.received(b"h"), session.stopping()),
+                    (session.received(b"h"), session.begin_stop()),
                     (Err(MisuseError::NotAsked), Err(MisuseError::NotAsked))
                 );
                 assert_eq!(session, before);
@@ -516,7 +582,7 @@ mod tests {
         held.hung_up().unwrap();
         assert_eq!((outcome(&held).end, outcome(&held).stream_end()), (SessionEnd::HungUp, None));
 
-        stopped.stopping().unwrap();
+        stopped.begin_stop().unwrap();
         assert_eq!(stopped.action(), SessionAction::HoldAndAwaitStop);
         stopped.stop_finished(ok(28), OK_42).unwrap();
         assert_eq!(stopped.action(), SessionAction::Hold);
@@ -530,20 +596,18 @@ mod tests {
         type Call = fn(&mut Session) -> Result<(), MisuseError>;
         let open = Session::streaming(Some(42), 5);
         let mut awaited = open.clone();
-        awaited.stopping().unwrap();
+        awaited.received(b"a").unwrap();
+        awaited.begin_stop().unwrap();
         let mut over = open.clone();
         over.hung_up().unwrap();
         let unnamed = Session::streaming(None, 5);
-        assert_eq!(
-            (unnamed.stop_request(), open.stop_request()),
-            (None, Some(StopTracing { session_id: 42 }))
-        );
+        assert_eq!((unnamed.id(), open.id()), (None, Some(42)));
         let cases: [(&Session, Call, MisuseError); 10] = [
             (&open, |session| session.received(b"").map(|_| ()), MisuseError::NoBytes),
             (&open, |session| session.stop_finished(ok(28), OK_42), MisuseError::NotAsked),
             (&open, |session| session.stop_failed(End::Closed), MisuseError::NotAsked),
-            (&unnamed, Session::stopping, MisuseError::NotAsked),
-            (&awaited, Session::stopping, MisuseError::NotAsked),
+            (&unnamed, |session| session.begin_stop().map(|_| ()), MisuseError::NotAsked),
+            (&awaited, |session| session.begin_stop().map(|_| ()), MisuseError::NotAsked),
             (
                 &awaited,
                 |session| session.stop_finished(ok(28), &OK_42[..27]),
@@ -567,7 +631,12 @@ mod tests {
     #[test]
     fn stop_request_is_28_bytes_and_session_is_small() {
         let mut buffer = [0; 28];
-        Session::user_events(Some(42)).stop_request().unwrap().encode_message(&mut buffer).unwrap();
+        Session::user_events(Some(42))
+            .begin_stop()
+            .unwrap()
+            .unwrap()
+            .encode_message(&mut buffer)
+            .unwrap();
         assert_eq!(&buffer, b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0");
         assert!(size_of::<Session>() <= 64, "{}", size_of::<Session>());
     }

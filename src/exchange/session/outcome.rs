@@ -36,7 +36,8 @@ pub enum SessionEnd {
 /// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, AfterReply};
 ///
 /// let mut session = Session::streaming(Some(42), u64::MAX);
-/// session.stopping()?;
+/// session.received(b"Nettrace")?;
+/// session.begin_stop()?;
 /// session.ended(End::Closed)?;
 /// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0")?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
@@ -47,7 +48,7 @@ pub enum SessionEnd {
 #[non_exhaustive]
 pub enum StopOutcome {
     /// It was not sent while the session's connection was open. Later it means nothing: unknown ids
-    /// are answered with OK (F-31).
+    /// are answered with OK (F-31). A session of which no byte arrived is closed instead (F-160).
     NotSent,
     /// It is pending.
     Awaited,

@@ -35,10 +35,15 @@ impl<C: AsyncConnect> AsyncStopper<C> {
     ///
     /// A stop that was refused, not answered, or dropped may be repeated.
     ///
+    /// Before the first byte of the stream nothing is sent: the reader closes the connection, and this returns
+    /// [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed by `StopTracing` (F-160).
+    ///
     /// # Errors
     /// As [`Stopper::stop`](crate::io::Stopper::stop).
     pub async fn stop(&self) -> Result<StopOutcome, Error> {
-        let stopping = Stopping::begin(&self.session)?;
+        let Some(stopping) = Stopping::begin(&self.session)? else {
+            return Ok(StopOutcome::NotSent);
+        };
         let drive = stopping.drive()?;
         let asked = match self.client.connect().await {
             Ok(mut connection) => connection.run(drive).await,

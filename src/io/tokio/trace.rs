@@ -47,7 +47,8 @@ use crate::io::{Error, Stopped};
 /// ```
 #[must_use = "dropping a trace ends its session without a rundown"]
 pub struct AsyncTrace<S> {
-    stream: S,
+    /// `None` once it is over.
+    stream: Option<S>,
     pub(super) session: Streaming,
     within: Option<Duration>,
     /// While nothing arrives.
@@ -56,7 +57,7 @@ pub struct AsyncTrace<S> {
 
 impl<S> AsyncTrace<S> {
     pub(super) fn new(stream: S, session_id: Option<u64>, within: Option<Duration>) -> Self {
-        Self { stream, session: Streaming::new(session_id), within, silence: None }
+        Self { stream: Some(stream), session: Streaming::new(session_id), within, silence: None }
     }
 
     /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be
@@ -88,11 +89,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if into.remaining() == 0 || this.session.is_over() {
+        let Some(stream) = this.stream.as_mut().filter(|_| into.remaining() > 0) else {
             return Poll::Ready(Ok(()));
-        }
+        };
+        this.session.awaits_first_byte(context.waker());
         let before = into.filled().len();
-        let read = match Pin::new(&mut this.stream).poll_read(context, into) {
+        let read = match Pin::new(stream).poll_read(context, into) {
+            _ if !this.session.is_open() => Ok(0),
             Poll::Ready(read) => {
                 read.map(|()| into.filled().len().saturating_sub(before)).map_err(Stopped::Io)
             }
@@ -106,7 +109,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
         };
         this.silence = None;
         let came = into.filled().get(before..).unwrap_or_default();
-        Poll::Ready(this.session.read(came, read).map(drop))
+        let read = this.session.read(came, read);
+        into.set_filled(before.saturating_add(*read.as_ref().unwrap_or(&0)));
+        if !this.session.is_open() {
+            this.stream = None;
+        }
+        Poll::Ready(read.map(drop))
     }
 }
 

@@ -6,7 +6,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
@@ -50,7 +49,7 @@ pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     })
 }
 
-pub(super) fn client(client: &Client<FdByte>, buffer: &[u8]) {
+pub(super) fn client(client: &Client, buffer: &[u8]) {
     if !is_new(client, buffer) {
         return;
     }

@@ -106,11 +106,11 @@ impl Traced {
 
     fn stop_ways(&self, ways: &mut Vec<Way<Self>>) {
         let is_over = self.stop.as_ref().is_none_or(|stop| stop.end().is_some());
-        let Some(session) = &self.session else { return };
-        if is_over && session.clone().stopping().is_ok() {
-            let mut to = self.clone();
-            to.session.as_mut().unwrap().stopping().unwrap();
-            to.stop = Some(Pair::new(self.stop_talk));
+        let mut to = self.clone();
+        let Some(session) = &mut to.session else { return };
+        let begun = session.begin_stop();
+        if let Some(request) = begun.ok().filter(|_| is_over) {
+            to.stop = request.map(|_| Pair::new(self.stop_talk));
             ways.push(Way { label: "stop begins", is_fault: false, to });
         }
         let Some(stop) = &self.stop else { return };
@@ -157,8 +157,8 @@ fn legal(session: &Session) {
         stop,
         StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_)
     );
-    let stops = reads && !awaited && !is_final && session.stop_request().is_some();
-    tried(session, &[], stops, "stopping", |session, _| session.stopping());
+    let stops = reads && !awaited && !is_final && session.id().is_some();
+    tried(session, &[], stops, "begin_stop", |session, _| session.begin_stop().map(|_| ()));
     tried(session, &[], awaited, "stop_not_sent", |session, _| session.stop_not_sent());
     for end in ENDS {
         tried(session, &[], is_open, "ended", |session, _| session.ended(end));

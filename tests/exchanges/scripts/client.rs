@@ -47,7 +47,7 @@ struct Tool {
 /// The result of one request, and its connection.
 struct Answered {
     command: Command,
-    client: Client<FdByte>,
+    client: Client,
     outcome: Outcome,
     socket: Socket,
     buffer: Vec<u8>,
@@ -211,7 +211,7 @@ impl Tool {
     /// One request, on a new connection.
     async fn exchange(
         &self,
-        mut client: Client<FdByte>,
+        mut client: Client,
         mut buffer: Vec<u8>,
     ) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
@@ -219,12 +219,7 @@ impl Tool {
         Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
     }
 
-    async fn drive(
-        &self,
-        client: &mut Client<FdByte>,
-        buffer: &mut [u8],
-        socket: &Socket,
-    ) -> Outcome {
+    async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
         loop {
             match twice!(self.net, client.action()) {
                 ClientAction::Send(range) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
-use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
@@ -28,6 +28,7 @@ fn stopper_clone_stops_once() {
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&client);
     assert_eq!(stopper.clone().stop().unwrap(), StopOutcome::Answered);
     assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
@@ -45,7 +46,7 @@ fn stopper_clone_stops_once() {
     peer.hang_up();
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).unwrap();
-    assert_eq!(stream, b"Nettrace");
+    assert_eq!(stream, b"ettrace");
     assert_eq!(trace.outcome().unwrap().stream_end(), Some(StreamEnd::Complete));
     trace.check_complete().unwrap();
     // Its end stays its end.
@@ -95,11 +96,12 @@ fn trace_waiting_read_is_cancelled() {
 
 #[test]
 fn stop_unanswered_can_be_repeated() {
-    let peer = Peer::saying(&[&streaming(b""), &[], FAILED, SESSION]);
+    let peer = Peer::saying(&[&streaming(b"N"), &[], FAILED, SESSION]);
     let each = Some(Duration::from_millis(50));
     let client = Client::new(&peer)
         .with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
-    let trace = client.trace(&COLLECT).unwrap();
+    let mut trace = client.trace(&COLLECT).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&client);
     let error = stopper.stop().unwrap_err();
     assert!(
@@ -119,6 +121,7 @@ fn stop_without_connection_was_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
     let error = trace.stopper(&client).stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))),
@@ -134,9 +137,10 @@ fn stop_without_connection_was_not_sent() {
 
 #[test]
 fn stop_cancelled_was_not_answered() {
-    let (peer, canceller) = (Peer::saying(&[&streaming(b""), &[]]), Canceller::new().unwrap());
+    let (peer, canceller) = (Peer::saying(&[&streaming(b"N"), &[]]), Canceller::new().unwrap());
     let client = Client::new(&peer).with_canceller(canceller.clone());
     let mut trace = client.trace(&COLLECT).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&client);
     thread::scope(|scope| {
         let stopping = scope.spawn(|| stopper.stop());
@@ -177,6 +181,73 @@ fn trace_of_ended_process_is_incomplete() {
     assert_eq!(error.to_string(), "the session is over (stopping the session)");
 }
 
+/// F-160: a runtime that waits at its start sends no byte, and `StopTracing` kills it later.
+#[test]
+fn stop_before_the_first_byte_closes_the_connection() {
+    for waits in [false, true] {
+        for canceller in [None, Some(Canceller::new().unwrap())] {
+            let peer = Peer::saying(&[SESSION, SESSION]);
+            let mut client = Client::new(&peer);
+            if let Some(canceller) = &canceller {
+                client = client.with_canceller(canceller.clone());
+            }
+            let mut trace = client.trace(&COLLECT).unwrap();
+            let stopper = trace.stopper(&client);
+            peer.asked(0, 57);
+            thread::scope(|scope| {
+                let stopping = scope.spawn(|| {
+                    if waits {
+                        thread::sleep(Duration::from_millis(20));
+                    }
+                    stopper.stop().unwrap()
+                });
+                if !waits {
+                    while !format!("{stopper:?}").contains("ToClose") {
+                        thread::yield_now();
+                    }
+                }
+                assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0, "the stop wakes the reader");
+                assert_eq!(stopping.join().unwrap(), StopOutcome::NotSent);
+            });
+            assert_eq!(peer.end(0).read(&mut [0; 28]).unwrap(), 0, "the connection is closed");
+            assert_eq!(peer.connections.lock().unwrap().len(), 1, "nothing was sent on another");
+            assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
+            let outcome = trace.outcome().unwrap();
+            assert_eq!((outcome.bytes, outcome.end), (0, SessionEnd::HungUp));
+            assert!(matches!(
+                trace.check_complete().unwrap_err().kind(),
+                ErrorKind::Incomplete { end: End::Closed, received: 0 }
+            ));
+            let error = stopper.stop().unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
+        }
+    }
+}
+
+/// The wait for the first byte has a canceller of its own.
+#[test]
+fn trace_wait_for_first_byte_is_cancelled() {
+    for early in [false, true] {
+        let (peer, canceller) = (Peer::saying(&[SESSION]), Canceller::new().unwrap());
+        let client = Client::new(&peer).with_canceller(canceller.clone());
+        let mut trace = client.trace(&COLLECT).unwrap();
+        thread::scope(|scope| {
+            let cancelling = scope.spawn(|| {
+                if !early {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                canceller.cancel();
+            });
+            if early {
+                cancelling.join().unwrap();
+            }
+            let error = trace.read(&mut [0; 8]).unwrap_err();
+            assert!(matches!(Error::in_io(&error).unwrap().kind(), ErrorKind::Cancelled));
+        });
+        assert!(trace.outcome().is_none());
+    }
+}
+
 /// The session ends with its connection, and then another one may have its id.
 #[test]
 fn stop_after_dropped_trace_is_not_sent() {
@@ -209,8 +280,9 @@ fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
     }
 
     let peer = Peer::saying(&[&streaming(b"Nettrace"), b""]);
-    let trace = Client::new(&peer).trace(&COLLECT).unwrap();
+    let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
     let late = Late(&peer, std::sync::Mutex::default());
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&Client::new(&late).with_deadlines(BOUNDED));
     *late.1.lock().unwrap() = Some(trace);
     let error = stopper.stop().unwrap_err();
@@ -236,12 +308,13 @@ fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
     let serving = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.read_exact(&mut [0; 57]).unwrap();
-        stream.write_all(SESSION).unwrap();
+        stream.write_all(&streaming(b"N")).unwrap();
         (listener, stream)
     });
-    let trace = client.trace(&COLLECT).unwrap();
+    let mut trace = client.trace(&COLLECT).unwrap();
     let (listener, _stream) = serving.join().unwrap();
     let full = UnixStream::connect(&path).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&client);
     let stopping = thread::spawn(move || stopper.stop());
     while !format!("{trace:?}").contains("stop: Awaited") {
@@ -300,9 +373,10 @@ fn connection_in_hand_can_trace() {
     let mut trace =
         Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
+    trace.read_exact(&mut [0]).unwrap();
     assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
     peer.hang_up();
-    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 8);
+    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 7);
     trace.check_complete().unwrap();
     let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap())
         .trace(&USER_EVENTS)

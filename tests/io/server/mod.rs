@@ -79,7 +79,9 @@ fn ask(
     fd: Option<&std::fs::File>,
 ) -> (Outcome, Vec<u8>) {
     let mut buffer = vec![0; 65_535];
-    let mut client = exchange::Client::with_any(request, &mut buffer).unwrap();
+    let (command, continuation) = (request.command(), request.continuation());
+    let mut client =
+        exchange::Client::with_payload(command, continuation, request, &mut buffer).unwrap();
     loop {
         match client.action() {
             ClientAction::Send(range) => {

@@ -74,9 +74,6 @@ script(21614, "reply-and-stream-in-one-write", "The reply and the first bytes of
 script(21615, "session-in-bytes", "Reply and the front of the stream arrive byte by byte", ["R-EVP-014"],
        [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID), HEAD, chunks=[1] * 60 + [len(HEAD) - 32]), REST], COMPLETE,
        **AFTER)
-script(21216, "stop-of-an-empty-stream", "A stream of no bytes", ["R-EVP-017"],
-       [accept("a"), expect("a", COLLECT2), send("a", session_ok(ID)), stop_asked(), send("b", session_ok(ID)), close("b"),
-        close("a")], stream(0, "complete", "ok"), stop_after=0)
 script(21617, "largest-session-id", "A session whose id has all 64 bits", ["R-EVP-013", "R-EVP-061"],
        [begun(session_id=2 ** 64 - 1), stop_asked(2 ** 64 - 1), send("a", TAIL), send("b", session_ok(2 ** 64 - 1)), close("b"),
         close("a")], stream(WHOLE, "complete", "ok", 2 ** 64 - 1), **AFTER)

@@ -29,6 +29,8 @@ use crate::commands::trace::traced::{Runtime, Source};
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the stop and the rest of the stream may take: its rundown may be long.
 const STOPS: Duration = Duration::from_secs(120);
+/// How long a stop waits for the first byte of the stream.
+const FIRST_BYTE: Duration = Duration::from_secs(1);
 /// How long a write may take once the stream was cut.
 const LAST_WRITE: Duration = Duration::from_secs(5);
 
@@ -92,6 +94,7 @@ pub(crate) fn follow(
     });
     let (mut stopper, mut deadline, mut streamed) = (None, None, None);
     let mut progress = None;
+    let mut stream: Option<(Arc<AtomicU64>, Instant)> = None;
     // By when the stream must have ended, and whether a signal said so.
     let mut stop_by: Option<(Option<Instant>, bool)> = None;
     let mut awaits_stop = false;
@@ -103,6 +106,7 @@ pub(crate) fn follow(
         match told.recv_timeout(LOOK) {
             Ok(News::Started(started, bytes)) => {
                 stopper = Some(started);
+                stream = Some((Arc::clone(&bytes), Instant::now()));
                 progress = Some(Progress::new(bytes, !source.has_command()));
                 deadline =
                     arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -132,7 +136,11 @@ pub(crate) fn follow(
         let now = Instant::now();
         let has_passed = |deadline: Option<Instant>| deadline.is_some_and(|at| at <= now);
         let is_signalled = ends.stop.is_cancelled();
-        let is_due = streamed.is_none() && (is_signalled || has_passed(deadline));
+        // A stop before the first byte would end the session without a stream.
+        let has_begun = stream.as_ref().is_some_and(|(bytes, began)| {
+            bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE
+        });
+        let is_due = streamed.is_none() && has_begun && (is_signalled || has_passed(deadline));
         if let Some(stopper) = stopper.take_if(|_| is_due) {
             stop_by = Some((now.checked_add(limit), is_signalled));
             progress.iter_mut().for_each(Progress::stopping);

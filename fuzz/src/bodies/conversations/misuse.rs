@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::format;
 use std::vec::Vec;
 
-use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, Server, ServerAction,
     ServerOutcome, Session, SessionAction, StopOutcome,
@@ -30,7 +29,7 @@ fn tried<M: Clone + Debug>(
 }
 
 /// One call to the client, chosen by `which`, with `n`.
-pub(super) fn client(client: &Client<FdByte>, buffer: &[u8], which: u8, n: usize) {
+pub(super) fn client(client: &Client, buffer: &[u8], which: u8, n: usize) {
     let (action, end) = (client.action(), ENDS[n % 3]);
     let (sends, receives) = match &action {
         ClientAction::Send(range) => (Some(range.len()), None),

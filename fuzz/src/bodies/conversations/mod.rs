@@ -311,14 +311,12 @@ impl<'s> World<'s> {
     fn stop(&mut self, at: usize, how: u8) {
         let is_full = self.connections.len() == MOST_CONNECTIONS;
         let Some(session) = self.session(at) else { return };
-        if session.stopping().is_err() {
-            return;
-        }
-        let id = session.stop_request().unwrap().session_id;
+        // `None`: the session hangs up instead.
+        let Ok(Some(request)) = session.begin_stop() else { return };
         if is_full {
             return session.stop_not_sent().unwrap();
         }
-        self.connect(Asked::stop(id), how, Some(at));
+        self.connect(Asked::stop(request.session_id), how, Some(at));
     }
 
     /// Ends a session that could not be stopped.

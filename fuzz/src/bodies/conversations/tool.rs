@@ -6,7 +6,6 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::ConnectionKey;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
@@ -39,7 +38,7 @@ pub(super) enum Step {
 /// A client, and what its caller does with the connection after the reply.
 #[derive(Debug)]
 pub(super) struct Asking {
-    pub(super) client: Client<FdByte>,
+    pub(super) client: Client,
     pub(super) buffer: Vec<u8>,
     pub(super) has_fd: bool,
     sends_more: bool,

@@ -6,7 +6,6 @@ mod ways;
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
-use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, CheckOrder, Client, ClientAction, End, KnownCommands, Outcome, Server,
     ServerAction, ServerOptions, ServerOutcome,
@@ -108,7 +107,7 @@ pub(super) enum Answer {
 #[derive(Clone)]
 pub(super) struct Pair {
     pub(super) talk: Talk,
-    pub(super) client: Client<FdByte>,
+    pub(super) client: Client,
     pub(super) ours: Vec<u8>,
     pub(super) server: Server,
     theirs: Vec<u8>,

@@ -31,7 +31,7 @@ impl Tool {
         let mut session =
             Session::streaming(session_id, self.ask.limits.stream_bytes.unwrap_or(u64::MAX));
         let mut taken = 0;
-        let mut stop_after = self.ask.stop_after.filter(|_| session.stop_request().is_some());
+        let mut stop_after = self.ask.stop_after.filter(|_| session.id().is_some());
         let stopped = Rc::new(RefCell::new(None));
         let mut malformed = None;
         let mut buffer = vec![0; 4096];
@@ -40,12 +40,12 @@ impl Tool {
                 && session.action() == SessionAction::Read
             {
                 stop_after = None;
-                session.stopping().unwrap();
-                let (tool, stopped, request) =
-                    (self.clone(), stopped.clone(), session.stop_request().unwrap());
+                // `None`: the session hangs up instead.
+                let Some(request) = session.begin_stop().unwrap() else { continue };
+                let (tool, stopped) = (self.clone(), stopped.clone());
                 self.spawner.spawn(async move {
                     let mut buffer = vec![0; BUFFER];
-                    let client = Client::with_fd(&request, &mut buffer).unwrap();
+                    let client = Client::new(&request, &mut buffer).unwrap();
                     let answered = tool.exchange(client, buffer).await;
                     let answered = answered.map(|answered| {
                         answered.socket.close();
