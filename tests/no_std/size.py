@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = "thumbv6m-none-eabi"
 PROGRAMS = {
     "client": "a client of one command",
-    "any_client": "a client of any request, which reads any reply",
+    "any_client": "a client of any request, without the check of its values, which reads any reply",
     "messages": "all messages read and written",
     "all": "all messages read, written and judged, both sides, `user_events`",
 }

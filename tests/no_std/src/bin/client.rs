@@ -17,6 +17,7 @@ extern "C" fn _start() {
             ClientAction::Receive(range) => {
                 client.received(buffer, core::hint::black_box(range.len()))
             }
+            ClientAction::SendFd(_) => client.send_failed(),
             ClientAction::Finished(outcome) => {
                 return keep((
                     outcome,

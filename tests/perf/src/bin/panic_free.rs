@@ -123,6 +123,7 @@ fn converse(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
                 0 => client.ended(End::Closed).is_ok(),
                 n => client.received(input, n).is_ok(),
             },
+            ClientAction::SendFd(_) => client.fd_sent().is_ok(),
             ClientAction::Finished(outcome) => return show(sum, Ok::<_, fmt::Error>(outcome)),
         };
     }

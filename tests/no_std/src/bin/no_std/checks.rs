@@ -119,6 +119,7 @@ fn a_client_and_a_server_talk() -> Option<()> {
                 None if server_outcome.is_some() => client.ended(End::Closed).ok()?,
                 None => {}
             },
+            ClientAction::SendFd(_) => return None,
             ClientAction::Finished(outcome) => {
                 so(outcome
                     == Outcome::Ok { size: 28, then: AfterReply::Stream { session_id: Some(7) } })?;

@@ -54,7 +54,8 @@ macro_rules! calls {
 }
 
 calls! {
-    client_with_any: "Client::with_any",
+    client_with_payload: "Client::with_payload",
+    client_with_any: "Client::with_any, which checks",
     client_action: "Client::action",
     client_sent: "Client::sent",
     client_send_failed: "Client::send_failed",
@@ -137,6 +138,9 @@ fn written(calls: &mut Calls, number: usize, request: &AnyRequest, buffer: &mut 
     let command = request.command();
     calls.check_limits.call(number, &mut || keep(black_box(request).check_limits()));
     calls.encode.call(number, &mut || keep(encode(command, black_box(request), buffer)));
+    calls.client_with_payload.call(number, &mut || {
+        keep(Client::with_payload(command, request.continuation(), black_box(request), buffer))
+    });
     calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(request), buffer)));
 }
 
@@ -160,7 +164,8 @@ fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1
     let Ok(request) = message.request() else { return };
     calls.is_canonical.call(number, &mut || keep(black_box(&message).is_canonical(&request)));
     written(calls, number, &request, buffer);
-    let Ok(client) = Client::with_any(&request, buffer) else { return };
+    let (command, continuation) = (request.command(), request.continuation());
+    let Ok(client) = Client::with_payload(command, continuation, &request, buffer) else { return };
     let mut failed = client.clone();
     calls.client_send_failed.call(number, &mut || keep(failed.send_failed()));
     let mut client = client;
