@@ -19,7 +19,7 @@ mod kit {
     use std::path::{Path, PathBuf};
     use std::{env, fmt::Write as _, fs, hash::Hasher as _, io};
 
-    use dotnet_diagnostics_ipc::documents;
+    use dotnet_diagnostics_ipc_vectors::documents;
     use fnv::FnvHasher;
 
     /// Beside this file.

@@ -79,8 +79,7 @@ macro_rules! reply_types {
             pub(crate) const ALL: &[Self] = &[$(Self::$Variant,)*];
 
             /// The name of the payload's type.
-            #[cfg(feature = "vectors")]
-            pub(crate) const fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => stringify!($Reply),)*
                 }

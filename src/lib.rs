@@ -68,13 +68,15 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | read what follows a reply | [`continuation`] |
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
 //! | write a message that this crate lacks, in your own crate | [`wire`]; in this one: `CONTRIBUTING.md` |
-//! | test with the golden vectors, or with values from a fuzzer | module `vectors`, feature `vectors`; module `testing`, feature `arbitrary` |
+//! | test with the golden vectors | the package [`dotnet-diagnostics-ipc-vectors`] |
+//! | test with values from a fuzzer | module `testing`, feature `arbitrary` |
 //! | check a server, client or codec in any language | the program [`diagipc`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
 //! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and
 //! the runtimes' behaviour. The files named on this page are in the package and in the repository.
 //!
+//! [`dotnet-diagnostics-ipc-vectors`]: https://docs.rs/dotnet-diagnostics-ipc-vectors
 //! [`diagipc`]: https://docs.rs/crate/diagipc/latest/source/README.md
 //! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
 //!
@@ -95,14 +97,6 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 #![cfg_attr(
     feature = "io-adapters",
     doc = "| [`io`] | the exchanges over real sockets and pipes; finding and trusting a runtime |"
-)]
-#![cfg_attr(
-    feature = "documents",
-    doc = "| [`documents`] | the texts of the golden vectors, and of what they cite |"
-)]
-#![cfg_attr(
-    feature = "vectors",
-    doc = "| [`vectors`] | the golden vectors, this crate's codec by type name, annotated dumps, and the grammar as data |"
 )]
 #![cfg_attr(
     feature = "arbitrary",
@@ -136,8 +130,6 @@ extern crate std;
 pub mod advertise;
 pub mod command;
 pub mod continuation;
-#[cfg(feature = "documents")]
-pub mod documents;
 pub mod endpoint;
 pub mod exchange;
 pub mod header;
@@ -151,8 +143,6 @@ pub mod port;
 #[cfg(feature = "arbitrary")]
 pub mod testing;
 pub mod user_events;
-#[cfg(feature = "vectors")]
-pub mod vectors;
 pub mod wire;
 
 /// Its examples are compiled and run.

@@ -7,8 +7,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors;
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc_vectors as vectors;
 
 /// Wrong counts. They may cost no more than a real count of the same bytes.
 const CLAIMS: [u32; 2] = [u32::MAX, 0x0000_2000];

@@ -8,7 +8,7 @@ use floors::Floors;
 const LIBRARY: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["number_formats", "documents"],
+        &["number_formats"],
         &["hresult", "command"],
         &["wire"],
         &["header", "advertise", "port", "endpoint"],
@@ -16,7 +16,6 @@ const LIBRARY: Floors = Floors {
         &["continuation", "user_events"],
         &["exchange"],
         &["io"],
-        &["vectors"],
         &["testing"],
     ],
 };

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use dotnet_diagnostics_ipc::vectors::annotated::Item;
-use dotnet_diagnostics_ipc::vectors::{Annotation, ReadAs};
+use dotnet_diagnostics_ipc_vectors::annotated::Item;
+use dotnet_diagnostics_ipc_vectors::{Annotation, ReadAs};
 
 /// Bytes on a line.
 const WIDTH: usize = 16;

@@ -5,14 +5,14 @@
 //!
 //! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Flags\n")));
 //! assert!(embedded::scripts()?.iter().any(|(name, file)| *name == "streams" && file.scripts.len() > 10));
-//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::thread::{self, ScopedJoinHandle};
 
-use dotnet_diagnostics_ipc::vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
 
 /// A packed text.
 #[derive(Debug)]

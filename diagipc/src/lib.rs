@@ -31,7 +31,7 @@
 //! let answer = codec::answer(&case.request().to_string());
 //! let answer = codec::Answer::parse(&answer).expect("it keeps to the protocol");
 //! assert_eq!(case.judge(&answer).grade, Grade::Pass);
-//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 #![deny(unsafe_code)]
 // Input never panics. Arithmetic is checked where bytes of strangers are read: modules say so.

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors::script::Step;
 
 /// How many times longer a limit is at most: after that, even a target that hangs on the busiest
 /// machine is given up.

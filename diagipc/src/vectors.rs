@@ -9,10 +9,10 @@
 //!
 //! let report = vectors::run(embedded::vectors()?);
 //! assert!(report.failures().next().is_none());
-//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
-use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, check};
+use dotnet_diagnostics_ipc_vectors::{Group, Test, Value, check};
 use serde_json::json;
 
 use super::embedded::NamedFile;
@@ -27,7 +27,7 @@ use super::{Case, Detail, Grade, Level, Report, Said};
 ///
 /// let report = vectors::run(embedded::vectors()?);
 /// assert!(report.counts.pass > 1000 && report.failures().next().is_none());
-/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
 pub fn run(files: &[NamedFile]) -> Report {
     run_chosen(files, &|_| true)

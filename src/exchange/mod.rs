@@ -29,7 +29,7 @@
 //! 9. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
 //!    waits.
 //! 10. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
-//!    [`AfterReply`] gives the state of the connection.
+//!     [`AfterReply`] gives the state of the connection.
 //! 11. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
 //!     that.
 //!

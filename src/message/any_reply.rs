@@ -63,7 +63,8 @@ macro_rules! replies {
             }
 
             /// The payload of an OK reply from any source.
-            pub(crate) fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
+            #[doc(hidden)]
+            pub fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
                 match reply_type {
                     $(ReplyType::$Variant => super::$module::$Reply::build(source).map(Self::$Variant),)*
                 }

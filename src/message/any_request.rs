@@ -48,7 +48,8 @@ macro_rules! requests {
             }
 
             /// The payload of a known command from any source.
-            pub(crate) fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
+            #[doc(hidden)]
+            pub fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
                 match command {
                     $(Command::$CONST => super::$module::$Request::build(source).map(|request| Some(Self::$Request(request))),)*
                     _ => Ok(None),

@@ -105,7 +105,8 @@ impl<'a> Message<'a> {
     }
 
     /// An error unless the header has `command`.
-    pub(crate) fn expect(&self, command: Command) -> Result<(), DecodeError> {
+    #[doc(hidden)]
+    pub fn expect(&self, command: Command) -> Result<(), DecodeError> {
         self.request_of(command, |_| Some(()))
     }
 

@@ -31,7 +31,6 @@ use crate::wire::{
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Record<'a> {
     /// Version 1.
     V1(RecordV1<'a>),

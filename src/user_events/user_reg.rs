@@ -52,7 +52,8 @@ impl UserRegSize {
         }
     }
 
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    #[doc(hidden)]
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         let offset = reader.offset();
         let size = reader.field(Field::Size)?;
         let wrong = UserEventsErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };

@@ -73,7 +73,8 @@ pub struct WireError<K> {
 }
 
 impl<K: WireErrorKind> WireError<K> {
-    pub(crate) fn new(kind: K, offset: usize) -> Self {
+    #[doc(hidden)]
+    pub fn new(kind: K, offset: usize) -> Self {
         Self { kind, offset: clamp(offset), path: Path::EMPTY }
     }
 
@@ -123,7 +124,8 @@ impl<K: WireErrorKind> WireError<K> {
     #[cold]
     #[inline(never)]
     #[must_use]
-    pub(crate) fn within(mut self, field: Field) -> Self {
+    #[doc(hidden)]
+    pub fn within(mut self, field: Field) -> Self {
         self.path.push(field);
         self
     }
@@ -141,7 +143,8 @@ impl<K: WireErrorKind> WireError<K> {
     #[cold]
     #[inline(never)]
     #[must_use]
-    pub(crate) fn in_root(mut self, root: Root) -> Self {
+    #[doc(hidden)]
+    pub fn in_root(mut self, root: Root) -> Self {
         self.path.begin(root);
         self
     }

@@ -5,11 +5,12 @@ macro_rules! fields {
         /// A field of a message, by its name in the protocol document.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub(crate) enum Field { $($variant,)* }
+        #[allow(missing_docs, reason = "each is the name of a field")]
+        pub enum Field { $($variant,)* }
 
         impl Field {
             /// The name in the newest edition's lists.
-            pub(crate) const fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
         }

@@ -48,6 +48,7 @@
 //! ```
 
 mod array;
+mod cursors;
 mod decode_error;
 mod encode_error;
 mod error;
@@ -60,12 +61,15 @@ mod reader;
 mod sink;
 mod string;
 mod transcode;
-pub(crate) mod visit;
+#[doc(hidden)]
+pub mod visit;
 
 pub use array::{Array, Iter};
 pub use decode_error::{DecodeError, DecodeErrorKind};
 pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
+#[doc(hidden)]
+pub use field::Field;
 pub use guid::{Clsid, Guid, ParseGuidError};
 pub use limit_error::{LimitError, LimitKind};
 pub use path::{Path, Segments};
@@ -77,9 +81,10 @@ pub(crate) use string::is_white_space;
 pub use string::{IpcString, Units};
 
 pub(crate) use error::sealed::Sealed;
-pub(crate) use field::Field;
 pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
-pub(crate) use path::{Root, clamp};
+#[doc(hidden)]
+pub use path::Root;
+pub(crate) use path::clamp;
 pub(crate) use reader::{Separate, decode_by_read};
 pub(crate) use sink::Comparer;
 pub(crate) use visit::{Layout, Visit, Visitor};

@@ -37,7 +37,7 @@ pub struct Path {
 /// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command
 /// set is 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Root(u16);
+pub struct Root(u16);
 
 impl Root {
     const NONE: Self = Self(0);
@@ -46,7 +46,8 @@ impl Root {
     pub(crate) const ADVERTISE: Self = Self(3);
     pub(crate) const ENVIRONMENT: Self = Self(4);
 
-    pub(crate) const fn of(command: Command) -> Self {
+    #[allow(missing_docs)]
+    pub const fn of(command: Command) -> Self {
         if command.set == 0 { Self::NONE } else { Self(command.code()) }
     }
 

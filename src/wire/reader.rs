@@ -261,14 +261,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the count of a string or array whose items take at least `item` bytes each.
-    #[cfg(feature = "vectors")]
-    pub(crate) fn count(&mut self, item: usize) -> Result<u32, DecodeError> {
+    #[doc(hidden)]
+    pub fn count(&mut self, item: usize) -> Result<u32, DecodeError> {
         self.explain(|reader| Cursor::count(reader, item))
     }
 
     /// The result of `read`, or its error.
     #[inline]
-    pub(crate) fn explain<T>(
+    #[doc(hidden)]
+    pub fn explain<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Result<T, DecodeError> {

@@ -5,10 +5,10 @@ use super::{Array, Cursor, Decode, Encode, Field, Guid, IpcString, LimitError, L
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
-pub(crate) type Names = fn(u32) -> Option<&'static str>;
+pub type Names = fn(u32) -> Option<&'static str>;
 
 /// A value of the grammar that any [`Visitor`] can give.
-pub(crate) trait Visit<'a>: Decode<'a> + Encode + Copy {
+pub trait Visit<'a>: Decode<'a> + Encode + Copy {
     /// Asks the source for each part, in the order of the wire.
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error>;
 }
@@ -41,7 +41,7 @@ pub(crate) trait Layout {
 }
 
 /// Provides the parts of a value. One method for each kind of part.
-pub(crate) trait Visitor<'a>: Sized {
+pub trait Visitor<'a>: Sized {
     type Error;
 
     fn byte(&mut self) -> Result<u8, Self::Error>;
@@ -78,7 +78,7 @@ pub(crate) trait Visitor<'a>: Sized {
 }
 
 /// Something is wrong; the reader knows what.
-pub(crate) struct Failed;
+pub struct Failed;
 
 macro_rules! read {
     ($($part:ident: $t:ty),*) => {$(

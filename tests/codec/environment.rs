@@ -7,10 +7,11 @@ use dotnet_diagnostics_ipc::continuation::{
     EnvironmentEvent, EnvironmentLimits,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{self, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, DecodeErrorKind, Encode as _, IpcString, Reader,
 };
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Test, Type, Verdict};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

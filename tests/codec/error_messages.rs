@@ -237,11 +237,10 @@ fn io(texts: &mut Texts) {
 #[cfg(not(all(feature = "io-adapters", unix)))]
 fn io(_: &mut Texts) {}
 
-#[cfg(feature = "vectors")]
 fn vectors(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
-    use dotnet_diagnostics_ipc::vectors::script::{Ability, Captures, Literal};
-    use dotnet_diagnostics_ipc::vectors::{
+    use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
+    use dotnet_diagnostics_ipc_vectors::script::{Ability, Captures, Literal};
+    use dotnet_diagnostics_ipc_vectors::{
         Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueForm as _, VectorFault, files, parse,
     };
 
@@ -270,9 +269,8 @@ fn vectors(texts: &mut Texts) {
     of_a_player(texts);
 }
 
-#[cfg(feature = "vectors")]
 fn of_a_player(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::vectors::player::{
+    use dotnet_diagnostics_ipc_vectors::player::{
         Difference, Failure, FieldDifference, Mismatch, PlayerError,
     };
 
@@ -333,9 +331,6 @@ fn of_a_player(texts: &mut Texts) {
         Difference::Other("a connection b that was not opened".to_owned()),
     ]);
 }
-
-#[cfg(not(feature = "vectors"))]
-fn vectors(_: &mut Texts) {}
 
 #[test]
 fn error_texts_equal_snapshot() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc_vectors as vectors;
 
 const GUIDE: &str = include_str!("../../spec/GUIDE.md");
 

@@ -17,11 +17,12 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
 use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
-use dotnet_diagnostics_ipc::vectors::{self, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
     Sink as _, SliceSink, WireErrorKind as _,
 };
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
     T::decode(&mut Reader::new(wire)).unwrap()

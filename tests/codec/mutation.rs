@@ -23,8 +23,9 @@ use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, Ports, strict};
 use dotnet_diagnostics_ipc::user_events::{
     Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
 };
-use dotnet_diagnostics_ipc::vectors::{self, Group, ReadAs, Test, Type, Value};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Group, ReadAs, Test, Type, Value};
 
 /// The share of the changes that is made in each run of the tests: one in twenty.
 const SAMPLE: usize = 20;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dotnet_diagnostics_ipc::vectors::{self, SourceKind};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::SourceKind;
 use serde::Deserialize;
 
 const EDITIONS: [&str; 5] = ["2019-05", "3.x", "5", "10", "10+"];

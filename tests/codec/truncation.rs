@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::{
+use dotnet_diagnostics_ipc_vectors::{
     self, Decoded, Group, Test, Type, Value, VectorFault, Verdict,
 };
 
@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::vectors::{
 /// one panic.
 fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
     let mut failures = Vec::new();
-    for file in vectors::files().unwrap() {
+    for file in dotnet_diagnostics_ipc_vectors::files().unwrap() {
         for group in &file.groups {
             for test in group.tests.iter().filter(|test| test.result != Verdict::Invalid) {
                 let found = check(group, test, test.wire.as_ref().unwrap());

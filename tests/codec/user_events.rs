@@ -208,10 +208,9 @@ fn user_event_reaches_reader() {
 
 /// The records that a real runtime wrote, in their order: each event first has its metadata, then
 /// none, and one id has two versions, which a record alone does not distinguish (P-20, P-23).
-#[cfg(feature = "vectors")]
 #[test]
 fn user_events_recorded_records_have_metadata() {
-    use dotnet_diagnostics_ipc::vectors;
+    use dotnet_diagnostics_ipc_vectors as vectors;
     use std::collections::BTreeMap;
 
     const METHOD_LOAD: u16 = 143;
@@ -267,10 +266,10 @@ fn user_events_recorded_records_have_metadata() {
 
 /// The vectors of these types with one byte wrong: the typed and the value form of the codec agree,
 /// and its notes have no gap.
-#[cfg(feature = "vectors")]
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {
-    use dotnet_diagnostics_ipc::vectors::{self, ReadAs, Type};
+    use dotnet_diagnostics_ipc_vectors as vectors;
+    use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
 
     let (mut taken, mut refused) = (0, 0);
     let mut check = |subject: ReadAs, bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Invalid values and scripts: an author who writes vectors by hand gets an error with its place.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, parse_scripts};
 use serde_json::{Value, json};
 
 fn subject(kind: Type) -> ReadAs {

@@ -1,6 +1,6 @@
 //! The codec against every golden vector.
 
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc_vectors as vectors;
 
 #[test]
 fn vectors_decode_and_encode_as_declared() {

@@ -10,7 +10,8 @@ use dotnet_diagnostics_ipc::exchange::{
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::{self, Direction, Type, Verdict};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Direction, Type, Verdict};
 
 /// Two queues of bytes, each of a fixed capacity, and the descriptor that may be attached to a
 /// byte.

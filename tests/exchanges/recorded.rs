@@ -8,9 +8,8 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
-use dotnet_diagnostics_ipc::vectors::{
-    self, Group, ReadAs, SourceKind, Test, Type, Value, Verdict,
-};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Group, ReadAs, SourceKind, Test, Type, Value, Verdict};
 
 /// What follows each reply on the connection, and is not part of it.
 const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";

@@ -170,7 +170,9 @@ fn floor(floors: &[&[&str]], module: &Module) -> usize {
 
 fn file(path: PathBuf, module: Module, parsed: &syn::File) -> File {
     let mut paths = Paths { inside: Vec::new(), uses: Vec::new(), exports: Vec::new() };
-    paths.visit_file(parsed);
+    if !is_test(&parsed.attrs) {
+        paths.visit_file(parsed);
+    }
     let absolute = |(inside, names): (Vec<String>, Vec<String>)| {
         absolute(&[module.clone(), inside].concat(), &names)
     };

@@ -496,16 +496,16 @@ async fn tokio_stop_before_the_first_byte_closes_the_connection() {
         let mut trace = client.trace(&COLLECT).await.unwrap();
         let stopper = trace.stopper(&client);
         let mut read = [0; 8];
-        let stopped = if waits {
-            let (n, stopped) = tokio::join!(trace.read(&mut read), stopper.stop());
+        let outcome = if waits {
+            let (n, outcome) = tokio::join!(trace.read(&mut read), stopper.stop());
             assert_eq!(n.unwrap(), 0, "the stop wakes the reader");
-            stopped
+            outcome
         } else {
-            let stopped = stopper.stop().await;
+            let outcome = stopper.stop().await;
             assert_eq!(trace.read(&mut read).await.unwrap(), 0);
-            stopped
+            outcome
         };
-        assert_eq!(stopped.unwrap(), StopOutcome::NotSent);
+        assert_eq!(outcome.unwrap(), StopOutcome::NotSent);
         let mut ends = std::mem::take(&mut *peer.ends.lock().unwrap());
         assert_eq!(ends.len(), 1, "nothing was sent on another connection");
         let mut request = Vec::new();

@@ -86,7 +86,7 @@ def python(tree, home):
 
 
 def rust(tree, home):
-    """The crate's feature, which has the files of vectors/ and no others."""
+    """The crate of vectors/."""
     del tree
     there = project(home, "codec.rs")
     (there / "Cargo.toml").write_text(f"""[package]
@@ -99,7 +99,7 @@ name = "codec"
 path = "codec.rs"
 
 [dependencies]
-dotnet-diagnostics-ipc = {{ path = {json.dumps(str(ROOT))}, features = ["vectors"] }}
+dotnet-diagnostics-ipc-vectors = {{ path = {json.dumps(str(ROOT / "vectors"))} }}
 """)
     shutil.copy(ROOT / "Cargo.lock", there)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "packages"

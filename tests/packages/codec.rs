@@ -1,5 +1,6 @@
 //! A codec of strings, and of a header with two of them, run over the vectors of the crate.
-use dotnet_diagnostics_ipc::vectors::{self, Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Type, Value, Verdict};
 
 fn read_string(wire: &[u8]) -> Option<(Value, &[u8])> {
     let (count, wire) = wire.split_first_chunk::<4>()?;

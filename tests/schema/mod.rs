@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc_vectors::Value;
 
 const SCRIPTS: &str = include_str!("../../vectors/schema/exchanges.schema.json");
 

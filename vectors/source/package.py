@@ -26,6 +26,10 @@ SMALL = [
 ]
 
 
+# Texts of the repository that the package needs: its licences, and what tests cite.
+COPIED = ["LICENSE-APACHE", "LICENSE-MIT", "spec/ERRATA.md", "spec/requirements.toml"]
+
+
 class Text:
     """A file of the package, made from the others."""
 
@@ -46,8 +50,8 @@ def files(tests, scripts):
     """The files made from the files of tests and of scripts."""
     small = chosen(tests)
     index = made_index(tests, scripts, small)
-    licences = [Text(name, read(os.path.join(VECTORS, "..", name))) for name in ("LICENSE-APACHE", "LICENSE-MIT")]
-    return [small, Text("index.json", pretty(index)), Text("package.json", npm(index["release"])), *licences]
+    copies = [Text(name, read(os.path.join(VECTORS, "..", name))) for name in COPIED]
+    return [small, Text("index.json", pretty(index)), Text("package.json", npm(index["release"])), *copies]
 
 
 def read(path):

@@ -1,9 +1,9 @@
 //! The answers for the page.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::annotated::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
-use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
-use dotnet_diagnostics_ipc::vectors::{Annotation, Direction, ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::annotated::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, ReadAs, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{MAGIC, RawHeader};
-use dotnet_diagnostics_ipc::vectors::player::{Difference, PlayerError, Received};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Expect, Step};
+use dotnet_diagnostics_ipc_vectors::player::{Difference, PlayerError, Received};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, Expect, Step};
 
 use super::request::Seen;
 use super::scenario::{Arguments, Exit, Flag, Unread};

@@ -1,6 +1,6 @@
 //! Judges the client's output: a stream, an environment, a process.
 
-use dotnet_diagnostics_ipc::vectors::script::{Captures, Literal};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
 use super::OutputKind;
 use super::finding::Findings;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::player::{Did, Received, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Did, Received, TurnDirection};
 
 use super::scenario::Unread;
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};

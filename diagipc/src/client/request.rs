@@ -4,7 +4,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::Decoded;
+use dotnet_diagnostics_ipc_vectors::Decoded;
 use serde_json::Value;
 
 use super::finding::Findings;
@@ -216,7 +216,7 @@ impl Seen<'_> {
     pub(super) fn decode(
         &self,
         bytes: &[u8],
-    ) -> Result<Decoded, dotnet_diagnostics_ipc::vectors::DecodeRefusal> {
+    ) -> Result<Decoded, dotnet_diagnostics_ipc_vectors::DecodeRefusal> {
         request_as(self.command()).decode(bytes)
     }
 

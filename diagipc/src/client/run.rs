@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::player::Player;
+use dotnet_diagnostics_ipc_vectors::player::Player;
 
 use super::finding::{Finding, Findings};
 use super::operations::CommandLine;

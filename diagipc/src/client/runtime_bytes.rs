@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors::script::Step;
 
 use super::scenario::{ClientStep, Move, Request, StopRequest};
 

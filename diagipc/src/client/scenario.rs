@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::{Literal, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Literal, Step};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Player, PlayerError, Received};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, Received};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, Step};
 
 use super::finding::Findings;
 use super::operations::CommandLine;
@@ -417,7 +417,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         )?;
         self.player.end(&request.on, Ending::Close)?;
         self.moves.push_front(Move::Request(request.clone()));
-        self.step(&Step::Accept(dotnet_diagnostics_ipc::vectors::script::Accept {
+        self.step(&Step::Accept(dotnet_diagnostics_ipc_vectors::script::Accept {
             accept: request.on.clone(),
             port: None,
             within_ms: None,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::Received;
-use dotnet_diagnostics_ipc::vectors::script::{Accept, Ending, Open, Step};
+use dotnet_diagnostics_ipc_vectors::player::Received;
+use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Open, Step};
 
 use super::scenario::{Act, Exit, Flag, Move, Unread};
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop};

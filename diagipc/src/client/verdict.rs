@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dotnet_diagnostics_ipc::vectors::player::Conversation;
+use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
 use super::finding::{Findings, Weight};

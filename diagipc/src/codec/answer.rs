@@ -1,6 +1,6 @@
 //! An answer of the line protocol.
 
-use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc_vectors::Value;
 use serde_json::Map;
 
 /// The layers allowed in an answer.

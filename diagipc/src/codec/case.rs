@@ -1,7 +1,7 @@
 //! A vector as one question, and the grade of an answer.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{Group, Test, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Group, Test, Value, Verdict};
 use serde_json::json;
 
 use crate::Playable;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dotnet_diagnostics_ipc::vectors::{Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Type, Value};
 
 use super::mistake;
 use crate::faults::Fault;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dotnet_diagnostics_ipc::vectors::DecodeRefusal;
+use dotnet_diagnostics_ipc_vectors::DecodeRefusal;
 
 use super::Difference;
 use super::answer::LAYERS;

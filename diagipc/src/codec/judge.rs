@@ -1,6 +1,6 @@
 //! The grade of an answer.
 
-use dotnet_diagnostics_ipc::vectors::{Type, Value, VectorFault, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Type, Value, VectorFault, Verdict};
 use serde_json::json;
 
 use super::answer::LAYERS;
@@ -198,7 +198,7 @@ impl CodecCase<'_> {
 
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::vectors::Test;
+    use dotnet_diagnostics_ipc_vectors::Test;
 
     use super::super::cases;
     use super::*;

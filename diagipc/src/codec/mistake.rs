@@ -1,8 +1,8 @@
 //! What a codec with a common mistake writes and reads.
 
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
-use dotnet_diagnostics_ipc::vectors::{Annotation, FieldKind, ReadAs, Value};
 use dotnet_diagnostics_ipc::wire::Guid;
+use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind, ReadAs, Value};
 
 use crate::conversation::{Spelling, WRONG, guid_reversed};
 use crate::faults::Fault;

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors::{
+use dotnet_diagnostics_ipc_vectors::{
     Decoded, Direction, EncodeFailure, ReadAs, Type, Value, VectorFault,
 };
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc_vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
 use crate::{

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Connection, Conversation, Did, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, Did, TurnDirection};
 
 use super::reply::Reply;
 use super::request_bytes::command_of;

@@ -3,7 +3,7 @@
 
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
-use dotnet_diagnostics_ipc::vectors::grammar::Field;
+use dotnet_diagnostics_ipc_vectors::grammar::Field;
 
 use super::fault_seen::FaultSeen;
 use super::spelled::{GRAMMAR, NoSuch, Spelled, first_text, wrong_spelling};

@@ -7,8 +7,8 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{DecodeRefusal, ReadAs, Type};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
+use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, ReadAs, Type};
 
 use super::block_faults;
 use super::fault_seen::FaultSeen;

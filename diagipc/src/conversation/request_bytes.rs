@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
 
 /// The command of a request, if its header was sent, whatever its magic.
 pub(super) fn command_of(request: &[u8]) -> Option<Command> {

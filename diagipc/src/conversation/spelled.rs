@@ -5,7 +5,7 @@ use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::grammar::{Field, Grammar};
+use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
 
 use super::fault_seen::FaultSeen;
 use super::spelling::{Spelling, WRONG};

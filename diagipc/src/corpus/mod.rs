@@ -8,7 +8,7 @@
 //!     assert!(!corpus::seeds(target)?.is_empty(), "{target}");
 //! }
 //! assert!(corpus::dictionary().contains("CollectTracing2="));
-//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
 mod dictionary;

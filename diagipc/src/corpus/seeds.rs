@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::vectors::{Direction, Group, LoadError, Type};
+use dotnet_diagnostics_ipc_vectors::{Direction, Group, LoadError, Type};
 
 use super::{Asked, SUBJECTS, asked_of_c_header};
 use crate::embedded;

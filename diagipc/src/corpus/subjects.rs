@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::{Direction, ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Direction, ReadAs, Type};
 
 use crate::embedded;
 

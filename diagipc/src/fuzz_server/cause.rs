@@ -1,6 +1,6 @@
 //! Why something is a finding: the server's fault, and that in the request that caused it.
 
-use dotnet_diagnostics_ipc::vectors::{Type, VectorFault};
+use dotnet_diagnostics_ipc_vectors::{Type, VectorFault};
 
 use super::case::FuzzCase;
 use super::verdict::CaseVerdict;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::vectors::{Annotation, FieldKind};
+use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind};
 
 use crate::conversation::request_as;
 

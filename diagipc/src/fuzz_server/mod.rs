@@ -15,7 +15,7 @@
 //! let bases = Bases::of(embedded::vectors()?);
 //! let case = bases.case(1, 500).expect("there are bases");
 //! assert_eq!(bases.case(1, 500), Some(case));
-//! # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
 mod bases;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
-use dotnet_diagnostics_ipc::vectors::FieldKind;
+use dotnet_diagnostics_ipc_vectors::FieldKind;
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::player::{Network, Player};
-use dotnet_diagnostics_ipc::vectors::script::Life;
+use dotnet_diagnostics_ipc_vectors::Value;
+use dotnet_diagnostics_ipc_vectors::player::{Network, Player};
+use dotnet_diagnostics_ipc_vectors::script::Life;
 
 use super::case::{Delivery, FuzzCase};
 use super::cause::{Cause, verdict_of};

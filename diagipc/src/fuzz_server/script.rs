@@ -5,12 +5,12 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::message::{encode_to_vec, process::ProcessInfo};
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::script::{
     Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget,
     ExpectedEnd, Length, Life, Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target,
     Until,
 };
-use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile};
+use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile};
 
 use super::finding::Finding;
 use super::verdict::CaseVerdict;

@@ -3,8 +3,8 @@
 
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{Header, RawHeader};
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::script::{Captures, Deviation, Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Plays, Script, Step};
 
 use super::nearest::Nearest;
 use super::{Does, Layer, Profile, Request, explaining};

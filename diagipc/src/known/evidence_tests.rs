@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
-use dotnet_diagnostics_ipc::vectors::script::{Life, Plays, Step};
-use dotnet_diagnostics_ipc::vectors::{Hazard, Verdict};
+use dotnet_diagnostics_ipc_vectors::script::{Life, Plays, Step};
+use dotnet_diagnostics_ipc_vectors::{Hazard, Verdict};
 
 use super::profile::Platform;
 use super::shown::Shown;

@@ -42,7 +42,7 @@ pub(crate) use builds::Build;
 pub(crate) use deviation::ways_of;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::Script;
+use dotnet_diagnostics_ipc_vectors::script::Script;
 pub(crate) use outcome::Outcome;
 pub use profile::{Family, Profile, UnknownProfile};
 pub(crate) use recording::Recording;

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::player::Flow;
+use dotnet_diagnostics_ipc_vectors::player::Flow;
 
 /// The most that is read at once.
 const PIECE: usize = 65_536;

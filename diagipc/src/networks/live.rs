@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc_vectors::player::{
     Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 
 use system::{Descriptors, Listener, Stream};
 

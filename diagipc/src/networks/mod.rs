@@ -1,5 +1,5 @@
-//! Play exchange scripts over real connections: the [`Network`](dotnet_diagnostics_ipc::vectors::player::Network)s
-//! of a [`Player`](dotnet_diagnostics_ipc::vectors::player::Player).
+//! Play exchange scripts over real connections: the [`Network`](dotnet_diagnostics_ipc_vectors::player::Network)s
+//! of a [`Player`](dotnet_diagnostics_ipc_vectors::player::Player).
 //!
 //! Play a conversation to a server:
 //!
@@ -7,8 +7,8 @@
 //! # #[cfg(unix)] {
 //! use std::time::Duration;
 //! use diagipc::networks::LiveNetwork;
-//! use dotnet_diagnostics_ipc::vectors::player::Player;
-//! use dotnet_diagnostics_ipc::vectors::script::Step;
+//! use dotnet_diagnostics_ipc_vectors::player::Player;
+//! use dotnet_diagnostics_ipc_vectors::script::Step;
 //!
 //! let steps: Vec<Step> = serde_json::from_str(r#"[
 //!     { "open": "a" },
@@ -34,7 +34,7 @@ mod windows;
 
 use std::io;
 
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 pub use live::LiveNetwork;
 pub(crate) use peer::Peer;
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
 use crate::proc::Stat;

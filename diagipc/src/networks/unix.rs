@@ -14,8 +14,8 @@ use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
     Error, ErrorKind, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, fd,
 };
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{FdKind, Step};
+use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::script::{FdKind, Step};
 
 use rustix::fs::FileType;
 

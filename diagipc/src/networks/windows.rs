@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::script::{
     EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, SignalKind, Step,
 };
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};

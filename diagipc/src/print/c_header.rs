@@ -1,6 +1,6 @@
 //! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
 
-use dotnet_diagnostics_ipc::vectors::grammar::{
+use dotnet_diagnostics_ipc_vectors::grammar::{
     Command, Continuation, Field, Grammar, Limit, Measure,
 };
 use serde::Serialize;

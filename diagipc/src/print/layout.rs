@@ -1,6 +1,6 @@
 //! The grammar as readable text: what fits into a line is on one.
 
-use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 use serde_json::Value;
 
 const WIDTH: usize = 140;

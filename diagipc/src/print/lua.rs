@@ -1,6 +1,6 @@
 //! The grammar as a Wireshark dissector in Lua: a table in a fixed engine (`dotnet_ipc.lua.jinja`).
 
-use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 use serde::Serialize;
 
 use super::PrintError;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use diagipc::print::Format;
-//! use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+//! use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 //!
 //! let json = Format::Json.print(&Grammar::of_this_crate())?;
 //! assert!(json.contains(r#""fields": [{ "name": "sessionId", "type": "ulong" }]"#));
@@ -18,13 +18,13 @@ mod template;
 
 use std::fmt;
 
-use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 
 /// The formats of a [`Grammar`].
 ///
 /// ```
 /// use diagipc::print::Format;
-/// use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+/// use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 ///
 /// let header = Format::C.print(&Grammar::of_this_crate())?;
 /// assert!(header.starts_with("/*\n * dotnet_ipc.h: "));
@@ -62,7 +62,7 @@ impl Format {
 ///
 /// ```
 /// use diagipc::print::Format;
-/// use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+/// use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 ///
 /// let mut grammar = Grammar::of_this_crate();
 /// grammar.header.magic = "no digits".into();

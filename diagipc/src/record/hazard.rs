@@ -4,7 +4,7 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc::vectors::{Hazard, Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Hazard, Type, Value, Verdict};
 
 use super::parts::{command, continuation, request};
 use crate::conversation::{Exchange, request_as};

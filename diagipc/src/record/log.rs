@@ -5,9 +5,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use dotnet_diagnostics_ipc::vectors::Direction;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Did, Event, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
+use dotnet_diagnostics_ipc_vectors::Direction;
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
 use super::pending::name_of;
 
@@ -37,7 +37,7 @@ impl Recording {
 /// ```
 /// use std::sync::{Arc, Mutex};
 /// use diagipc::record::{Direction, Log, Witness};
-/// use dotnet_diagnostics_ipc::vectors::player::Event;
+/// use dotnet_diagnostics_ipc_vectors::player::Event;
 ///
 /// #[derive(Debug, Default)]
 /// struct Count(Mutex<usize>);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::script::{
     Any, Length, LengthOf, Literal, Part, Pattern, Until,
 };
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
 
 use crate::conversation::request_as;
 

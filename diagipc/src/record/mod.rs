@@ -37,7 +37,7 @@ mod script_of_client;
 
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};
-pub use dotnet_diagnostics_ipc::vectors::Direction;
+pub use dotnet_diagnostics_ipc_vectors::Direction;
 pub use log::{Log, Recording, Witness};
 #[cfg(unix)]
 pub use proxy::Proxy;

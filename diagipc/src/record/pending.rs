@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::vectors::script::{Literal, Send, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Literal, Send, Step};
 
 use super::masks::{self, Sessions};
 

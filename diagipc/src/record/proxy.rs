@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
-use dotnet_diagnostics_ipc::vectors::Direction;
-use dotnet_diagnostics_ipc::vectors::script::Ending;
+use dotnet_diagnostics_ipc_vectors::Direction;
+use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use super::log::{Log, Recording, Witness};
 use super::pieces;

@@ -11,8 +11,8 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
-use dotnet_diagnostics_ipc::vectors::Direction;
-use dotnet_diagnostics_ipc::vectors::script::Ending;
+use dotnet_diagnostics_ipc_vectors::Direction;
+use dotnet_diagnostics_ipc_vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::log::Log;

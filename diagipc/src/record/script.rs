@@ -2,9 +2,9 @@
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
-use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
+use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile};
 
 use super::log::Recording;
 use super::parts::{Kind, command, parts};

@@ -3,10 +3,8 @@
 
 use std::collections::VecDeque;
 
-use dotnet_diagnostics_ipc::vectors::player::{
-    Connection, Conversation, Did, Event, TurnDirection,
-};
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::{
     Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send,
     Step,
 };

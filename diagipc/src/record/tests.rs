@@ -1,6 +1,6 @@
 //! The script of a recording. The recordings are written down here.
 
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Step};
 use serde_json::json;
 
 use super::{Direction, Log, Recording, script_of_client};

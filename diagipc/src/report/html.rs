@@ -379,8 +379,8 @@ impl<'r> Row<'r> {
     fn new(case: &'r Case, number: usize, columns: usize) -> Self {
         let cells = std::iter::repeat_n(Cell::new(None, None), columns).collect();
         let hazard = case.hazard.map(|hazard| match hazard {
-            dotnet_diagnostics_ipc::vectors::Hazard::SideEffect => "side-effect",
-            dotnet_diagnostics_ipc::vectors::Hazard::Harmful => "harmful",
+            dotnet_diagnostics_ipc_vectors::Hazard::SideEffect => "side-effect",
+            dotnet_diagnostics_ipc_vectors::Hazard::Harmful => "harmful",
         });
         Self {
             number,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc::vectors::{Group, Test};
+use dotnet_diagnostics_ipc_vectors::{Group, Test};
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::REQUIREMENTS;
@@ -96,7 +96,7 @@ struct File {
 /// let groups = files.iter().flat_map(|file| &file.file.groups);
 /// let cited = groups.flat_map(|group| group.tests.iter().map(move |test| report::cited(group, test)));
 /// assert!(cited.flatten().any(|id| id.starts_with("R-GRM-")));
-/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
 pub fn cited(group: &Group, test: &Test) -> Vec<String> {
     static SHOWN: LazyLock<BTreeMap<&str, Vec<&String>>> = LazyLock::new(|| {

@@ -1,7 +1,7 @@
 //! Which cases the patterns of a command line select.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::Hazard;
 
 use super::Level;
 use crate::Glob;
@@ -17,7 +17,7 @@ use crate::Glob;
 /// assert!(chosen("rule:R-GRM-*") > 100 && chosen("fact:F-8") > 0);
 /// assert_eq!(chosen("command:StopTracing"), chosen("command:EventPipe/StopTracing"));
 /// assert_eq!(chosen("level:must") + chosen("level:should") + chosen("level:may"), cases.len());
-/// # Ok::<(), dotnet_diagnostics_ipc::vectors::LoadError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
 pub trait Playable {
     /// Unique in the suite, and stable.

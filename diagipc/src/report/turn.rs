@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::player::{Conversation, Did, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::Value;
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, TurnDirection};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes kept of a turn.

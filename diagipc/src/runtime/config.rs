@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError,
 };
-use dotnet_diagnostics_ipc::vectors::script::Target;
+use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::Misbehaviour;
 use crate::known::{Profile, is_told};

@@ -62,8 +62,8 @@ use std::thread::{self, JoinHandle};
 pub use config::{Config, StartError};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::port::{Ports, Suspension};
-use dotnet_diagnostics_ipc::vectors::script::SignalKind;
 use dotnet_diagnostics_ipc::wire::Guid;
+use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
 
 use self::application::{Application, State};
@@ -79,7 +79,7 @@ use crate::known::is_told;
 /// ```
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, ReferenceRuntime, SignalReaction};
-/// use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+/// use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 ///
 /// let directory = tempfile::tempdir()?;
 /// let config = Config { profile: Profile::NATIVE_AOT_9, dies: true, ..Config::new(directory.path().join("socket")) };

@@ -3,8 +3,8 @@
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{Message, Reply};
-use dotnet_diagnostics_ipc::vectors::{self, File};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, IpcString, Reader};
+use dotnet_diagnostics_ipc_vectors::{File, parse};
 
 use super::StartError;
 use crate::embedded::{self, VECTORS};
@@ -34,7 +34,7 @@ impl Recorded {
         let runtime = recording_of(profile).ok_or(StartError::Vectors)?;
         let name = format!("runtime-{runtime}.json");
         let text = embedded::text(VECTORS, &name).ok_or(StartError::Vectors)?;
-        let file = vectors::parse(&name, &text).map_err(|_| StartError::Vectors)?;
+        let file = parse(&name, &text).map_err(|_| StartError::Vectors)?;
         let info = |group: &str| info(&file, &format!("{runtime}-{group}"));
         let block = Self::wire(&file, &format!("{runtime}-environment-block"))
             .next()
@@ -121,7 +121,7 @@ fn recording_of(profile: Profile) -> Option<&'static str> {
 /// The information of a runtime for Windows (F-126): running, and suspended.
 fn windows_info() -> Option<(Info, Info)> {
     const NAME: &str = "runtime-windows.json";
-    let file = vectors::parse(NAME, &embedded::text(VECTORS, NAME)?).ok()?;
+    let file = parse(NAME, &embedded::text(VECTORS, NAME)?).ok()?;
     let of = |group: &str| info(&file, &format!("win-net10.0.9-{group}"));
     Some((of("reply-processinfo3")?, of("suspended-reply-processinfo3")?))
 }

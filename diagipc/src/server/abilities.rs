@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
-use dotnet_diagnostics_ipc::vectors::{Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::script::Ability;
+use dotnet_diagnostics_ipc_vectors::{Value, Verdict};
 
 use super::{Claims, ServerCase, ServerCaseKind};
 use crate::known::{Family, Profile};

@@ -3,9 +3,9 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::player::{Difference, Failure, PlayerError};
-use dotnet_diagnostics_ipc::vectors::script::{Captures, Pattern, Step};
-use dotnet_diagnostics_ipc::vectors::{Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::player::{Difference, Failure, PlayerError};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
+use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
 
 use super::expectation::{Expectation, Refusable, other_refusal_of};
 use super::process_id::TargetProcess;

@@ -7,11 +7,11 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc::wire::Encode;
+use dotnet_diagnostics_ipc_vectors::player::{
     Conversation, Network, Player, PlayerError, Received,
 };
-use dotnet_diagnostics_ipc::vectors::script::Ending;
-use dotnet_diagnostics_ipc::wire::Encode;
+use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 /// How long the rest of a reply of no interest may take.
 const REST: Duration = Duration::from_secs(1);

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::{
     Conversation, Difference, Failure, Network, Player, PlayerError,
 };
-use dotnet_diagnostics_ipc::vectors::script::{self, Life, Script, Step};
+use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
 
 use super::abilities::Abilities;
 use super::expectation::Expectation;

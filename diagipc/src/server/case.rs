@@ -7,10 +7,10 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::script::{
     Captures, Part, Pattern, Plays, Script, Step, Target,
 };
-use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
+use dotnet_diagnostics_ipc_vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 use crate::conversation::{is_cut, is_too_small, wants_descriptor};
 use crate::pace::silence_ms;

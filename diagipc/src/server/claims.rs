@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
+use dotnet_diagnostics_ipc_vectors::script::Ability;
 use serde::Deserialize;
 
 use crate::known::Profile;
@@ -17,7 +17,7 @@ use crate::known::Profile;
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
 /// use diagipc::server::Claims;
-/// use dotnet_diagnostics_ipc::vectors::script::Ability;
+/// use dotnet_diagnostics_ipc_vectors::script::Ability;
 ///
 /// let claims = Claims::parse("my-engine.toml", r#"
 ///     commands = ["ProcessInfo", "CollectTracing2", "StopTracing"]

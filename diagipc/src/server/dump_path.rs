@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::Test;
 use dotnet_diagnostics_ipc::wire::IpcString;
+use dotnet_diagnostics_ipc_vectors::Test;
 
 /// The same request, with the named file in `directory` if it would be written anywhere else. A
 /// path that cannot be written stays: its answer depends on that.

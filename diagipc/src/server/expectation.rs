@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Test, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Group, Hazard, Test, Verdict};
 
 use crate::conversation::{is_cut, is_too_small, message_of, request_as};
 use crate::known::{Profile, Request};

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::Verdict;
+use dotnet_diagnostics_ipc_vectors::Verdict;
 
 use super::Death;
 use super::expectation::{Expectation, Refusable};
@@ -199,7 +199,7 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
-    use dotnet_diagnostics_ipc::vectors::{File, Group, Hazard, Test, Type, files};
+    use dotnet_diagnostics_ipc_vectors::{File, Group, Hazard, Test, Type, files};
 
     use super::*;
     use crate::conversation::Exchange;

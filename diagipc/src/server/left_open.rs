@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::{Test, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Test, Value, Verdict};
 
 use super::ServerCase;
 use super::expectation::Expectation;

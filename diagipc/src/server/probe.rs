@@ -13,12 +13,10 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::{Request, encode_to_vec};
-use dotnet_diagnostics_ipc::vectors::player::{
-    self, Difference, Network as _, Player, PlayerError,
-};
-use dotnet_diagnostics_ipc::vectors::script::{self, Ending, FdKind, TargetPort};
-use dotnet_diagnostics_ipc::vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 use dotnet_diagnostics_ipc::wire::Array;
+use dotnet_diagnostics_ipc_vectors::player::{self, Difference, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::script::{self, Ending, FdKind, TargetPort};
+use dotnet_diagnostics_ipc_vectors::{Direction, Group, Hazard, Test, Type, Verdict};
 
 use super::abilities::Has;
 use super::ask::{hear_message, next_message};

@@ -3,7 +3,7 @@
 //! A version text is not enough: a server that is not recognisably .NET must follow the document.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
+use dotnet_diagnostics_ipc_vectors::script::Ability;
 
 use super::abilities::{Abilities, Has};
 use crate::conversation::Exchange;

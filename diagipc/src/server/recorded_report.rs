@@ -1,7 +1,7 @@
 //! The report of a recording in `evidence/`: what a build did, judged again.
 
-use dotnet_diagnostics_ipc::vectors::player::Conversation;
-use dotnet_diagnostics_ipc::vectors::script::Plays;
+use dotnet_diagnostics_ipc_vectors::player::Conversation;
+use dotnet_diagnostics_ipc_vectors::script::Plays;
 
 use super::attempt::entry;
 use super::expectation::Expectation;

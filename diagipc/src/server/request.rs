@@ -6,9 +6,9 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-use dotnet_diagnostics_ipc::vectors::player::{self, Conversation, Player, PlayerError, Sent};
-use dotnet_diagnostics_ipc::vectors::script::{EndStep, Ending, FdKind, Step};
-use dotnet_diagnostics_ipc::vectors::{Test, Value};
+use dotnet_diagnostics_ipc_vectors::player::{self, Conversation, Player, PlayerError, Sent};
+use dotnet_diagnostics_ipc_vectors::script::{EndStep, Ending, FdKind, Step};
+use dotnet_diagnostics_ipc_vectors::{Test, Value};
 
 use super::ask::next_message;
 use super::unanswered::{STREAMS_ON, not_stopped};

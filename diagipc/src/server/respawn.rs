@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use dotnet_diagnostics_ipc::vectors::player::Network as _;
-use dotnet_diagnostics_ipc::vectors::script::Target;
+use dotnet_diagnostics_ipc_vectors::player::Network as _;
+use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;

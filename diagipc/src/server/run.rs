@@ -7,9 +7,9 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
 
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::Conversation;
-use dotnet_diagnostics_ipc::vectors::script::Ability;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::Conversation;
+use dotnet_diagnostics_ipc_vectors::script::Ability;
 
 use super::ServerCase;
 use super::abilities::Lack;

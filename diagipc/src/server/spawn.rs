@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use dotnet_diagnostics_ipc::vectors::player::Network as _;
-use dotnet_diagnostics_ipc::vectors::script::Target;
+use dotnet_diagnostics_ipc_vectors::player::Network as _;
+use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::{Death, system};
 use crate::address::SpawnCommand;
@@ -266,7 +266,7 @@ fn death(process: &Mutex<Started>) -> Option<Death> {
 mod tests {
     use std::fs;
 
-    use dotnet_diagnostics_ipc::vectors::script::Life;
+    use dotnet_diagnostics_ipc_vectors::script::Life;
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
 

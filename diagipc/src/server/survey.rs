@@ -8,10 +8,10 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
 use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
-use dotnet_diagnostics_ipc::vectors::Hazard;
-use dotnet_diagnostics_ipc::vectors::player::PlayerError;
-use dotnet_diagnostics_ipc::vectors::script::{self, Ability};
 use dotnet_diagnostics_ipc::wire::IpcString;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::script::{self, Ability};
 
 use super::abilities::{Abilities, Has};
 use super::pace::{Pace, WITHIN};

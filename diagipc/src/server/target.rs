@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, Until};
-use dotnet_diagnostics_ipc::vectors::player::{Difference, Network as _, Player, PlayerError};
-use dotnet_diagnostics_ipc::vectors::script;
+use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::script;
 
 use super::Death;
 use super::ask::{self, Identity};

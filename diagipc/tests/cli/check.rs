@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc_vectors as vectors;
 use serde_json::{Value, json};
 
 use crate::cli::{STOP, run, text};

@@ -1,6 +1,7 @@
 //! `diagipc encode`.
 
-use dotnet_diagnostics_ipc::vectors::{self, Type, Verdict};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
 use serde_json::json;
 
 use crate::cli::{STOP, STOPPED, decode, run, text};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use diagipc::corpus;
-use dotnet_diagnostics_ipc::vectors;
+use dotnet_diagnostics_ipc_vectors as vectors;
 use serde_json::Value;
 
 use crate::cli::{run, text};

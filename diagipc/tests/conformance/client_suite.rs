@@ -16,8 +16,8 @@ use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::report::TurnDirection;
 use diagipc::{Case, Grade, Report};
-use dotnet_diagnostics_ipc::vectors::Value;
-use dotnet_diagnostics_ipc::vectors::script::Plays;
+use dotnet_diagnostics_ipc_vectors::Value;
+use dotnet_diagnostics_ipc_vectors::script::Plays;
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
-use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc_vectors::Value;
 
 use crate::schema::Schema;
 use crate::tool::{self, DIAGIPC};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use diagipc::{Grade, Report};
-use dotnet_diagnostics_ipc::vectors::Value;
+use dotnet_diagnostics_ipc_vectors::Value;
 
 use crate::schema::Schema;
 use crate::snapshot::assert_file;

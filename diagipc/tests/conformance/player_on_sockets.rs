@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use diagipc::Turn;
 use diagipc::networks::{Listener, LiveNetwork};
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc_vectors::player::{
     Failure, Link, Network as _, Player, PlayerError, TurnDirection,
 };
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors::script::Step;
 use tempfile::TempDir;
 
 /// The timeout of a step that must not happen.

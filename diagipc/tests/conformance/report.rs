@@ -10,7 +10,7 @@ use diagipc::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Lost,
     Report, Said, Turn,
 };
-use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::Hazard;
 use roxmltree::Document;
 use serde_json::{Value, json};
 
@@ -705,7 +705,7 @@ fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
 #[test]
 fn glossary_has_every_flag_of_vectors_and_no_other() {
     let glossary = Glossary::embedded();
-    let files = dotnet_diagnostics_ipc::vectors::files().unwrap();
+    let files = dotnet_diagnostics_ipc_vectors::files().unwrap();
     let tests = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.tests);
     let flags: BTreeSet<&str> =
         tests.flat_map(|test| test.flags.iter().map(String::as_str)).collect();

@@ -17,8 +17,9 @@ use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
-use dotnet_diagnostics_ipc::vectors::player::{Event, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::{self, Test, Type};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::player::{Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::{Test, Type};
 
 use crate::tool::{self, DIAGIPC};
 

@@ -16,7 +16,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
-use dotnet_diagnostics_ipc::vectors::{self, Direction};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::{Direction};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeError, DecodeErrorKind, IpcString, LimitKind};
 
 /// A request, of which both say the same: accepted, or the error; and what was read of a session. A message is taken as it is;

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use diagipc::codec;
 use diagipc::corpus::{Asked, asked_of_c_header};
-use dotnet_diagnostics_ipc::vectors::{Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Type, Value};
 
 /// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same
 /// layer; and both write a value that was read as the same bytes. `header` answers a question of

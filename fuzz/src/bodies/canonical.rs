@@ -2,7 +2,7 @@
 
 use diagipc::corpus::{Asked, SUBJECTS};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
 
 /// The subject chosen by the first byte, and the bytes to read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {

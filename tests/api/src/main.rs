@@ -15,13 +15,11 @@ use anyhow::{Context as _, Result, bail};
 const TOOLCHAIN: &str = "1.95.0";
 
 /// Features, each after those of this list that it needs.
-const FEATURES: [(&str, &[&str]); 8] = [
+const FEATURES: [(&str, &[&str]); 6] = [
     ("core", &[]),
     ("alloc", &["alloc"]),
     ("io-adapters", &["io-adapters"]),
     ("tokio", &["tokio"]),
-    ("documents", &["documents"]),
-    ("vectors", &["vectors"]),
     ("arbitrary", &["arbitrary"]),
     ("proptest", &["proptest"]),
 ];

@@ -23,11 +23,11 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
+use dotnet_diagnostics_ipc_vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
-use dotnet_diagnostics_ipc::vectors::{ReadAs, Type, Value};
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
+use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, Value};
 
 use self::words::{fault, text_of};
 use crate::scripts::executor::{Spawner, within};

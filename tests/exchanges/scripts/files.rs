@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
-use dotnet_diagnostics_ipc::documents;
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::documents;
+use dotnet_diagnostics_ipc_vectors::script::{
     Captures, Comparison, Literal, Part, Plays, Script, Step,
 };
-use dotnet_diagnostics_ipc::vectors::{self, Hazard, Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Hazard, Type, Value};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -436,7 +437,7 @@ fn is_known(literal: &Literal, names: &BTreeSet<String>) -> bool {
 
 /// Whether each name in a pattern is captured before; also captures the pattern's own names.
 fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
-    use dotnet_diagnostics_ipc::vectors::script::{Length, LengthOf};
+    use dotnet_diagnostics_ipc_vectors::script::{Length, LengthOf};
     parts.iter().all(|part| match part {
         Part::Literal(literal) => is_known(literal, names),
         Part::Until(until) => names.contains(&until.until),

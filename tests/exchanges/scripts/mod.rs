@@ -10,8 +10,8 @@ mod progress;
 mod runtime;
 mod socket;
 
-use dotnet_diagnostics_ipc::vectors;
-use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::script::{Plays, Script, Step};
 
 use network::Chunking;
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::script::FdKind;
+use dotnet_diagnostics_ipc_vectors::script::FdKind;
 
 /// The sizes in which the side under test reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

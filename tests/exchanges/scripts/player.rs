@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc_vectors::player::{
     Flow, Link, Network as Connections, Player, PlayerError, Received, Sent,
 };
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc_vectors::script::{
     Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step,
 };
 

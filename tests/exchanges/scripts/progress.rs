@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::player::{
+use dotnet_diagnostics_ipc_vectors::player::{
     Flow, Link, Network, Player, PlayerError, Received, Sent,
 };
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind, Life, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Step};
 
 /// A target that is silent while sizes are left, and then ends. Each wait takes its full time.
 struct Filling {

@@ -25,8 +25,8 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension,
 };
-use dotnet_diagnostics_ipc::vectors::script::{FdKind, Target, TargetPort, VariableValue};
 use dotnet_diagnostics_ipc::wire::{Guid, LimitKind};
+use dotnet_diagnostics_ipc_vectors::script::{FdKind, Target, TargetPort, VariableValue};
 
 use self::answers::Answer;
 use crate::scripts::executor::{Spawner, within};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::vectors::script::FdKind;
+use dotnet_diagnostics_ipc_vectors::script::FdKind;
 
 use crate::scripts::executor::within;
 use crate::scripts::network::{Chunking, Net, Network, Side};

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use diagipc::record::Witness;
-use dotnet_diagnostics_ipc::vectors::player::{Did, Event, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::script::{Ending, FdKind};
+use dotnet_diagnostics_ipc_vectors::player::{Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
 use crate::commands::output_file;
 

@@ -15,7 +15,7 @@ use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VEC
 use diagipc::report::{Requirement, cited};
 use diagipc::{Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::vectors::parse;
+use dotnet_diagnostics_ipc_vectors::parse;
 
 #[cfg(unix)]
 use crate::commands::kit::output::Progress;

@@ -7,8 +7,8 @@ use anyhow::bail;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use diagipc::annotated;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::annotated::{Item, MOST_IN_FIELDS, Splitter};
-use dotnet_diagnostics_ipc::vectors::{Direction, Type};
+use dotnet_diagnostics_ipc_vectors::annotated::{Item, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 
 use crate::commands::kit::input::Input;
 use crate::commands::{Outcome, printable};

@@ -9,8 +9,8 @@ use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::report::{Glossary, Requirement, cited};
-use dotnet_diagnostics_ipc::vectors::script::Script;
-use dotnet_diagnostics_ipc::vectors::{Group, Test};
+use dotnet_diagnostics_ipc_vectors::script::Script;
+use dotnet_diagnostics_ipc_vectors::{Group, Test};
 use serde_json::Value;
 
 use crate::commands::Outcome;

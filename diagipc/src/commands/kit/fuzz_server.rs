@@ -15,8 +15,8 @@ use diagipc::fuzz_server::{
 };
 use diagipc::known::Profile;
 use diagipc::{annotated, embedded};
-use dotnet_diagnostics_ipc::vectors::Direction;
-use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc_vectors::Direction;
+use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::commands::kit::address::AddressArguments;

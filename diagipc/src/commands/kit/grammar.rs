@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use diagipc::print::Format;
-use dotnet_diagnostics_ipc::vectors::grammar::Grammar;
+use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 
 use crate::commands::Outcome;
 

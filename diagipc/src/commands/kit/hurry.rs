@@ -1,6 +1,6 @@
 //! Shorter waits for this program's own runtime and client.
 
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors::script::Step;
 
 /// How long this program's own runtime and client are watched where nothing may happen: 3 s in
 /// scripts, for runtimes that begin slowly.

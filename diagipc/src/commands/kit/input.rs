@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 
 use anyhow::{Context as _, bail};
-use dotnet_diagnostics_ipc::vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
 
 #[derive(clap::Args)]
 pub(crate) struct Input {

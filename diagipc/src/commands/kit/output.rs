@@ -14,7 +14,7 @@ use diagipc::known::harm_of;
 use diagipc::report::{KnownFaults, Made, html, junit};
 use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::Hazard;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 

@@ -98,7 +98,7 @@ mod unix {
     use diagipc::socket_name;
     use dotnet_diagnostics_ipc::endpoint as names;
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
-    use dotnet_diagnostics_ipc::vectors::script::Ending;
+    use dotnet_diagnostics_ipc_vectors::script::Ending;
 
     use super::Arguments;
     use crate::commands::kit::address::existing;

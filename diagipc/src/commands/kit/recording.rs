@@ -8,9 +8,9 @@ use diagipc::annotated;
 use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::vectors::annotated::Splitter;
-use dotnet_diagnostics_ipc::vectors::player::{Did, Event, TurnDirection};
-use dotnet_diagnostics_ipc::vectors::script::Ending;
+use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc_vectors::player::{Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use crate::commands::output_file::create_new;
 

@@ -61,11 +61,11 @@ mod unix {
     use anyhow::{Context as _, anyhow, bail};
     use diagipc::networks::{Listener, LiveNetwork};
     use diagipc::{Address, Turn};
-    use dotnet_diagnostics_ipc::vectors::player::{
+    use dotnet_diagnostics_ipc_vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
     };
-    use dotnet_diagnostics_ipc::vectors::script::{Plays, Script, Step};
-    use dotnet_diagnostics_ipc::vectors::{Hazard, parse_scripts};
+    use dotnet_diagnostics_ipc_vectors::script::{Plays, Script, Step};
+    use dotnet_diagnostics_ipc_vectors::{Hazard, parse_scripts};
 
     use super::Arguments;
     use crate::commands::kit::address::existing;

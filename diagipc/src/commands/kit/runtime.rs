@@ -8,7 +8,7 @@ use std::thread;
 
 use diagipc::known::Profile;
 use diagipc::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
-use dotnet_diagnostics_ipc::vectors::script::SignalKind;
+use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 
 use crate::commands::Outcome;
 

@@ -9,7 +9,7 @@ use diagipc::annotated;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
 use diagipc::embedded::{self, COMPANIONS, PACKAGE, SCENARIOS, SCRIPTS, VECTORS};
 use diagipc::known::harm_of;
-use dotnet_diagnostics_ipc::vectors::{Group, Hazard, Test, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Group, Hazard, Test, Verdict};
 use serde::Serialize;
 
 use crate::commands::Outcome;

@@ -1,5 +1,5 @@
-use dotnet_diagnostics_ipc::vectors::player::{Difference, Link, Network as _, Player};
-use dotnet_diagnostics_ipc::vectors::script::Life;
+use dotnet_diagnostics_ipc_vectors::player::{Difference, Link, Network as _, Player};
+use dotnet_diagnostics_ipc_vectors::script::Life;
 
 use super::*;
 use crate::networks::LiveNetwork;

@@ -3,7 +3,7 @@
 
 mod page;
 
-use dotnet_diagnostics_ipc::vectors::grammar::{Command, Field, Frame, Grammar, Limit, Measure};
+use dotnet_diagnostics_ipc_vectors::grammar::{Command, Field, Frame, Grammar, Limit, Measure};
 use page::{
     Array, Block, Case, Counted, EnumValue, Enumeration, FaultRow, Fixed, Object, Page, Row,
 };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path};
 use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Until};
-use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;

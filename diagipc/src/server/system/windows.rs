@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::Until;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
-use dotnet_diagnostics_ipc::vectors::script::VariableValue;
+use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::networks::is_served;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use diagipc::Report;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
-use dotnet_diagnostics_ipc::vectors::parse_scripts;
+use dotnet_diagnostics_ipc_vectors::parse_scripts;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
-use dotnet_diagnostics_ipc::vectors::script::Step;
-use dotnet_diagnostics_ipc::vectors::{ScriptFile, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors::{ScriptFile, parse_scripts};
 use tempfile::TempDir;
 
 use crate::record::runtime::{Runtime, with_runtime};

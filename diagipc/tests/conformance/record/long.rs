@@ -1,8 +1,8 @@
 //! Long recordings: they say what they omit, and the comparison uses what was received.
 
 use diagipc::record::{Direction, Log, Recording, script_file};
-use dotnet_diagnostics_ipc::vectors::ScriptFile;
-use dotnet_diagnostics_ipc::vectors::script::{Ending, Step};
+use dotnet_diagnostics_ipc_vectors::ScriptFile;
+use dotnet_diagnostics_ipc_vectors::script::{Ending, Step};
 
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";

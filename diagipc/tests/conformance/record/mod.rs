@@ -18,10 +18,10 @@ use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
 };
-use dotnet_diagnostics_ipc::vectors::player::{Failure, Network as _, Player};
-use dotnet_diagnostics_ipc::vectors::script::{Plays, Step};
-use dotnet_diagnostics_ipc::vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use dotnet_diagnostics_ipc::wire::Array;
+use dotnet_diagnostics_ipc_vectors::player::{Failure, Network as _, Player};
+use dotnet_diagnostics_ipc_vectors::script::{Plays, Step};
+use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use tempfile::TempDir;
 
 use crate::record::runtime::{Cancels, Runtime, with_runtime};

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use diagipc::known::Profile;
 use diagipc::networks::LiveNetwork;
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
-use dotnet_diagnostics_ipc::vectors;
-use dotnet_diagnostics_ipc::vectors::player::Player;
-use dotnet_diagnostics_ipc::vectors::script::Step;
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::player::Player;
+use dotnet_diagnostics_ipc_vectors::script::Step;
 
 use crate::reference_runtime::{End, ask, message, read, request, start};
 

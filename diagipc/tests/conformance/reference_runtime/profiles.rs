@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use diagipc::known::Profile;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::vectors::{self, Direction};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::Direction;
 
 use crate::reference_runtime::{End, ask, ask_for_dump, message, request, start};
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 use diagipc::known::Profile;
 use diagipc::networks::LiveNetwork;
 use diagipc::runtime::{Config, ReferenceRuntime};
-use dotnet_diagnostics_ipc::vectors::player::{Network as _, Player};
-use dotnet_diagnostics_ipc::vectors::script::{ClientPart, Plays, Script, Step};
-use dotnet_diagnostics_ipc::vectors::{self, Hazard};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::{Network as _, Player};
+use dotnet_diagnostics_ipc_vectors::script::{ClientPart, Plays, Script, Step};
 
 /// How many conversations run at the same time, each with its own runtime.
 const TOGETHER: usize = 24;

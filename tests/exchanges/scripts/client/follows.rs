@@ -10,11 +10,11 @@ use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::{
     Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome, StreamBytes,
 };
-use dotnet_diagnostics_ipc::vectors::ValueForm as _;
-use dotnet_diagnostics_ipc::vectors::script::{
+use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+use dotnet_diagnostics_ipc_vectors::ValueForm as _;
+use dotnet_diagnostics_ipc_vectors::script::{
     ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd,
 };
-use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
 
 use super::words::{fault, text_of};
 use super::{BUFFER, Tool};

@@ -1,8 +1,8 @@
 //! The crate's values in the words of `vectors/exchanges/README.md`.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::vectors::script::ScriptFault;
 use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+use dotnet_diagnostics_ipc_vectors::script::ScriptFault;
 
 pub(super) fn text_of(hresult: HResult) -> String {
     format!("0x{:08X}", hresult.0)

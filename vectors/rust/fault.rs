@@ -1,0 +1,143 @@
+//! Why bytes are refused, or values not encoded, in the form of the vectors.
+
+use alloc::{
+    borrow::ToOwned as _,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ValueError;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::wire::{Encode, EncodeError, WireError, WireErrorKind};
+
+/// The `error` of the vectors: why decoding or the limits refuse.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorFault {
+    /// `transport`, `header`, `payload`, `limits` or `reply`.
+    pub layer: String,
+    /// The kind, in snake case.
+    pub kind: String,
+    /// From the first byte.
+    pub offset: usize,
+    /// The field as a path, or `null` if a piece itself is at fault.
+    pub field: Option<String>,
+}
+
+impl<K: WireErrorKind> From<WireError<K>> for VectorFault {
+    fn from(error: WireError<K>) -> Self {
+        Self {
+            layer: error.layer().name().to_owned(),
+            kind: error.kind().name().to_owned(),
+            offset: error.offset(),
+            field: (!error.path().is_empty()).then(|| error.path().to_string()),
+        }
+    }
+}
+
+impl fmt::Display for VectorFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at byte {}", self.layer, self.kind, self.offset)?;
+        self.field.as_ref().map_or(Ok(()), |field| write!(f, " in {field}"))
+    }
+}
+
+/// Why a value was not encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncodeFailure {
+    /// It is not a value of the type.
+    Value(ValueError),
+    /// It does not fit in a message.
+    Encode(EncodeError),
+}
+
+impl EncodeFailure {
+    /// The same in the form of the vectors. A message that is too large is reported at its size
+    /// field; other refusals have only a kind. `None` if it is not a value of the type, or if
+    /// no vector can show it.
+    pub fn fault(&self) -> Option<VectorFault> {
+        let Self::Encode(error) = self else { return None };
+        let of_payload = |kind: &str| VectorFault {
+            layer: "payload".to_owned(),
+            kind: kind.to_owned(),
+            offset: 0,
+            field: None,
+        };
+        match error {
+            EncodeError::MessageTooLarge { .. } => Some(VectorFault {
+                layer: "transport".to_owned(),
+                kind: "message_too_large".to_owned(),
+                offset: 14,
+                field: Some("header.size".to_owned()),
+            }),
+            EncodeError::PartTooLong { .. } => Some(of_payload("part_too_long")),
+            EncodeError::EmptyName => Some(of_payload("empty_name")),
+            EncodeError::ForbiddenUnit { .. } => Some(of_payload("forbidden_unit")),
+            EncodeError::UnknownLabelNotLast { .. } => Some(of_payload("unknown_label_not_last")),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for EncodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(error) => error.fmt(f),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for EncodeFailure {}
+
+/// Why bytes were refused: the fault, in words, and the server's answer if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecodeRefusal {
+    /// Where and why.
+    #[serde(flatten)]
+    pub fault: VectorFault,
+    /// In words.
+    pub message: String,
+    /// The server's answer to such a request; `None` if it is not a request. Not in JSON.
+    #[serde(skip)]
+    pub answer: Option<HResult>,
+}
+
+impl<K: WireErrorKind> From<WireError<K>> for DecodeRefusal {
+    fn from(error: WireError<K>) -> Self {
+        Self {
+            fault: error.into(),
+            message: error.kind().to_string(),
+            answer: Some(error.hresult()),
+        }
+    }
+}
+
+impl From<DecodeRefusal> for VectorFault {
+    fn from(refusal: DecodeRefusal) -> Self {
+        refusal.fault
+    }
+}
+
+impl fmt::Display for DecodeRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.fault)
+    }
+}
+
+impl core::error::Error for DecodeRefusal {}
+
+/// The bytes of a value.
+pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
+    Ok(bytes)
+}
+
+/// Whether a value read from `wire` is written as `wire`.
+pub(super) fn is_canonical(value: &impl Encode, wire: &[u8]) -> bool {
+    encoded(value).is_ok_and(|bytes| bytes == wire)
+}

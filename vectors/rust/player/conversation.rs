@@ -1,0 +1,223 @@
+//! What passed on connections.
+
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::script::{Captures, Ending, FdKind};
+use dotnet_diagnostics_ipc::exchange::End;
+
+/// The sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TurnDirection {
+    /// The player.
+    Sent,
+    /// The side under test.
+    Received,
+}
+
+/// The bytes in one direction of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// How many there were.
+    pub len: u64,
+    /// The first of them.
+    pub first: Vec<u8>,
+    /// The last of them, at least [`Flow::LAST`] if there were so many.
+    pub last: Vec<u8>,
+    /// Why no more followed, if that was seen. Silence is [`End::TimedOut`].
+    pub end: Option<End>,
+}
+
+impl Flow {
+    /// How many of the last bytes are kept.
+    pub const LAST: usize = 4096;
+
+    /// Adds bytes, of which the first are kept until there are `most`.
+    pub fn push(&mut self, bytes: &[u8], most: usize) {
+        self.len = self.len.saturating_add(len(bytes));
+        let room = most.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        self.last.extend_from_slice(bytes);
+        let surplus = self.last.len().saturating_sub(Self::LAST);
+        self.last.drain(..surplus);
+    }
+}
+
+/// A connection of a conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Its name. A later connection may have the same.
+    pub name: String,
+    /// What was sent on it. It has an end once the player has closed the connection.
+    pub sent: Flow,
+    /// What was received, except bytes read in the background.
+    pub came: Flow,
+}
+
+/// What a side did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// It opened the connection.
+    Opened,
+    /// It sent bytes.
+    Said {
+        /// How many.
+        len: u64,
+        /// The files of the descriptors on the first byte.
+        fds: Vec<FdKind>,
+    },
+    /// It ended the connection, or its direction.
+    Ended(Ending),
+}
+
+/// Something that happened on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, since some beginning.
+    pub at: Duration,
+    /// The connection, by its place in [`Conversation::connections`].
+    pub connection: usize,
+    /// Who did it.
+    pub by: TurnDirection,
+    /// What.
+    pub did: Did,
+}
+
+/// A conversation as it went, on all of its connections, as one of its sides has it.
+///
+/// ```
+/// use std::time::Duration;
+/// use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, TurnDirection};
+///
+/// let (mut conversation, now) = (Conversation::default(), Duration::ZERO);
+/// let a = conversation.opened("a", TurnDirection::Sent, now);
+/// conversation.said(a, TurnDirection::Sent, b"DOTNET_IPC_V1\0", Vec::new(), now, Conversation::KEPT);
+/// assert_eq!(conversation.connections[a].sent.len, 14);
+/// let (event, bytes) = conversation.passed().last().unwrap();
+/// assert_eq!(event.did, Did::Said { len: 14, fds: Vec::new() });
+/// assert_eq!(bytes, b"DOTNET_IPC_V1\0");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// The connections, in the order in which they were opened.
+    pub connections: Vec<Connection>,
+    /// What happened on them, in order.
+    pub events: Vec<Event>,
+    /// What was captured.
+    pub captures: Captures,
+}
+
+impl Conversation {
+    /// The most bytes kept of a direction: more than an environment can have. That of a process on
+    /// Linux has at most 6 MiB, of which UTF-16 makes twice as many.
+    pub const KEPT: usize = 16 << 20;
+
+    /// What happened, in order, with the bytes as far as kept.
+    pub fn passed(&self) -> impl Iterator<Item = (&Event, &[u8])> {
+        let flows = self.connections.iter().map(|one| [&one.sent.first[..], &one.came.first[..]]);
+        let mut rests: Vec<[&[u8]; 2]> = flows.collect();
+        self.events.iter().map(move |event| {
+            let (Did::Said { len, .. }, Some([sent, came])) =
+                (&event.did, rests.get_mut(event.connection))
+            else {
+                return (event, &[][..]);
+            };
+            let rest = if event.by == TurnDirection::Sent { sent } else { came };
+            let len = usize::try_from(*len).unwrap_or(usize::MAX).min(rest.len());
+            let (bytes, later) = rest.split_at_checked(len).unwrap_or_default();
+            *rest = later;
+            (event, bytes)
+        })
+    }
+
+    /// Whether any connection was ended by the other side.
+    pub fn has_end(&self) -> bool {
+        self.connections.iter().any(|one| one.came.end.is_some_and(|end| end != End::TimedOut))
+    }
+
+    /// Whether anything was sent or received.
+    pub fn has_bytes(&self) -> bool {
+        self.has_received() || self.connections.iter().any(|one| one.sent.len > 0)
+    }
+
+    /// Whether anything was received.
+    pub fn has_received(&self) -> bool {
+        self.connections.iter().any(|one| one.came.len > 0)
+    }
+
+    /// A side opens a connection. Its number.
+    pub fn opened(&mut self, name: &str, by: TurnDirection, at: Duration) -> usize {
+        let connection = self.connections.len();
+        self.connections.push(Connection { name: name.to_owned(), ..Connection::default() });
+        self.events.push(Event { at, connection, by, did: Did::Opened });
+        connection
+    }
+
+    /// A side sends bytes, of which the first are kept until there are `most` in its direction.
+    /// Bytes of which none is kept belong to the event before them.
+    pub fn said(
+        &mut self,
+        connection: usize,
+        by: TurnDirection,
+        bytes: &[u8],
+        fds: Vec<FdKind>,
+        at: Duration,
+        most: usize,
+    ) {
+        let Some(flow) = self.flow(connection, by) else { return };
+        let begin = flow.first.len();
+        flow.push(bytes, most);
+        let len = len(bytes);
+        if begin < most {
+            self.events.push(Event { at, connection, by, did: Did::Said { len, fds } });
+            return;
+        }
+        let is_before = |event: &&mut Event| event.connection == connection && event.by == by;
+        let before = self.events.iter_mut().rev().filter(is_before);
+        let all = before.map(|event| &mut event.did).find_map(|did| match did {
+            Did::Said { len, .. } => Some(len),
+            _ => None,
+        });
+        if let Some(all) = all {
+            *all = all.saturating_add(len);
+        }
+    }
+
+    /// A side ends a connection, or its direction.
+    pub fn ended(&mut self, connection: usize, by: TurnDirection, how: Ending, at: Duration) {
+        let end = match how {
+            Ending::Reset => Some(End::Reset),
+            Ending::HalfClose if by == TurnDirection::Sent => None,
+            Ending::HalfClose | Ending::Close => Some(End::Closed),
+        };
+        let Some(flow) = self.flow(connection, by) else { return };
+        flow.end = end.or(flow.end);
+        self.events.push(Event { at, connection, by, did: Did::Ended(how) });
+    }
+
+    /// Without this connection.
+    pub(super) fn forget(&mut self, connection: usize) {
+        if connection < self.connections.len() {
+            self.connections.remove(connection);
+        }
+        self.events.retain(|event| event.connection != connection);
+        let later = self.events.iter_mut().filter(|event| event.connection > connection);
+        later.for_each(|event| event.connection = event.connection.saturating_sub(1));
+    }
+
+    /// The bytes of a side.
+    pub(super) fn flow(&mut self, connection: usize, of: TurnDirection) -> Option<&mut Flow> {
+        let connection = self.connections.get_mut(connection)?;
+        Some(match of {
+            TurnDirection::Sent => &mut connection.sent,
+            TurnDirection::Received => &mut connection.came,
+        })
+    }
+}
+
+fn len(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,193 @@
+//! The fields of a reply that differ from a pattern.
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt;
+
+use super::conversation::Connection;
+use crate::script::{Captures, Pattern};
+use crate::{Annotation, FieldKind, ReadAs, Type};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
+
+/// A field whose value differs from a pattern.
+///
+/// ```
+/// use dotnet_diagnostics_ipc_vectors::player::FieldDifference;
+///
+/// let (field, found, expected) = ("clrProductVersion".into(), "\"10.0.11\"".into(), "\"9.0.5\"".into());
+/// let difference = FieldDifference { field, found, expected };
+/// assert_eq!(difference.to_string(), "clrProductVersion is \"10.0.11\", expected \"9.0.5\"");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDifference {
+    /// The field, as a path.
+    pub field: String,
+    /// The received value, in words.
+    pub found: String,
+    /// The expected value, in words.
+    pub expected: String,
+}
+
+impl fmt::Display for FieldDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}, expected {}", self.field, self.found, self.expected)
+    }
+}
+
+/// The fields in which the reply on a connection differs from a pattern.
+pub(super) fn reply_differences(
+    connection: &Connection,
+    captures: &Captures,
+    pattern: &Pattern,
+    came: &[u8],
+) -> Vec<FieldDifference> {
+    if connection.sent.len == 0 {
+        return Vec::new();
+    }
+    let request = Message::decode_prefix(&connection.sent.first);
+    let command = request.ok().map(|(message, _)| message.command);
+    differences(command, &pattern.filled_from(came, captures), came)
+}
+
+/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either
+/// is not a message.
+fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
+    let (Some(expected), Some(found)) = (kind(wanted), kind(came)) else { return Vec::new() };
+    if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_)))
+    {
+        return Vec::from([FieldDifference {
+            field: "the reply".into(),
+            found: found.text(),
+            expected: expected.text(),
+        }]);
+    }
+    let subject = ReadAs { kind: Type::Reply, command, from_server: true };
+    let (expected, found) = (subject.annotate(wanted), subject.annotate(came));
+    let mut differences = Vec::new();
+    for (expected, found) in expected.list().iter().zip(found.list()) {
+        if (&expected.field, expected.kind) != (&found.field, found.kind) {
+            break;
+        }
+        if bytes(wanted, expected) == bytes(came, found) || found.kind == FieldKind::StringLength {
+            continue;
+        }
+        let [found_text, expected_text] = [text(came, found), text(wanted, expected)];
+        differences.push(FieldDifference {
+            field: found.field.clone(),
+            found: found_text,
+            expected: expected_text,
+        });
+        if expected.len != found.len {
+            // It shifts everything that follows.
+            break;
+        }
+    }
+    // The size follows from the others.
+    if differences.len() > 1 {
+        differences.retain(|one| one.field != SIZE);
+    }
+    differences
+}
+
+const SIZE: &str = "size";
+
+fn bytes<'b>(of: &'b [u8], note: &Annotation) -> Option<&'b [u8]> {
+    of.get(note.offset..note.offset.saturating_add(note.len))
+}
+
+fn text(of: &[u8], note: &Annotation) -> String {
+    match bytes(of, note) {
+        Some(&[low, high]) if note.field == SIZE => format!("{}", u16::from_le_bytes([low, high])),
+        _ => note.text.clone(),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ok,
+    Error(Option<HResult>),
+}
+
+impl Kind {
+    fn text(self) -> String {
+        match self {
+            Self::Ok => "an OK".into(),
+            Self::Error(Some(code)) => format!("the error {code}"),
+            Self::Error(None) => "an error".into(),
+        }
+    }
+}
+
+/// The header's information, whether the message is complete or not.
+fn kind(bytes: &[u8]) -> Option<Kind> {
+    match Header::decode(bytes).ok()?.command {
+        Command::OK => Some(Kind::Ok),
+        Command::ERROR => {
+            let payload = bytes.get(HEADER_LEN..)?;
+            Some(Kind::Error(HResult::decode(&mut Reader::new(payload)).ok()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    fn told(command: Command, wanted: &str, came: &str) -> Vec<String> {
+        let bytes = |text: &str| {
+            [b"DOTNET_IPC_V1\0".to_vec(), hex::decode(text.replace(' ', "")).unwrap()].concat()
+        };
+        differences(Some(command), &bytes(wanted), &bytes(came))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn difference_in_code_or_id_names_field() {
+        let refused =
+            told(Command::PROCESS_INFO, "1800 ffff 0000 84131380", "1800 ffff 0000 85131380");
+        assert_eq!(
+            refused,
+            [
+                "hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING"
+            ]
+        );
+        let stopped = told(
+            Command::STOP_TRACING,
+            "1c00 ff00 0000 0700000000000000",
+            "1c00 ff00 0000 0100000000000000",
+        );
+        assert_eq!(stopped, ["sessionId is 1, expected 7"]);
+        assert_eq!(
+            told(Command::STOP_TRACING, "1c00 ff00 0000", "1e00 ff00 0000"),
+            ["size is 30, expected 28"]
+        );
+        let other = told(
+            Command::STOP_TRACING,
+            "1c00 ff00 0000 0700000000000000",
+            "1800 ffff 0000 84131380",
+        );
+        assert_eq!(
+            other,
+            ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"]
+        );
+    }
+
+    #[test]
+    fn difference_in_string_length_shows_whole_string_only() {
+        let of = |size: &str, os: &str| {
+            let fixed = "0100000000000000 000102030405060708090a0b0c0d0e0f";
+            alloc::format!("{size} ff00 0000 {fixed} 02000000 61000000 {os} 03000000 780038000000")
+        };
+        let wanted = of("4600", "03000000 4f0053000000");
+        let came = of("4800", "04000000 4f00530058000000");
+        assert_eq!(told(Command::PROCESS_INFO, &wanted, &came), ["OS is \"OSX\", expected \"OS\""]);
+        assert_eq!(told(Command::PROCESS_INFO, &wanted, &wanted), Vec::<String>::new());
+    }
+}

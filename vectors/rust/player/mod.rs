@@ -1,0 +1,703 @@
+//! Play the steps of an exchange script against the side under test.
+//!
+//! [`Player`] knows what the steps mean, without I/O; a [`Network`] of yours has the connections.
+//!
+//! Play a conversation to a server, in memory:
+//!
+//! ```
+//! use std::time::Duration;
+//! use dotnet_diagnostics_ipc::exchange::End;
+//! use dotnet_diagnostics_ipc_vectors::player::{Link, Network, Player, PlayerError, Received, Sent};
+//! use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Step};
+//!
+//! /// A server that knows no command at all, and time that does not pass.
+//! struct Knows(&'static [u8]);
+//!
+//! impl Network for Knows {
+//!     fn now(&self) -> Duration {
+//!         Duration::ZERO
+//!     }
+//!     fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+//!         Ok(Link::new(0))
+//!     }
+//!     fn send(&mut self, _: Link, _: &[u8], _: Option<FdKind>, _: Duration) -> Result<Sent, PlayerError> {
+//!         self.0 = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+//!         Ok(Sent::All)
+//!     }
+//!     fn receive(&mut self, _: Link, most: usize, _: Duration) -> Result<Received, PlayerError> {
+//!         let (now, later) = self.0.split_at(most.min(self.0.len()));
+//!         self.0 = later;
+//!         Ok(if now.is_empty() { Received::End(End::Closed) } else { Received::Bytes(now.to_vec(), Vec::new()) })
+//!     }
+//!     fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let steps: Vec<Step> = serde_json::from_str(r#"[
+//!     { "open": "a" },
+//!     { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0463", "0000"] },
+//!     { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ffff", "0000", "85131380"] },
+//!     { "on": "a", "expect_end": "closed" }]"#)?;
+//! let mut network = Knows(b"");
+//! let mut player = Player::new(&mut network, Duration::from_secs(5));
+//! player.play(&steps)?;
+//! assert_eq!(player.conversation().connections[0].came.len, 24);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod conversation;
+mod fields;
+mod network;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+pub use conversation::{Connection, Conversation, Did, Event, Flow, TurnDirection};
+pub use fields::FieldDifference;
+pub use network::{Link, Network, Received, Sent};
+pub use trouble::{Difference, Mismatch, PlayerError};
+
+use alloc::{
+    borrow::ToOwned as _,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::{fmt, time::Duration};
+
+use crate::script::{
+    Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life,
+    Pattern, Presence, Send, Step,
+};
+use dotnet_diagnostics_ipc::exchange::End;
+
+/// How long the player waits after a piece of a size given by the script.
+const AFTER_A_PIECE: Duration = Duration::from_millis(20);
+/// How long it waits at most after all of many pieces: less after each.
+const AFTER_ALL_PIECES: Duration = Duration::from_millis(500);
+/// How long it waits for messages of a peer that no longer listens.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its number; the first is 0.
+    pub step: usize,
+    /// The step, in words: `expect on a`.
+    pub text: String,
+    /// The difference.
+    pub trouble: PlayerError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}, {}: {}", self.step, self.text, self.trouble)
+    }
+}
+
+/// A connection that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    link: Link,
+    /// Its place in the conversation.
+    number: usize,
+    is_drained: bool,
+}
+
+/// Plays one conversation: see the [module](self) for an example.
+pub struct Player<'n> {
+    network: &'n mut dyn Network,
+    within: Duration,
+    connections: BTreeMap<String, Open>,
+    conversation: Conversation,
+    /// When the present time limit began, and when it ends on an idle machine.
+    limit: (Duration, Duration),
+}
+
+impl core::error::Error for Failure {}
+
+impl fmt::Debug for Player<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Player")
+            .field("connections", &self.connections.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'n> Player<'n> {
+    /// `within` is the default time limit of a step. Every limit is that of an idle machine: on one
+    /// that is busy when it ends, it ends later, by the measured factor of up to 30.
+    pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
+        Self {
+            network,
+            within,
+            connections: BTreeMap::new(),
+            conversation: Conversation::default(),
+            limit: (Duration::ZERO, Duration::ZERO),
+        }
+    }
+
+    /// Plays all of `steps`. Connections stay open until [`Player::close_all`].
+    ///
+    /// # Errors
+    /// The first failed step. If the network does not support a step ([`Network::lacks`]), it is
+    /// that step with [`PlayerError::Unavailable`], and nothing was played.
+    pub fn play<'s>(
+        &mut self,
+        steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>,
+    ) -> Result<(), Failure> {
+        let failure = |step: usize, text: &Step, trouble: PlayerError| Failure {
+            step,
+            text: text.in_words(),
+            trouble,
+        };
+        let steps = steps.into_iter().enumerate();
+        for (nth, step) in steps.clone() {
+            if let Some(why) = self.network.lacks(step) {
+                return Err(failure(nth, step, PlayerError::Unavailable(why.to_owned())));
+            }
+        }
+        for (nth, step) in steps {
+            if let Err(trouble) = self.step(step) {
+                self.hear_out();
+                return Err(failure(nth, step, trouble));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads available bytes on the connections that are not read in the background: they may
+    /// explain a failed step.
+    fn hear_out(&mut self) {
+        let open = self.connections.iter().filter(|(_, connection)| !connection.is_drained);
+        let names: Vec<_> = open.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let now = self.network.now();
+            // Read errors are ignored.
+            let _ = self.listen(&name, Conversation::KEPT, now);
+        }
+    }
+
+    /// Closes all open connections.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn close_all(&mut self) -> Result<(), PlayerError> {
+        for connection in core::mem::take(&mut self.connections).into_values() {
+            self.network.end(connection.link, Ending::Close)?;
+        }
+        Ok(())
+    }
+
+    /// The conversation so far.
+    pub const fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// The network, for anything that is not a step.
+    pub fn network(&mut self) -> &mut dyn Network {
+        self.network
+    }
+
+    /// The connection of that name.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
+        self.connection(name).map(|open| open.link)
+    }
+
+    fn connection(&self, name: &str) -> Result<Open, PlayerError> {
+        let found = self.connections.get(name).copied();
+        found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
+    }
+
+    /// What passed so far on the open connection of that name.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub fn so_far(&self, name: &str) -> Result<&Connection, PlayerError> {
+        let number = self.connection(name)?.number;
+        let found = self.conversation.connections.get(number);
+        found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
+    }
+
+    /// Opens a connection to the default port.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn open(&mut self, name: &str, until: Duration) -> Result<(), PlayerError> {
+        let link = self.opened(None, until)?;
+        self.named(name, link, TurnDirection::Sent)
+    }
+
+    fn opened(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
+        self.patiently(until, Result::is_ok, |network, until| network.open(port, until))
+    }
+
+    /// Waits with `wait`, and longer than `until` on a busy machine if nothing `is_decided` then.
+    fn patiently<T>(
+        &mut self,
+        until: Duration,
+        is_decided: impl Fn(&Result<T, PlayerError>) -> bool,
+        mut wait: impl FnMut(&mut dyn Network, Duration) -> Result<T, PlayerError>,
+    ) -> Result<T, PlayerError> {
+        let (mut began, ends) = self.limit;
+        if ends != until {
+            began = self.network.now();
+            self.limit = (began, until);
+        }
+        let mut end = until;
+        loop {
+            let result = wait(self.network, end);
+            if is_decided(&result) || self.network.now() < end {
+                return result;
+            }
+            let later = began.saturating_add(self.network.here(until.saturating_sub(began)));
+            if later <= end {
+                return result;
+            }
+            end = later;
+        }
+    }
+
+    /// Waits for the next connection of the other side to a port.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn accepted(
+        &mut self,
+        port: Option<&str>,
+        until: Duration,
+    ) -> Result<Option<Link>, PlayerError> {
+        self.patiently(
+            until,
+            |link| !matches!(link, Ok(None)),
+            |network, until| network.accept(port, until),
+        )
+    }
+
+    /// What was read of a connection in the background, once it has ended.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
+        let has_ended = |drained: &Result<Flow, _>| !matches!(drained, Ok(Flow { end: None, .. }));
+        self.patiently(until, has_ended, |network, until| network.drained(link, until))
+    }
+
+    /// Whether the target's process lives, once that is `expected`.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
+        let is_it = |life: &Result<Life, _>| !matches!(life, Ok(life) if *life != expected);
+        self.patiently(until, is_it, |network, until| network.life(expected, until))
+    }
+
+    /// Sends bytes, the first with a descriptor if given.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn send(
+        &mut self,
+        on: &str,
+        bytes: &[u8],
+        fd: Option<FdKind>,
+        until: Duration,
+    ) -> Result<Sent, PlayerError> {
+        let Open { link, number, .. } = self.connection(on)?;
+        let sent = self.network.send(link, bytes, fd, until)?;
+        if sent == Sent::All {
+            self.said(number, TurnDirection::Sent, bytes, fd.into_iter().collect());
+        }
+        Ok(sent)
+    }
+
+    /// Ends a connection; if closed, its name is free again.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn end(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
+        self.end_step(on, how)?;
+        if how != Ending::HalfClose {
+            self.connections.remove(on);
+        }
+        Ok(())
+    }
+
+    /// Closes a connection that is none of the other side's, and forgets what passed on it.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn forget(&mut self, on: &str) -> Result<(), PlayerError> {
+        let number = self.connection(on)?.number;
+        self.end(on, Ending::Close)?;
+        self.conversation.forget(number);
+        let later = self.connections.values_mut().filter(|open| open.number > number);
+        later.for_each(|open| open.number = open.number.saturating_sub(1));
+        Ok(())
+    }
+
+    /// The same as [`Player::end`], but keeps the name: a script does not use it twice.
+    fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
+        let Open { link, number, .. } = self.connection(on)?;
+        self.conversation.ended(number, TurnDirection::Sent, how, self.network.now());
+        self.network.end(link, how)
+    }
+
+    /// Reads bytes of a connection, at most `most`. They are added to the conversation.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn receive(
+        &mut self,
+        on: &str,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
+        let Open { link, number, .. } = self.connection(on)?;
+        let is_it = |received: &Result<Received, _>| !matches!(received, Ok(Received::Nothing));
+        let received =
+            self.patiently(until, is_it, |network, until| network.receive(link, most, until));
+        Ok(self.noted(number, received?))
+    }
+
+    /// The same, but where nothing should arrive: not longer than `until`.
+    ///
+    /// # Errors
+    /// [`PlayerError`] of the network.
+    pub fn listen(
+        &mut self,
+        on: &str,
+        most: usize,
+        until: Duration,
+    ) -> Result<Received, PlayerError> {
+        let Open { link, number, .. } = self.connection(on)?;
+        let received = self.network.receive(link, most, until)?;
+        Ok(self.noted(number, received))
+    }
+
+    fn said(&mut self, number: usize, by: TurnDirection, bytes: &[u8], fds: Vec<FdKind>) {
+        let now = self.network.now();
+        self.conversation.said(number, by, bytes, fds, now, Conversation::KEPT);
+    }
+
+    fn noted(&mut self, number: usize, received: Received) -> Received {
+        let by = TurnDirection::Received;
+        match &received {
+            Received::Bytes(bytes, fds) => self.said(number, by, bytes, fds.clone()),
+            Received::End(end) => {
+                let how = if *end == End::Reset { Ending::Reset } else { Ending::Close };
+                self.conversation.ended(number, by, how, self.network.now());
+            }
+            Received::Nothing => {
+                if let Some(flow) = self.conversation.flow(number, by) {
+                    flow.end = Some(End::TimedOut);
+                }
+            }
+        }
+        received
+    }
+
+    /// Plays one step.
+    ///
+    /// # Errors
+    /// The difference.
+    pub fn step(&mut self, step: &Step) -> Result<(), PlayerError> {
+        let within = step.within_ms().map_or(self.within, ms);
+        let until = self.in_a(within);
+        match step {
+            Step::Open(step) => {
+                let link = self.opened(step.port.as_deref(), until)?;
+                self.named(&step.open, link, TurnDirection::Sent)
+            }
+            Step::Accept(step) => {
+                let link = self.accepted(step.port.as_deref(), until)?;
+                let link = link.ok_or(Difference::NotConnected)?;
+                self.named(&step.accept, link, TurnDirection::Received)
+            }
+            Step::Listen(step) => self.network.listen(&step.port, step.listen),
+            Step::ExpectNoConnection(step) => {
+                let until = self.in_a(ms(step.expect_no_connection));
+                let is_called = self.network.is_called(step.port.as_deref(), until)?;
+                if is_called { Err(Difference::Connected.into()) } else { Ok(()) }
+            }
+            Step::Send(step) => self.send_step(step, until),
+            Step::Expect(step) => self.expect(step, until),
+            Step::ExpectAnyOf(step) => self.expect_any_of(step, until),
+            Step::ExpectNothing(step) => {
+                let until = self.in_a(ms(step.expect_nothing));
+                match self.listen(&step.on, 64, until)? {
+                    Received::Nothing => Ok(()),
+                    Received::Bytes(bytes, _) => Err(Difference::Unexpected(bytes).into()),
+                    Received::End(end) => Err(Difference::UnexpectedEnd(end).into()),
+                }
+            }
+            Step::Drain(step) => {
+                self.network.drain(self.link(&step.on)?)?;
+                if let Some(open) = self.connections.get_mut(&step.on) {
+                    open.is_drained = true;
+                }
+                Ok(())
+            }
+            Step::ExpectEnd(step) => self.expect_end(step, until),
+            Step::EndStep(step) => self.end_step(&step.on, step.end),
+            Step::Wait(step) => {
+                let until = self.in_a(ms(step.wait));
+                self.network.wait(until)
+            }
+            Step::ExpectTarget(step) => {
+                match (step.expect_target, self.life(step.expect_target, until)?) {
+                    (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
+                    (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
+                    _ => Ok(()),
+                }
+            }
+            Step::Signal(step) => self.network.signal(step.signal),
+            Step::ExpectSocket(step) => {
+                let expected = step.expect_socket;
+                let is_it =
+                    |found: &Result<_, _>| !matches!(found, Ok(found) if *found != expected);
+                let found =
+                    self.patiently(until, is_it, |network, until| network.socket(expected, until))?;
+                match (expected, found) {
+                    (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
+                    (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
+                    _ => Ok(()),
+                }
+            }
+            Step::ExpectFile(step) => self.expect_file(step, until),
+        }
+    }
+
+    /// Waits until the file exists and begins like this.
+    fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
+        let began = self.network.now();
+        let whole = until.saturating_sub(began);
+        loop {
+            let trouble = self.compare_file(step)?;
+            let Some(trouble) = trouble else { return Ok(()) };
+            let elapsed = self.network.now().saturating_sub(began);
+            if elapsed >= whole && elapsed >= self.network.here(whole) {
+                return Err(trouble.into());
+            }
+            let later = self.in_a(AFTER_A_PIECE);
+            self.network.wait(later)?;
+        }
+    }
+
+    /// The difference of the file, if any.
+    fn compare_file(&mut self, step: &ExpectFile) -> Result<Option<Difference>, PlayerError> {
+        let mut most = 0;
+        loop {
+            let Some(bytes) = self.network.file(&step.expect_file, most)? else {
+                return Ok(Some(Difference::NoFile(step.expect_file.clone())));
+            };
+            match step.begins.compare(&bytes, &self.conversation.captures) {
+                Comparison::Matched(_) => return Ok(None),
+                Comparison::NeedMore(more) if bytes.len() == most => {
+                    most = most.saturating_add(more);
+                }
+                Comparison::NeedMore(_) => return Ok(Some(Difference::FileCut(bytes.len()))),
+                Comparison::Differs { offset, expected, found } => {
+                    let mismatches = [Mismatch { offset, expected, found }].into();
+                    return Ok(Some(Difference::Bytes {
+                        mismatches,
+                        came: bytes,
+                        fields: Vec::new(),
+                    }));
+                }
+            }
+        }
+    }
+
+    fn in_a(&self, time: Duration) -> Duration {
+        self.network.now().saturating_add(time)
+    }
+
+    fn named(&mut self, name: &str, link: Link, by: TurnDirection) -> Result<(), PlayerError> {
+        let number = self.conversation.opened(name, by, self.network.now());
+        match self.connections.insert(name.to_owned(), Open { link, number, is_drained: false }) {
+            None => Ok(()),
+            Some(_) => Err(PlayerError::differs(format!("{name} is used for two connections"))),
+        }
+    }
+
+    fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), PlayerError> {
+        let mut bytes = Vec::new();
+        for part in &step.send {
+            bytes.extend(
+                part.bytes(&self.conversation.captures)
+                    .map_err(|error| PlayerError::differs(error.to_string()))?,
+            );
+        }
+        let whole = [bytes.len()];
+        let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
+        let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
+        if sum != Some(bytes.len()) {
+            return Err(PlayerError::differs(format!(
+                "the script's chunks do not add up to {} bytes",
+                bytes.len()
+            )));
+        }
+        // `None` if the script gives no pieces.
+        let part_of_all = u32::try_from(step.chunks.len())
+            .ok()
+            .and_then(|count| AFTER_ALL_PIECES.checked_div(count));
+        let mut fd = step.with_fd;
+        let mut rest = bytes.as_slice();
+        for size in chunks {
+            let Some((chunk, later)) = rest.split_at_checked(*size) else { break };
+            rest = later;
+            match self.send(&step.on, chunk, fd.take(), until)? {
+                Sent::All => {}
+                Sent::PeerGone(_) if step.may_fail => return Ok(()),
+                Sent::PeerGone(why) => {
+                    let until = self.in_a(LAST_WORDS);
+                    let before = match self.listen(&step.on, Conversation::KEPT, until) {
+                        Ok(Received::Bytes(bytes, _)) => Some(bytes),
+                        _ => None,
+                    };
+                    return Err(Difference::PeerGone { why, before }.into());
+                }
+            }
+            if let Some(share) = part_of_all {
+                let until = self.in_a(AFTER_A_PIECE.min(share));
+                self.network.wait(until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads with one of `patterns`. Its captures are stored.
+    fn receive_one_of(
+        &mut self,
+        on: &str,
+        patterns: &[&Pattern],
+        with_fd: bool,
+        until: Duration,
+    ) -> Result<(), PlayerError> {
+        let (mut so_far, mut fds) = (Vec::new(), Vec::new());
+        let captured = loop {
+            let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
+            let mut matched = None;
+            for pattern in patterns {
+                match pattern.compare(&so_far, &self.conversation.captures) {
+                    Comparison::Matched(captured) => matched = matched.or(Some(captured)),
+                    Comparison::NeedMore(n) => most = most.min(n),
+                    Comparison::Differs { offset, expected, found } => {
+                        mismatches.push(Mismatch { offset, expected, found });
+                    }
+                }
+            }
+            if let Some(captured) = matched {
+                break captured;
+            }
+            if mismatches.len() == patterns.len() {
+                // The other available bytes explain more than the first wrong byte.
+                let until = self.in_a(LAST_WORDS);
+                if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Conversation::KEPT, until) {
+                    so_far.extend(bytes);
+                }
+                let most_like = patterns
+                    .iter()
+                    .zip(&mismatches)
+                    .rev()
+                    .max_by_key(|(_, mismatch)| mismatch.offset);
+                let captures = &self.conversation.captures;
+                let fields = match (self.so_far(on), most_like) {
+                    (Ok(connection), Some((pattern, _))) => {
+                        fields::reply_differences(connection, captures, pattern, &so_far)
+                    }
+                    _ => Vec::new(),
+                };
+                return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
+            }
+            match self.receive(on, most, until)? {
+                Received::Bytes(bytes, with) => {
+                    so_far.extend(bytes);
+                    fds.extend(with);
+                }
+                Received::End(end) => return Err(Difference::Ended { end, after: so_far }.into()),
+                Received::Nothing => return Err(Difference::Nothing { after: so_far }.into()),
+            }
+        };
+        if fds.len() != usize::from(with_fd) {
+            return Err(Difference::Descriptors(fds.len()).into());
+        }
+        self.conversation.captures.extend(captured);
+        Ok(())
+    }
+
+    fn expect(&mut self, step: &Expect, until: Duration) -> Result<(), PlayerError> {
+        self.receive_one_of(&step.on, &[&step.expect], step.with_fd, until)
+    }
+
+    fn expect_any_of(&mut self, step: &ExpectAnyOf, until: Duration) -> Result<(), PlayerError> {
+        let patterns: Vec<_> = step.expect_any_of.iter().map(|one| &one.expect).collect();
+        self.receive_one_of(&step.on, &patterns, false, until)
+    }
+
+    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory
+    /// grows.
+    fn receive_while_memory_grows(
+        &mut self,
+        step: &ExpectEnd,
+        mut until: Duration,
+    ) -> Result<Received, PlayerError> {
+        let within = until.saturating_sub(self.network.now());
+        let mut most = self.network.memory();
+        loop {
+            let received = self.receive(&step.on, 64, until)?;
+            let now = self
+                .network
+                .memory()
+                .filter(|_| step.while_memory_grows && received == Received::Nothing);
+            if now.is_none() || now <= most {
+                return Ok(received);
+            }
+            most = now;
+            until = self.in_a(within);
+        }
+    }
+
+    fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
+        let is_drained =
+            self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
+        let end = if is_drained {
+            let drained = self.drained(self.link(&step.on)?, until)?;
+            let is_one_of = || {
+                step.last_any_of.is_empty()
+                    || step.last_any_of.iter().any(|last| drained.last.ends_with(last))
+            };
+            if drained.end.is_some() && !(drained.last.ends_with(&step.last) && is_one_of()) {
+                let longest =
+                    step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
+                let from = drained.last.len().saturating_sub(longest);
+                let came = drained.last.get(from..).unwrap_or_default().to_vec();
+                return Err(Difference::LastBytes { of: drained.len, came }.into());
+            }
+            drained.end
+        } else {
+            match self.receive_while_memory_grows(step, until)? {
+                Received::End(end) => Some(end),
+                Received::Nothing => None,
+                Received::Bytes(bytes, _) => return Err(Difference::Unexpected(bytes).into()),
+            }
+        };
+        match (step.expect_end, end) {
+            (_, None) => Err(Difference::NoEnd.into()),
+            (ExpectedEnd::Any, _)
+            | (ExpectedEnd::Closed, Some(End::Closed))
+            | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
+            (_, Some(end)) => Err(Difference::End(end).into()),
+        }
+    }
+}
+
+fn ms(number: u32) -> Duration {
+    Duration::from_millis(number.into())
+}

@@ -1,0 +1,328 @@
+//! The result of a client under test.
+
+use alloc::{borrow::ToOwned as _, boxed::Box, string::String, vec::Vec};
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
+
+/// The result of a client under test. `vectors/exchanges/README.md` defines each key.
+///
+/// ```
+/// use dotnet_diagnostics_ipc_vectors::script::{ScriptEnd, ScriptOutcome};
+///
+/// let outcome: ScriptOutcome = serde_json::from_str(r#"{ "outcome": "cut", "received": 19, "end": "reset" }"#)?;
+/// assert_eq!(outcome, ScriptOutcome::Cut { received: 19, end: ScriptEnd::Reset });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ScriptOutcome {
+    /// The command succeeded.
+    Ok(Box<OkOutcome>),
+    /// The runtime refused.
+    Error {
+        /// As `0x80131385`.
+        hresult: String,
+        /// The text after `GenerateCoreDump3`: `Some(null)` if it is absent on the wire, `None` if
+        /// there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+        message: Option<Value>,
+        /// The commands in the order of sending.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<Vec<String>>,
+        /// The runtime's advertise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        advertise: Option<Value>,
+    },
+    /// The message received is not a reply.
+    Malformed {
+        /// The reason.
+        error: ScriptFault,
+    },
+    /// The connection ended before the reply.
+    NoReply {
+        /// How.
+        end: ScriptEnd,
+    },
+    /// It ended inside the reply.
+    Cut {
+        /// After this many bytes.
+        received: usize,
+        /// How.
+        end: ScriptEnd,
+    },
+    /// The reply is larger than the buffer.
+    BufferTooSmall {
+        /// The required size.
+        size: usize,
+    },
+    /// The bytes of a runtime are not an advertise; nothing was sent.
+    BadAdvertise {
+        /// The reason.
+        error: ScriptFault,
+    },
+    /// The advertise ended early; nothing was sent.
+    CutAdvertise {
+        /// After this many bytes.
+        received: usize,
+        /// How.
+        end: ScriptEnd,
+    },
+}
+
+/// A client's report of a successful command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OkOutcome {
+    /// The reply's payload in the form of the vectors.
+    pub reply: Value,
+    /// The state of the connection.
+    pub then: ScriptAfterReply,
+    /// The commands in the order of sending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Vec<String>>,
+    /// The runtime's advertise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertise: Option<Value>,
+    /// The outcome of the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<ScriptStream>,
+    /// The outcome of `StopTracing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<ScriptStop>,
+    /// The environment block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<ScriptEnvironment>,
+    /// The outcome of the second reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<ScriptOutcome>,
+}
+
+/// The state of a connection after an OK: the names of [`AfterReply`](dotnet_diagnostics_ipc::exchange::AfterReply).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
+pub enum ScriptAfterReply {
+    Close,
+    AnotherReply,
+    Stream,
+    Environment,
+    UserEvents,
+    Unknown,
+}
+
+/// How a connection ended: the names of [`End`](dotnet_diagnostics_ipc::exchange::End).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
+pub enum ScriptEnd {
+    Closed,
+    Reset,
+    TimedOut,
+}
+
+/// Why bytes are refused. Other implementations must match only `layer`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptFault {
+    /// As in [`VectorFault`](crate::VectorFault).
+    pub layer: String,
+    /// As in [`VectorFault`](crate::VectorFault).
+    pub kind: String,
+    /// As in [`VectorFault`](crate::VectorFault).
+    pub offset: usize,
+}
+
+/// The outcome of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptStream {
+    /// How many bytes were accepted.
+    pub bytes: u64,
+    /// How it ended.
+    pub end: ScriptStreamEnd,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStreamEnd {
+    /// The session was stopped, and the stream ended after the stop was sent.
+    Complete,
+    /// It ended otherwise.
+    Incomplete,
+    /// It exceeded the limit.
+    TooLong,
+}
+
+/// The outcome of `StopTracing`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStop {
+    /// It was not sent.
+    NotSent,
+    /// The id was echoed.
+    Ok,
+    /// The generic OK.
+    OkWithoutId,
+    /// The connection ended without an answer.
+    NoReply,
+    /// A refusal.
+    Hresult(String),
+    /// An OK for another session.
+    AnotherSession(String),
+    /// The message received is not a reply.
+    Malformed(ScriptFault),
+}
+
+/// The result of reading an environment block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptEnvironment {
+    /// Those accepted, in the form of the vectors; `"too_long"` for one over the limit.
+    pub entries: Vec<Value>,
+    /// Why the block is incomplete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ScriptFault>,
+    /// The result of an error message in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hresult: Option<String>,
+    /// How the connection ended inside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<ScriptEnd>,
+}
+
+/// A key that is present, even if null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl ScriptOutcome {
+    /// Whether another implementation may report `self` if the script expects `expected`: they must
+    /// be equal, except that only the layer of an error counts.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc_vectors::script::ScriptOutcome;
+    ///
+    /// let of = |text: &str| serde_json::from_str::<ScriptOutcome>(text).unwrap();
+    /// let expected = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "bad_magic", "offset": 3 } }"#);
+    /// let said = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "wrong_magic", "offset": 0 } }"#);
+    /// assert!(said.agrees_with(&expected) && said != expected);
+    /// ```
+    pub fn agrees_with(&self, expected: &Self) -> bool {
+        let (mut said, mut expected) = (self.clone(), expected.clone());
+        said.forget_what_does_not_bind();
+        expected.forget_what_does_not_bind();
+        said == expected
+    }
+
+    fn forget_what_does_not_bind(&mut self) {
+        match self {
+            Self::Malformed { error } | Self::BadAdvertise { error } => {
+                error.forget_what_does_not_bind();
+            }
+            Self::Ok(ok) => {
+                if let Some(ScriptStop::Malformed(error)) = &mut ok.stop {
+                    error.forget_what_does_not_bind();
+                }
+                if let Some(error) =
+                    ok.environment.as_mut().and_then(|environment| environment.error.as_mut())
+                {
+                    error.forget_what_does_not_bind();
+                }
+                if let Some(second) = &mut ok.second {
+                    second.forget_what_does_not_bind();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl From<End> for ScriptEnd {
+    fn from(end: End) -> Self {
+        match end {
+            End::Closed => Self::Closed,
+            End::Reset => Self::Reset,
+            End::TimedOut => Self::TimedOut,
+        }
+    }
+}
+
+impl<K: WireErrorKind> From<WireError<K>> for ScriptFault {
+    fn from(error: WireError<K>) -> Self {
+        Self::new(error.kind(), error.offset())
+    }
+}
+
+impl ScriptFault {
+    /// The reason at `offset`.
+    pub fn new(kind: impl WireErrorKind, offset: usize) -> Self {
+        Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
+    }
+
+    fn forget_what_does_not_bind(&mut self) {
+        self.kind.clear();
+        self.offset = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn agrees(said: &Value, expected: &Value) -> bool {
+        let of = |value: &Value| serde_json::from_value::<ScriptOutcome>(value.clone()).unwrap();
+        let (said, expected) = (of(said), of(expected));
+        assert!(expected.agrees_with(&expected) && said.agrees_with(&said));
+        assert_eq!(said.agrees_with(&expected), expected.agrees_with(&said));
+        said.agrees_with(&expected)
+    }
+
+    /// Each place at which an outcome has a reason.
+    fn with_error(layer: &str, kind: &str, offset: usize) -> [Value; 5] {
+        let error = json!({ "layer": layer, "kind": kind, "offset": offset });
+        let ok = |key: &str, value: Value| json!({ "outcome": "ok", "reply": {}, "then": "close", key: value });
+        [
+            json!({ "outcome": "malformed", "error": error }),
+            json!({ "outcome": "bad_advertise", "error": error }),
+            ok("stop", json!({ "malformed": error })),
+            ok("environment", json!({ "entries": [], "error": error })),
+            ok("second", json!({ "outcome": "malformed", "error": error })),
+        ]
+    }
+
+    #[test]
+    fn error_agrees_by_layer_only() {
+        let expected = with_error("header", "bad_magic", 0);
+        for (said, expected) in with_error("header", "no_dotnet_here", 13).iter().zip(&expected) {
+            assert!(agrees(said, expected) && said != expected);
+        }
+        for (said, expected) in with_error("reply", "bad_magic", 0).iter().zip(&expected) {
+            assert!(!agrees(said, expected));
+        }
+    }
+
+    #[test]
+    fn other_fields_must_be_equal() {
+        let ok = json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "ok" });
+        let others = [
+            json!({ "outcome": "ok", "reply": { "sessionId": "2" }, "then": "stream", "stop": "ok" }),
+            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "no_reply" }),
+            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream" }),
+            json!({ "outcome": "no_reply", "end": "closed" }),
+        ];
+        for other in &others {
+            assert!(!agrees(other, &ok));
+        }
+        assert!(!agrees(&json!({ "outcome": "no_reply", "end": "reset" }), &others[3]));
+        let cut =
+            |received: usize| json!({ "outcome": "cut", "received": received, "end": "closed" });
+        assert!(agrees(&cut(19), &cut(19)) && !agrees(&cut(18), &cut(19)));
+    }
+}
