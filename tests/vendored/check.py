@@ -125,6 +125,9 @@ def copied(home, sockets):
     there = project(home, sockets)
     run(commands("cp -r").replace("PATH-OF-THIS", shlex.quote(str(ROOT))), home)
     (there / "vendor/dotnet-diagnostics-ipc/Cargo.toml").write_text(manifest() + (manifest(", with sockets") if sockets else ""))
+    # The page says which folders a codec without sockets does not need.
+    if not sockets:
+        run(commands("rm -r"), home)
     line = re.search(r'`(dotnet-diagnostics-ipc = \{ path .*?\})`', PAGE)[1]
     if sockets:
         line = line.replace(" }", ', features = ["io-adapters"] }')
