@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what `cargo package` packs of both packages: each link of a page to a file, a heading or a picture has its target, and so has each
-file that src/ names at docs.rs. The library's package stands alone; the tool's pages may link to the repository."""
+"""Checks what `cargo package` packs of the three packages: each link of a page to a file, a heading or a picture has its target, and so has each
+file that src/ names at docs.rs. The library's package stands alone; the pages of the others may link to the repository."""
 import os
 import pathlib
 import re
@@ -56,4 +56,5 @@ def check(package, home):
     return wrong
 
 
-sys.exit(bool(check("dotnet-diagnostics-ipc", ".") + check("diagipc", "diagipc")))
+PACKAGES = {"dotnet-diagnostics-ipc": ".", "dotnet-diagnostics-ipc-vectors": "vectors", "diagipc": "diagipc"}
+sys.exit(any([check(package, home) for package, home in PACKAGES.items()]))

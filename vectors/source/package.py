@@ -50,8 +50,13 @@ def files(tests, scripts):
     """The files made from the files of tests and of scripts."""
     small = chosen(tests)
     index = made_index(tests, scripts, small)
-    copies = [Text(name, read(os.path.join(VECTORS, "..", name))) for name in COPIED]
+    copies = [Text(name, copied(name)) for name in COPIED]
     return [small, Text("index.json", pretty(index)), Text("package.json", npm(index["release"])), *copies]
+
+
+def copied(name):
+    """The text of a file of the repository, with its links as they are from below vectors/."""
+    return re.sub(r"\]\((\w+\.md)", r"](../../spec/\1", read(os.path.join(VECTORS, "..", name)))
 
 
 def read(path):
