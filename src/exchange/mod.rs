@@ -62,20 +62,29 @@
 //!     }
 //! }
 //!
-//! // A peer in memory that reads and writes 5 bytes at a time.
-//! struct Peer(Vec<u8>, &'static [u8]);
+//! // A peer in memory that reads and writes 5 bytes at a time, is interrupted, and once has nothing to read.
+//! struct Peer(Vec<u8>, &'static [u8], Vec<ErrorKind>);
 //! impl Write for Peer {
 //!     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> { self.0.write(&bytes[..bytes.len().min(5)]) }
 //!     fn flush(&mut self) -> std::io::Result<()> { Ok(()) }
 //! }
 //! impl Read for Peer {
-//!     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> { let n = into.len().min(5); self.1.read(&mut into[..n]) }
+//!     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+//!         if let Some(kind) = self.2.pop() {
+//!             return Err(kind.into());
+//!         }
+//!         let n = into.len().min(5);
+//!         self.1.read(&mut into[..n])
+//!     }
 //! }
 //!
-//! let mut peer = Peer(Vec::new(), b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+//! let reply = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+//! let mut peer = Peer(Vec::new(), reply, vec![ErrorKind::Interrupted, ErrorKind::WouldBlock]);
 //! let mut buffer = [0; 256];
 //! let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
-//! let outcome = ask(&mut client, &mut buffer, &mut peer)?.expect("a peer that is always ready");
+//! assert_eq!(ask(&mut client, &mut buffer, &mut peer)?, None);
+//! // It is ready now.
+//! let outcome = ask(&mut client, &mut buffer, &mut peer)?.ok_or("not ready")?;
 //! assert_eq!(peer.0, b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0");
 //! let Outcome::Ok { size, then: AfterReply::Close } = outcome else { panic!("{outcome:?}") };
 //! let reply = Message::decode(&buffer[..size.into()])?.reply_as::<EnablePerfMap>()?;

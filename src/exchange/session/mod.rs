@@ -107,8 +107,14 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 ///     }
 /// }
 /// # use dotnet_diagnostics_ipc::exchange::{StopOutcome, StreamEnd};
-/// # struct Peer(&'static [u8]);
-/// # impl Read for Peer { fn read(&mut self, into: &mut [u8]) -> io::Result<usize> { let n = into.len().min(5); self.0.read(&mut into[..n]) } }
+/// # struct Peer(&'static [u8], Vec<ErrorKind>);
+/// # impl Read for Peer {
+/// #     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+/// #         if let Some(kind) = self.1.pop() { return Err(kind.into()); }
+/// #         let n = into.len().min(5);
+/// #         self.0.read(&mut into[..n])
+/// #     }
+/// # }
 /// # impl Write for Peer {
 /// #     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> { Ok(bytes.len().min(5)) }
 /// #     fn flush(&mut self) -> io::Result<()> { Ok(()) }
@@ -116,7 +122,10 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 ///
 /// let mut session = Session::streaming(Some(42), 1 << 30);
 /// session.received(b"Nettrace")?;
-/// let (mut stream, mut stopping) = (Peer(b"the rest of the stream"), Peer(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"));
+/// // Each is interrupted, and once has nothing to read.
+/// let errors = vec![ErrorKind::Interrupted, ErrorKind::WouldBlock];
+/// let mut stream = Peer(b"the rest of the stream", errors.clone());
+/// let mut stopping = Peer(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0", errors);
 /// let outcome = stop(&mut session, &mut stream, &mut stopping)?;
 /// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (30, StopOutcome::Answered, Some(StreamEnd::Complete)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
