@@ -40,7 +40,11 @@ impl Traced {
             limit,
             stop_can_fail,
             session: None,
-            stream: Pair::new(talk(flow)),
+            // A stop is sent between the first byte and the limit: there are two pieces.
+            stream: Pair::new(Talk {
+                pieces: if limit < 3 { Pieces::AllButOne } else { Pieces::All },
+                ..talk(flow)
+            }),
             stop: None,
             stop_talk,
         }
