@@ -117,7 +117,7 @@ impl Client {
         Self::new_unchecked(request, buffer)
     }
 
-    /// As [`new`](Self::new), without the check: to see what a server does with such a request. Some of them kill the
+    /// Encodes `request` as [`new`](Self::new) does, without the check. Some refused requests kill the
     /// runtime (F-72, P-19).
     ///
     /// # Errors

@@ -58,7 +58,7 @@ impl Canceller {
         self.0.cancel();
     }
 
-    /// One that is cancelled by this one too.
+    /// A canceller that `parent` cancels too.
     pub(super) fn child(parent: Option<&Self>) -> io::Result<Self> {
         let child = Self::new()?;
         if let Some(parent) = parent {
@@ -71,7 +71,7 @@ impl Canceller {
         Ok(child)
     }
 
-    /// Cancels it when woken.
+    /// A waker that cancels it.
     pub(super) fn waker(&self) -> Waker {
         Arc::clone(&self.0).into()
     }
