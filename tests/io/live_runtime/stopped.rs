@@ -109,9 +109,10 @@ fn stopped_runtime_phase_ends_at_deadline() {
     let (circular_buffer_mb, format, providers) = (1, Format::NET_TRACE, Array::new(&providers));
     let request = CollectTracing2 { circular_buffer_mb, format, request_rundown: false, providers };
     // It still runs: this one may take as long as a busy machine needs.
-    let trace = within(Deadlines { whole: Some(Duration::from_secs(120)), ..patient })
+    let mut trace = within(Deadlines { whole: Some(Duration::from_secs(120)), ..patient })
         .trace(&request)
         .unwrap();
+    trace.read_exact(&mut [0]).unwrap();
     let stopper = trace.stopper(&reply);
 
     let standing_still = Stopped::new(target.process_id);
