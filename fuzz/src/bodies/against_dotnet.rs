@@ -16,9 +16,9 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
-use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Direction};
 use dotnet_diagnostics_ipc::wire::{Array, DecodeError, DecodeErrorKind, IpcString, LimitKind};
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::Direction;
 
 /// A request, of which both say the same: accepted, or the error; and what was read of a session. A message is taken as it is;
 /// otherwise the first byte chooses: 0 any bytes, 1 a changed message, 2 a generated request, another the command of a header.
