@@ -133,7 +133,7 @@ impl Client {
         Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
-    /// As [`new`](Self::new), for a request of any kind.
+    /// Checks and encodes a request of any kind, as [`new`](Self::new) does.
     ///
     /// # Errors
     /// As [`new`](Self::new).

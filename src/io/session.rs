@@ -76,7 +76,7 @@ impl Streaming {
         self.may_stop().is_ok()
     }
 
-    /// Whether no byte has arrived. A stop then wakes `reader`, which closes the connection.
+    /// Returns whether no byte has arrived. A stop then wakes `reader`, which closes the connection.
     pub(super) fn awaits_first_byte(&self, reader: &Waker) -> bool {
         let mut state = self.lock();
         let awaits = state.session.bytes() == 0;
