@@ -40,7 +40,7 @@ impl Streaming {
     /// (F-143).
     pub(super) fn may_stop(&self) -> Result<(), Error> {
         match self.lock().session.action() {
-            SessionAction::Read | SessionAction::ReadAndAwaitStop => Ok(()),
+            SessionAction::Read => Ok(()),
             _ => Err(Error::new(Phase::Stop, ErrorKind::SessionOver)),
         }
     }

@@ -3,8 +3,10 @@
 use super::drive::{Drive, Finished};
 use super::session::Streaming;
 use super::{Error, ErrorKind, Phase};
-use crate::exchange::{End, MisuseError, StopOutcome};
+use crate::exchange::{End, MisuseError, Outcome, StopOutcome};
 use crate::message::eventpipe::StopTracing;
+
+const UNANSWERED: Outcome = Outcome::NoReply { end: End::TimedOut, request_sent: true };
 
 /// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as
 /// unanswered.
@@ -53,7 +55,7 @@ impl<'s> Stopping<'s> {
             Ok(finished) => finished,
             Err(error) => {
                 match error.phase() {
-                    Phase::Reply => session.stop_failed(End::TimedOut),
+                    Phase::Reply => session.stop_finished(UNANSWERED, &[]),
                     _ => session.stop_not_sent(),
                 }
                 .map_err(bug)?;
@@ -74,7 +76,7 @@ impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         if self.is_pending {
             // It is pending, so this cannot fail.
-            let _ = self.session.lock().session.stop_failed(End::TimedOut);
+            let _ = self.session.lock().session.stop_finished(UNANSWERED, &[]);
         }
     }
 }

@@ -296,7 +296,7 @@ fn flows_session_is_stopped_on_a_second_connection() {
     let mut session = Session::streaming(Some(42), u64::MAX);
     session.received(b"Nettrace").unwrap();
     assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
-    assert_eq!(session.action(), SessionAction::ReadAndAwaitStop);
+    assert_eq!(session.action(), SessionAction::Read);
     session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, SESSION_42).unwrap();
     assert_eq!(session.action(), SessionAction::Read);
     session.ended(End::Closed).unwrap();

@@ -145,13 +145,7 @@ fn legal(session: &Session) {
         return;
     }
     let (action, stop) = (session.action(), session.stop());
-    let reads = matches!(
-        action,
-        SessionAction::Read
-            | SessionAction::ReadAndAwaitStop
-            | SessionAction::Hold
-            | SessionAction::HoldAndAwaitStop
-    );
+    let reads = action == SessionAction::Read;
     tried(session, &[], reads, "received", |session, _| session.received(b"x").map(|_| ()));
     tried(session, &[], false, "received nothing", |session, _| session.received(b"").map(|_| ()));
     let is_open = reads || action == SessionAction::HangUp;
@@ -167,7 +161,10 @@ fn legal(session: &Session) {
     for end in ENDS {
         tried(session, &[], is_open, "ended", |session, _| session.ended(end));
         let again = stop == StopOutcome::Unanswered(end);
-        tried(session, &[], awaited || again, "stop_failed", |session, _| session.stop_failed(end));
+        let unanswered = Outcome::NoReply { end, request_sent: true };
+        tried(session, &[], awaited || again, "stop_finished", |session, _| {
+            session.stop_finished(unanswered, &[])
+        });
     }
     let refused = Outcome::Error { size: 24, hresult: HResult::FAIL };
     let again = stop == StopOutcome::Refused(HResult::FAIL);

@@ -370,7 +370,8 @@ impl<'s> World<'s> {
             Some(Tool::Holds(key)) => assert!(self.port.remove(key).is_some()),
             Some(Tool::Asks(Asking { stops: Some(of), .. })) => {
                 if let Some(session) = self.session(of) {
-                    session.stop_failed(End::Reset).unwrap();
+                    let lost = Outcome::NoReply { end: End::Reset, request_sent: false };
+                    session.stop_finished(lost, &[]).unwrap();
                     assert_eq!(session.stop(), StopOutcome::Unanswered(End::Reset));
                 }
             }

@@ -152,23 +152,15 @@ impl Asking {
         let mut piece = [0; 64];
         if let Some(session) = &mut self.session {
             match session.action() {
-                SessionAction::Read | SessionAction::ReadAndAwaitStop => {
-                    match back.read(0..most, most, &mut piece) {
-                        Read::Bytes(n) => {
-                            let StreamBytes { within, beyond } =
-                                session.received(&piece[..n]).unwrap();
-                            assert_eq!([within, beyond].concat(), piece[..n]);
-                            self.read.extend(within);
-                        }
-                        Read::Ended(end) => session.ended(end).unwrap(),
-                        Read::Nothing => return Moved::No,
+                SessionAction::Read => match back.read(0..most, most, &mut piece) {
+                    Read::Bytes(n) => {
+                        let StreamBytes { within, beyond } = session.received(&piece[..n]).unwrap();
+                        assert_eq!([within, beyond].concat(), piece[..n]);
+                        self.read.extend(within);
                     }
-                }
-                SessionAction::Hold | SessionAction::HoldAndAwaitStop => {
-                    assert!(back.is_empty(), "a session of user_events has no data");
-                    let Some(end) = back.ended() else { return Moved::No };
-                    session.ended(end).unwrap();
-                }
+                    Read::Ended(end) => session.ended(end).unwrap(),
+                    Read::Nothing => return Moved::No,
+                },
                 SessionAction::HangUp => {
                     session.hung_up().unwrap();
                     return Moved::Over;

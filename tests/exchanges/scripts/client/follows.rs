@@ -55,6 +55,7 @@ impl Tool {
                     tool.net.borrow_mut().moved();
                 });
             }
+            let lost = Outcome::NoReply { end: End::Reset, request_sent: false };
             // The reply may arrive before the stream's end or after it.
             let mut take_stop = |session: &mut Session| {
                 let answered = stopped.borrow_mut().take();
@@ -65,12 +66,12 @@ impl Tool {
                         }
                         session.stop_finished(outcome, &buffer).unwrap();
                     }
-                    Some(None) => session.stop_failed(End::Reset).unwrap(),
+                    Some(None) => session.stop_finished(lost, &[]).unwrap(),
                     None => {}
                 }
             };
             match twice!(self.net, session.action()) {
-                SessionAction::Read | SessionAction::ReadAndAwaitStop => {
+                SessionAction::Read => {
                     take_stop(&mut session);
                     // Up to the stop, so that it is sent no later than asked.
                     let far = stop_after.map_or(buffer.len() as u64, |after| {
@@ -100,7 +101,6 @@ impl Tool {
                     session.hung_up().unwrap();
                 }
                 SessionAction::Finished(outcome) => break outcome,
-                other => panic!("{other:?} of a stream"),
             }
         };
         let end = match (outcome.end, outcome.stream_end()) {

@@ -1,0 +1,600 @@
+//! A session: its connection, and its `StopTracing` on another one.
+
+use super::{End, MisuseError, Outcome};
+use crate::continuation::OpaqueStream;
+use crate::hresult::HResult;
+use crate::message::{Message, Reply, eventpipe::StopTracing};
+
+/// A session from the reply that started it: the stream on one connection, and `StopTracing` on
+/// another.
+///
+/// Runtimes ignore a `StopTracing` on the stream's own connection, and a half-close of it (F-76).
+/// Send it on a second connection, or close the stream's. The stop's reply and the end of the stream
+/// arrive in either order, with the same outcome.
+///
+/// A session of which no byte arrived belongs to a runtime that waits at its start, and `StopTracing`
+/// then kills many runtimes later (F-160). [`begin_stop`](Self::begin_stop) closes such a session
+/// instead.
+#[cfg_attr(doc, doc = include_str!("../pictures/session.svg"))]
+///
+/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How
+/// long to wait for its reply:
+/// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, StreamEnd, AfterReply};
+/// use dotnet_diagnostics_ipc::message::Request as _;
+///
+/// // The reply to CollectTracing2 was OK, with session id 42. The caller takes at most a gigabyte.
+/// let mut session = Session::streaming(Some(42), 1 << 30);
+/// session.received(b"Nettrace...")?;
+///
+/// let stop = session.begin_stop()?.expect("a byte has arrived");
+/// let mut buffer = [0; 64];
+/// stop.encode_message(&mut buffer)?; // goes over a second connection
+/// assert_eq!(session.action(), SessionAction::Read);
+/// session.received(b"...rundown")?;
+/// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // the reply overwrites it
+/// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, &buffer)?;
+/// session.ended(End::Closed)?;
+///
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, StopOutcome::Answered, Some(StreamEnd::Complete)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `examples/loop_mio.rs` reads the streams of several runtimes, and stops them, in one loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    id: Option<u64>,
+    stream: OpaqueStream,
+    stop: StopOutcome,
+    connection: Connection,
+    streams: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    Open,
+    /// The caller is to close it, with this end.
+    ToClose(SessionEnd),
+    Over(SessionEnd),
+}
+
+/// What a [`Session`] asks for.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction};
+///
+/// let mut session = Session::streaming(Some(42), u64::MAX);
+/// assert_eq!(session.action(), SessionAction::Read);
+/// session.received(b"Nettrace")?;
+/// session.begin_stop()?;
+/// assert_eq!(session.action(), SessionAction::Read); // while the stop waits for its reply
+/// session.ended(End::Closed)?;
+/// assert_eq!(session.action(), SessionAction::AwaitStop);
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "the exchange advances only when the action is done"]
+pub enum SessionAction {
+    /// Read the session's connection: [`Session::received`], and at its end [`Session::ended`]. The
+    /// connection of a `user_events` session carries no data, and only its end is of interest (F-23).
+    ///
+    /// Continue *while* a stop is pending ([`Session::stop`]): a runtime does not answer it before
+    /// the stream has been read, so doing one after the other blocks forever (F-75).
+    Read,
+    /// The session's connection has ended; wait for the stop's reply, or for the end of its
+    /// connection.
+    AwaitStop,
+    /// Close the session's connection, then [`Session::hung_up`]. The stream exceeds the caller's
+    /// limit, or was to be stopped before its first byte arrived.
+    HangUp,
+    /// The exchange is over.
+    Finished(SessionOutcome),
+}
+
+/// Bytes that [`Session::received`] has divided at the caller's limit.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Session, StreamBytes};
+///
+/// let mut session = Session::streaming(Some(42), 3);
+/// assert_eq!(session.received(b"abcde")?, StreamBytes { within: b"abc", beyond: b"de" });
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamBytes<'i> {
+    /// The next bytes of the stream.
+    pub within: &'i [u8],
+    /// The bytes beyond the limit, which are not counted.
+    pub beyond: &'i [u8],
+}
+
+/// The outcome of a session.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};
+///
+/// // The target dies before the session is stopped.
+/// let mut session = Session::streaming(Some(42), u64::MAX);
+/// session.received(b"Nettrace")?;
+/// session.ended(End::Closed)?;
+/// let outcome = SessionOutcome { streamed: true, bytes: 8, end: SessionEnd::Ended(End::Closed), stop: StopOutcome::NotSent };
+/// assert_eq!(session.action(), SessionAction::Finished(outcome));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionOutcome {
+    /// Whether the session streamed; otherwise it wrote `user_events`.
+    pub streamed: bool,
+    /// How many bytes of the stream arrived, within the limit.
+    pub bytes: u64,
+    /// How its connection ended.
+    pub end: SessionEnd,
+    /// The outcome of its last `StopTracing`.
+    pub stop: StopOutcome,
+}
+
+impl SessionOutcome {
+    /// Returns whether the stream is complete; `None` if the session wrote `user_events`.
+    ///
+    /// [`Complete`](StreamEnd::Complete) requires that the runtime answered the stop with OK, which
+    /// it does once the rundown is written (F-76), and that the stream was then closed, not cut
+    /// off, given up, or longer than the limit.
+    pub fn stream_end(&self) -> Option<StreamEnd> {
+        let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
+        let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);
+        self.streamed.then_some(if is_complete {
+            StreamEnd::Complete
+        } else {
+            StreamEnd::Incomplete
+        })
+    }
+}
+
+/// How a session's stream ended: [`SessionOutcome::stream_end`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, SessionOutcome, StopOutcome, StreamEnd};
+///
+/// let outcome = SessionOutcome { streamed: true, bytes: 8, end: SessionEnd::Ended(End::Closed), stop: StopOutcome::Answered };
+/// assert_eq!(outcome.stream_end(), Some(StreamEnd::Complete));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamEnd {
+    /// `StopTracing` was answered: the rundown is in it.
+    Complete,
+    /// It ended before that: the target died or was cut off. Treat the data as corrupted.
+    Incomplete,
+}
+
+/// How the connection of a session ended.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction, SessionEnd};
+///
+/// // More bytes than the limit: the excess is returned, and the caller must close the connection.
+/// let mut session = Session::streaming(Some(42), 3);
+/// assert_eq!(session.received(b"abcde")?.within, b"abc");
+/// assert_eq!(session.action(), SessionAction::HangUp);
+/// session.hung_up()?;
+/// let SessionAction::Finished(outcome) = session.action() else { panic!() };
+/// assert_eq!((outcome.end, outcome.bytes), (SessionEnd::LimitReached, 3));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// By itself.
+    Ended(End),
+    /// The caller closed it.
+    HungUp,
+    /// The caller closed it because it exceeded the limit; for a `user_events` session, because any
+    /// byte arrived.
+    LimitReached,
+}
+
+/// The outcome of a session's `StopTracing`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{AfterReply, Outcome, Session, StopOutcome};
+///
+/// let mut session = Session::streaming(Some(42), u64::MAX);
+/// session.received(b"Nettrace")?;
+/// session.begin_stop()?;
+/// assert_eq!(session.stop(), StopOutcome::Awaited);
+/// let reply = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0";
+/// session.stop_finished(Outcome::Ok { size: 28, then: AfterReply::Close }, reply)?;
+/// assert_eq!(session.stop(), StopOutcome::OtherId(43));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopOutcome {
+    /// It was not sent while the session's connection was open. Later it means nothing: unknown ids
+    /// are answered with OK (F-31). A session of which no byte arrived is closed instead (F-160).
+    NotSent,
+    /// It is pending.
+    Awaited,
+    /// OK, with the session's id (F-31).
+    Answered,
+    /// OK, without an id: the generic OK (F-2).
+    AnsweredWithoutId,
+    /// OK, with the id of another session: it is unknown which one was stopped.
+    OtherId(u64),
+    /// An error.
+    Refused(HResult),
+    /// The message received is not a reply.
+    Malformed,
+    /// The stop's connection ended without a reply. After a timeout it may still be answered, if the
+    /// stream is read.
+    Unanswered(End),
+}
+
+impl Session {
+    /// A session that streams over its connection; the caller accepts `limit` bytes. Without the
+    /// id, which the generic OK lacks ([`AfterReply::Stream`](super::AfterReply::Stream)), it
+    /// cannot be stopped, only closed.
+    pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
+        Self {
+            id: session_id,
+            stream: OpaqueStream::with_limit(limit),
+            stop: StopOutcome::NotSent,
+            connection: Connection::Open,
+            streams: true,
+        }
+    }
+
+    /// A session that writes `user_events`: a stream without a byte, which ends with its connection
+    /// (F-23).
+    pub const fn user_events(session_id: Option<u64>) -> Self {
+        Self { streams: false, ..Self::streaming(session_id, 0) }
+    }
+
+    /// Returns the current action. Has no side effects.
+    pub const fn action(&self) -> SessionAction {
+        match (self.connection, self.stop) {
+            (Connection::Open, _) => SessionAction::Read,
+            (Connection::ToClose(_), _) => SessionAction::HangUp,
+            (Connection::Over(_), StopOutcome::Awaited) => SessionAction::AwaitStop,
+            (Connection::Over(end), stop) => SessionAction::Finished(SessionOutcome {
+                streamed: self.streams,
+                bytes: self.stream.passed(),
+                end,
+                stop,
+            }),
+        }
+    }
+
+    /// Reports bytes that arrived on the session's connection.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an
+    /// [end](Self::ended).
+    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<StreamBytes<'i>, MisuseError> {
+        if self.connection != Connection::Open {
+            return Err(MisuseError::NotAsked);
+        }
+        if bytes.is_empty() {
+            return Err(MisuseError::NoBytes);
+        }
+        let (within, beyond) = self.stream.pass(bytes);
+        if !beyond.is_empty() {
+            self.connection = Connection::ToClose(SessionEnd::LimitReached);
+        }
+        Ok(StreamBytes { within, beyond })
+    }
+
+    /// Reports that the session's connection ended, or that the caller's time limit expired.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if it had ended before.
+    pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
+        self.end(SessionEnd::Ended(end))
+    }
+
+    /// Reports that the caller has closed the session's connection, on request or on its own
+    /// initiative. That ends a `user_events` session (F-23); a stream closed before its end is
+    /// incomplete.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if it had ended before.
+    pub fn hung_up(&mut self) -> Result<(), MisuseError> {
+        self.end(SessionEnd::HungUp)
+    }
+
+    fn end(&mut self, end: SessionEnd) -> Result<(), MisuseError> {
+        self.connection = Connection::Over(match self.connection {
+            Connection::Open => end,
+            Connection::ToClose(end) => end,
+            Connection::Over(_) => return Err(MisuseError::NotAsked),
+        });
+        Ok(())
+    }
+
+    /// Returns how many bytes of the stream arrived so far, within the limit.
+    pub const fn bytes(&self) -> u64 {
+        self.stream.passed()
+    }
+
+    /// Returns the state of its stop: [`StopOutcome::Awaited`] while one is pending.
+    pub const fn stop(&self) -> StopOutcome {
+        self.stop
+    }
+
+    /// Returns the session's id; `None` if the runtime did not report it (F-2).
+    pub const fn id(&self) -> Option<u64> {
+        self.id
+    }
+
+    /// Begins to stop the session, before anything is sent: the end of the stream may arrive before a later
+    /// call. Returns the request to send; a failed stop may be repeated. `None` if no byte of the stream has
+    /// arrived: the action is then [`HangUp`](SessionAction::HangUp), because `StopTracing` would harm a
+    /// runtime that waits at its start (F-160).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction};
+    ///
+    /// let mut session = Session::streaming(Some(42), u64::MAX);
+    /// assert_eq!(session.begin_stop(), Ok(None));
+    /// assert_eq!(session.action(), SessionAction::HangUp);
+    /// ```
+    ///
+    /// # Errors
+    /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
+    /// pending or was answered with OK.
+    pub fn begin_stop(&mut self) -> Result<Option<StopTracing>, MisuseError> {
+        let repeatable = matches!(
+            self.stop,
+            StopOutcome::NotSent
+                | StopOutcome::Refused(_)
+                | StopOutcome::Malformed
+                | StopOutcome::Unanswered(_)
+        );
+        let (Connection::Open, Some(session_id), true) = (self.connection, self.id, repeatable)
+        else {
+            return Err(MisuseError::NotAsked);
+        };
+        if self.streams && self.stream.passed() == 0 {
+            self.connection = Connection::ToClose(SessionEnd::HungUp);
+            return Ok(None);
+        }
+        self.stop = StopOutcome::Awaited;
+        Ok(Some(StopTracing { session_id }))
+    }
+
+    /// Reports how `StopTracing` ended; `buffer` has its reply. The same report again changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the
+    /// outcome is that it should be larger: the client can still continue.
+    pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
+        let stop = match outcome {
+            Outcome::Ok { size, .. } => {
+                let needed = usize::from(size);
+                self.judge(buffer.get(..needed).ok_or(MisuseError::BufferTooShort { needed })?)
+            }
+            Outcome::Error { hresult, .. } => StopOutcome::Refused(hresult),
+            Outcome::BufferTooSmall { size } => {
+                return Err(MisuseError::BufferTooShort { needed: size.into() });
+            }
+            Outcome::NoReply { end, .. } | Outcome::Cut { end, .. } => StopOutcome::Unanswered(end),
+            Outcome::Malformed { .. } => StopOutcome::Malformed,
+        };
+        if self.stop != StopOutcome::Awaited && self.stop != stop {
+            return Err(MisuseError::NotAsked);
+        }
+        self.stop = stop;
+        Ok(())
+    }
+
+    /// Reports that the stop was not sent, because no connection was available. It may be repeated.
+    ///
+    /// # Errors
+    /// [`MisuseError`] if no stop is pending.
+    pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
+        if self.stop != StopOutcome::Awaited {
+            return Err(MisuseError::NotAsked);
+        }
+        self.stop = StopOutcome::NotSent;
+        Ok(())
+    }
+
+    /// Returns what the stop's reply means.
+    fn judge(&self, reply: &[u8]) -> StopOutcome {
+        match Message::decode(reply).and_then(|message| message.reply_as::<StopTracing>()) {
+            Ok(Reply::Ok(reply)) if Some(reply.session_id) == self.id => StopOutcome::Answered,
+            Ok(Reply::Ok(reply)) => StopOutcome::OtherId(reply.session_id),
+            Ok(Reply::OkWithoutPayload) => StopOutcome::AnsweredWithoutId,
+            Ok(Reply::Error(error)) => StopOutcome::Refused(error.hresult),
+            Err(_) => StopOutcome::Malformed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::exchange::AfterReply;
+    use std::vec::Vec;
+
+    const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
+    const OK_42: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+    const OK_43: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2b\0\0\0\0\0\0\0";
+    const CUT: &[u8] = b"DOTNET_IPC_V1\0\x1b\0\xff\0\0\0\x2a\0\0\0\0\0\0";
+    const NOT_ASKED: Result<(), MisuseError> = Err(MisuseError::NotAsked);
+
+    const fn ok(size: u16) -> Outcome {
+        Outcome::Ok { size, then: AfterReply::Close }
+    }
+
+    /// Every outcome of a stop.
+    fn stops() -> Vec<(Outcome, &'static [u8], StopOutcome)> {
+        let malformed = crate::wire::DecodeErrorKind::BadMagic;
+        let mut stops: Vec<(Outcome, &'static [u8], StopOutcome)> = std::vec![
+            (ok(28), OK_42, StopOutcome::Answered),
+            (ok(28), OK_43, StopOutcome::OtherId(43)),
+            (ok(20), b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0", StopOutcome::AnsweredWithoutId),
+            (
+                Outcome::Error { size: 24, hresult: HResult::BAD_ENCODING },
+                &[],
+                StopOutcome::Refused(HResult::BAD_ENCODING)
+            ),
+            (Outcome::Malformed { kind: malformed, offset: 0 }, &[], StopOutcome::Malformed),
+            (ok(27), CUT, StopOutcome::Malformed),
+        ];
+        for end in ENDS {
+            let unanswered = StopOutcome::Unanswered(end);
+            stops.push((Outcome::NoReply { end, request_sent: true }, &[], unanswered));
+            stops.push((Outcome::Cut { received: 3, end }, &[], unanswered));
+        }
+        stops
+    }
+
+    /// A session whose first byte has arrived.
+    fn begun(limit: u64) -> Session {
+        let mut session = Session::streaming(Some(42), limit);
+        session.received(b"a").unwrap();
+        session
+    }
+
+    #[track_caller]
+    fn outcome(session: &Session) -> SessionOutcome {
+        let SessionAction::Finished(outcome) = session.action() else { panic!("{session:?}") };
+        outcome
+    }
+
+    #[test]
+    fn order_of_ends_does_not_change_outcome() {
+        for ((reply, buffer, stop), end) in
+            stops().into_iter().flat_map(|stop| ENDS.map(|end| (stop, end)))
+        {
+            let mut stream_first = begun(100);
+            stream_first.begin_stop().unwrap();
+            stream_first.received(b"bcd").unwrap();
+            let mut stop_first = stream_first.clone();
+            stream_first.ended(end).unwrap();
+            assert_eq!(stream_first.action(), SessionAction::AwaitStop);
+            stream_first.stop_finished(reply, buffer).unwrap();
+            stop_first.stop_finished(reply, buffer).unwrap();
+            assert_eq!(stop_first.action(), SessionAction::Read);
+            stop_first.ended(end).unwrap();
+
+            let expected =
+                SessionOutcome { streamed: true, bytes: 4, end: SessionEnd::Ended(end), stop };
+            assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
+            let is_complete = end == End::Closed
+                && matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
+            let expected_end =
+                if is_complete { StreamEnd::Complete } else { StreamEnd::Incomplete };
+            assert_eq!(expected.stream_end(), Some(expected_end), "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn stop_is_repeated_unless_pending_or_answered_with_ok() {
+        for (reply, buffer, stop) in stops() {
+            let mut session = begun(100);
+            assert_eq!(session.stop_finished(reply, buffer), NOT_ASKED);
+            session.begin_stop().unwrap();
+            session.stop_not_sent().unwrap();
+            assert_eq!(
+                (session.stop(), session.stop_not_sent()),
+                (StopOutcome::NotSent, NOT_ASKED)
+            );
+            assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
+            assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
+            session.stop_finished(reply, buffer).unwrap();
+            let once = session.clone();
+            // The same report changes nothing, another one is refused.
+            assert_eq!(session.stop_finished(reply, buffer), Ok(()));
+            let other = Outcome::Error { size: 24, hresult: HResult::FAIL };
+            assert_eq!((session.stop_finished(other, &[]), &session), (NOT_ASKED, &once));
+            let is_final = matches!(
+                stop,
+                StopOutcome::Answered | StopOutcome::AnsweredWithoutId | StopOutcome::OtherId(_)
+            );
+            assert_eq!((session.stop(), session.begin_stop().is_err()), (stop, is_final));
+        }
+        let mut session = begun(100);
+        session.begin_stop().unwrap();
+        let too_short = |needed| Err(MisuseError::BufferTooShort { needed });
+        assert_eq!(session.stop_finished(ok(28), &OK_42[..27]), too_short(28));
+        let too_small = Outcome::BufferTooSmall { size: 99 };
+        assert_eq!(session.stop_finished(too_small, &[]), too_short(99));
+        assert_eq!(Session::streaming(None, 5).begin_stop(), Err(MisuseError::NotAsked));
+    }
+
+    /// A runtime answers OK to an id that it no longer knows (F-31).
+    #[test]
+    fn stop_after_the_end_is_refused() {
+        for end in ENDS {
+            let mut session = begun(100);
+            session.ended(end).unwrap();
+            let over = session.clone();
+            assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
+            assert_eq!(session.stop_finished(ok(28), OK_42), NOT_ASKED);
+            assert_eq!(session.received(b"late"), Err(MisuseError::NotAsked));
+            assert_eq!([session.ended(End::Closed), session.hung_up()], [NOT_ASKED; 2]);
+            assert_eq!(session, over);
+            assert_eq!(outcome(&session).stream_end(), Some(StreamEnd::Incomplete));
+        }
+    }
+
+    /// `StopTracing` harms a runtime that waits at its start (F-160).
+    #[test]
+    fn session_without_a_byte_is_closed_not_stopped() {
+        let mut session = Session::streaming(Some(42), 100);
+        assert_eq!(session.received(b""), Err(MisuseError::NoBytes));
+        assert_eq!(session.begin_stop(), Ok(None));
+        assert_eq!(session.action(), SessionAction::HangUp);
+        let before = session.clone();
+        assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
+        assert_eq!(session.received(b"late"), Err(MisuseError::NotAsked));
+        assert_eq!(session, before);
+        session.hung_up().unwrap();
+        let (end, stop) = (SessionEnd::HungUp, StopOutcome::NotSent);
+        assert_eq!(outcome(&session), SessionOutcome { streamed: true, bytes: 0, end, stop });
+    }
+
+    #[test]
+    fn stream_over_limit_is_closed_without_loss() {
+        for (stopped, peer_closes) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut session = begun(5);
+            let within = StreamBytes { within: b"bcde".as_slice(), beyond: b"" };
+            assert_eq!(session.received(b"bcde"), Ok(within));
+            assert_eq!(session.action(), SessionAction::Read);
+            if stopped {
+                session.begin_stop().unwrap();
+            }
+            assert_eq!(session.received(b"fg"), Ok(StreamBytes { within: b"", beyond: b"fg" }));
+            assert_eq!(session.action(), SessionAction::HangUp);
+            assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
+            if peer_closes { session.ended(End::Closed) } else { session.hung_up() }.unwrap();
+            if stopped {
+                assert_eq!(session.action(), SessionAction::AwaitStop);
+                session.stop_finished(ok(28), OK_42).unwrap();
+            }
+            let outcome = outcome(&session);
+            assert_eq!((outcome.bytes, outcome.end), (5, SessionEnd::LimitReached));
+            assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
+        }
+    }
+
+    #[test]
+    fn user_events_session_is_stopped_without_a_byte() {
+        let mut session = Session::user_events(Some(42));
+        assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
+        session.stop_finished(ok(28), OK_42).unwrap();
+        let mut closed = session.clone();
+        closed.ended(End::Closed).unwrap();
+        assert_eq!((outcome(&closed).stream_end(), outcome(&closed).streamed), (None, false));
+        assert_eq!(session.received(b"x"), Ok(StreamBytes { within: b"", beyond: b"x" }));
+        session.hung_up().unwrap();
+        assert_eq!((outcome(&session).end, outcome(&session).bytes), (SessionEnd::LimitReached, 0));
+        assert!(size_of::<Session>() <= 64, "{}", size_of::<Session>());
+    }
+}
