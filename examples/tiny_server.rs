@@ -30,7 +30,7 @@ mod unix {
     use std::time::Duration;
 
     use dotnet_diagnostics_ipc::command::Command;
-    use dotnet_diagnostics_ipc::exchange::{KnownCommands, ServerOptions};
+    use dotnet_diagnostics_ipc::exchange::KnownCommands;
     use dotnet_diagnostics_ipc::hresult::HResult;
     use dotnet_diagnostics_ipc::io::Canceller;
     use dotnet_diagnostics_ipc::io::server::{
@@ -200,9 +200,8 @@ mod unix {
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             ends.cancel();
         });
-        let exchange =
-            ServerOptions { commands: KnownCommands::These(&COMMANDS), ..ServerOptions::DEFAULT };
-        let options = ServeOptions { exchange, ..ServeOptions::DEFAULT };
+        let commands = KnownCommands::These(&COMMANDS);
+        let options = ServeOptions { commands, ..ServeOptions::DEFAULT };
         let served = serve(&listener, &TinyServer::new(), &options, &shutdown);
         std::fs::remove_file(&path)?;
         Ok(served?)

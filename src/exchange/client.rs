@@ -3,13 +3,12 @@
 
 use core::ops::Range;
 
-use super::incoming::{Incoming, Progress};
-use super::outgoing::Outgoing;
+use super::framing::{Incoming, Outgoing, Progress};
 use super::{AfterReply, End, MisuseError, Outcome};
 use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
 use crate::header::Header;
-use crate::message::{self, Announced, AnyRequest, Message, OkPayload, Reply, Request};
+use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
 use crate::wire::{DecodeError, Encode, EncodeError, clamp};
 
 /// What a [`Client`] asks for.
@@ -133,15 +132,6 @@ impl Client {
         Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
-    /// Checks and encodes a request of any kind, as [`new`](Self::new) does.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn with_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        request.check_limits().map_err(EncodeError::OverLimit)?;
-        Self::with_payload(request.command(), request.continuation(), request, buffer)
-    }
-
     /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked.
     /// `continuation` is what follows an OK; `None` if unknown.
     ///
@@ -196,9 +186,6 @@ impl Client {
     }
 
     /// The first `n` bytes of [`Send`](ClientAction::Send) were sent.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -212,9 +199,6 @@ impl Client {
     }
 
     /// The byte with the descriptor was sent.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
         let State::SendFd = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
@@ -223,9 +207,6 @@ impl Client {
 
     /// Sending failed. A server that refuses a request early closes before it has read all of it:
     /// its reply may still arrive.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if there was nothing to send.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(_) | State::SendFd) = self.state else {
             return Err(MisuseError::NotAsked);
@@ -236,10 +217,6 @@ impl Client {
 
     /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the
     /// range.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0: that is an
-    /// [end](Self::ended).
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -254,9 +231,6 @@ impl Client {
     /// The input ended, or the caller's time limit expired ([`End::TimedOut`]): see
     /// [`ReplyDeadline`](super::ReplyDeadline). While something is to be sent, this says that no
     /// reply can arrive; a failed write alone is reported with [`send_failed`](Self::send_failed).
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange is finished.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.state = State::Done(match self.state {
             State::Receive(incoming) if incoming.have() > 0 => {
@@ -331,8 +305,8 @@ impl Client {
     /// Checks the received part of a message: it may be whole now, or have a header.
     fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
         self.state = match incoming.progress(buffer) {
-            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => {
-                State::TooSmall(incoming, header.size)
+            Ok(Progress::InPayload(size)) if buffer.len() < usize::from(size) => {
+                State::TooSmall(incoming, size)
             }
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
             Ok(Progress::Whole(header)) => {

@@ -11,8 +11,8 @@
 //! 1. Call `action()`. It returns the next action and changes nothing, however often it is called.
 //! 2. Perform that action on your socket or pipe: blocking, polled or async, one byte at a time or
 //!    all at once.
-//! 3. Report the result with the method that belongs to the action. Any other is a typed error
-//!    ([`MisuseError`]).
+//! 3. Report the result with the method that belongs to the action. Any other method, 0 bytes, and
+//!    more bytes than the action names are a [`MisuseError`] and change nothing.
 //! 4. Lend the same buffer each time, all of it. Actions name ranges of it: the request is at its
 //!    front, and the reply overwrites it. A number of bytes comes last: `sent(n)`,
 //!    `received(buffer, n)`, `piece(buffer, n)`. What is written into the buffer comes before it:
@@ -101,7 +101,7 @@
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
 //! | [`fallback`] | the older command if the newer one is unknown, and what is lost |
-//! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
+//! | [`ConnectPort`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
 //!
 //! # Limits
@@ -113,7 +113,6 @@
 //! | size of a message | the lent buffer: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
 //! | bytes of a stream | [`Session::streaming`] | none, the caller chooses: a session streams as long as it lasts |
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
-//! | providers of a session | [`ServerOptions::max_providers`] | 1,000 (F-16) |
 //! | waiting connections of a port | the slots of a [`DiagnosticPort`] | the number of lent slots |
 //!
 //! [`Continuation::Close`]: crate::command::Continuation::Close
@@ -124,27 +123,17 @@ pub mod fallback;
 
 mod client;
 mod connect_port;
-mod end;
-mod incoming;
-mod misuse_error;
+mod framing;
 mod outcome;
-mod outgoing;
-mod reply_deadline;
-mod retry;
 mod server;
 mod session;
 
 pub use client::{Client, ClientAction};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
-pub use end::End;
-pub use misuse_error::MisuseError;
-pub use outcome::{AfterReply, Outcome};
-pub use reply_deadline::ReplyDeadline;
-pub use retry::{Delays, RetryPolicy};
+pub use outcome::{AfterReply, End, MisuseError, Outcome, ReplyDeadline};
 pub use server::{
-    CheckOrder, KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction,
-    ServerOptions, ServerOutcome,
+    KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOutcome,
 };
 pub use session::{
     Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamBytes, StreamEnd,

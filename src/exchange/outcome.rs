@@ -1,6 +1,8 @@
-//! The outcome of a request, and the state of the connection after it.
+//! The outcome of a request, the state of the connection after it, and how long to wait for it.
 
-use super::End;
+use core::fmt;
+use core::time::Duration;
+
 use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::message::Announced;
@@ -157,3 +159,144 @@ impl AfterReply {
         }
     }
 }
+
+/// How a connection ended, as reported by the caller's socket.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome};
+/// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
+///
+/// let mut buffer = [0; 512];
+/// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
+/// client.sent(20)?;
+/// client.ended(End::Closed)?;
+/// assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::Closed, request_sent: true }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// A read returned 0 bytes: the peer has closed, or sends no more.
+    Closed,
+    /// A read failed, usually with `ECONNRESET`: the peer closed with unread bytes (F-70), or died.
+    Reset,
+    /// Nothing arrived within the caller's time limit. A stopped runtime, or one busy with another
+    /// client, looks like this (F-75).
+    TimedOut,
+}
+
+impl End {
+    /// Its name: `closed`, `reset`, `timed_out`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the connection was closed",
+            Self::Reset => "the connection was reset",
+            Self::TimedOut => "timed out",
+        })
+    }
+}
+
+/// How long a client should wait for the reply, from the end of its request.
+///
+/// ```
+/// use core::time::Duration;
+/// use dotnet_diagnostics_ipc::{command::Command, exchange::ReplyDeadline};
+///
+/// let seconds = Duration::from_secs;
+/// assert_eq!(ReplyDeadline::of(Command::PROCESS_INFO3), ReplyDeadline::Within(seconds(5)));
+/// assert_eq!(ReplyDeadline::of(Command::ATTACH_PROFILER), ReplyDeadline::AfterAttachTimeout(seconds(5)));
+/// ```
+///
+/// The document only says that a client must survive a server that does not answer; the values are
+/// this crate's. A server answers one client at a time (F-75), so each value assumes an idle
+/// runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReplyDeadline {
+    /// This long.
+    Within(Duration),
+    /// The request's `attachTimeout` plus this long.
+    AfterAttachTimeout(Duration),
+    /// This long after the session's stream was read to its end: the runtime does not answer before
+    /// (F-75, F-76).
+    AfterStreamEnd(Duration),
+}
+
+impl ReplyDeadline {
+    /// For the reply to `command`.
+    ///
+    /// A dump is answered once it is written, an attach once the profiler is attached or its
+    /// timeout has expired, a stop once the stream has been read; everything else immediately,
+    /// including unknown commands.
+    pub const fn of(command: Command) -> Self {
+        match command {
+            Command::GENERATE_CORE_DUMP
+            | Command::GENERATE_CORE_DUMP2
+            | Command::GENERATE_CORE_DUMP3 => Self::Within(Duration::from_secs(600)),
+            Command::ATTACH_PROFILER => Self::AfterAttachTimeout(Duration::from_secs(5)),
+            Command::STOP_TRACING => Self::AfterStreamEnd(Duration::from_secs(30)),
+            _ => Self::Within(Duration::from_secs(5)),
+        }
+    }
+}
+
+/// A report that does not fit the exchange's action: a bug in the caller's loop, never in
+/// the peer's bytes. The exchange is unchanged.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
+/// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
+///
+/// let mut buffer = [0; 512];
+/// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
+/// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, reported: 21 }));
+/// assert_eq!(client.received(&buffer, 1), Err(MisuseError::NotAsked));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MisuseError {
+    /// The exchange asks for something else; see `action()`.
+    NotAsked,
+    /// More bytes than were asked for.
+    TooMany {
+        /// The number asked for.
+        asked: usize,
+        /// The number reported.
+        reported: usize,
+    },
+    /// No byte was received or sent. A read of 0 bytes is the end of the input: report `ended`. A
+    /// write of 0 bytes would be repeated forever: report `send_failed`.
+    NoBytes,
+    /// The buffer is shorter than the exchange's data.
+    BufferTooShort {
+        /// The required size in bytes.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for MisuseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("the exchange did not ask for this"),
+            Self::TooMany { asked, reported } => {
+                write!(f, "{reported} bytes were reported, expected at most {asked}")
+            }
+            Self::NoBytes => f.write_str(
+                "no byte was received or sent: report the end of the input, or that sending failed",
+            ),
+            Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for MisuseError {}

@@ -268,10 +268,6 @@ impl Session {
     }
 
     /// Reports bytes that arrived on the session's connection.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the connection should not be read, or no byte arrived: that is an
-    /// [end](Self::ended).
     pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<StreamBytes<'i>, MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
@@ -287,9 +283,6 @@ impl Session {
     }
 
     /// Reports that the session's connection ended, or that the caller's time limit expired.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if it had ended before.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.end(SessionEnd::Ended(end))
     }
@@ -297,9 +290,6 @@ impl Session {
     /// Reports that the caller has closed the session's connection, on request or on its own
     /// initiative. That ends a `user_events` session (F-23); a stream closed before its end is
     /// incomplete.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if it had ended before.
     pub fn hung_up(&mut self) -> Result<(), MisuseError> {
         self.end(SessionEnd::HungUp)
     }
@@ -391,9 +381,6 @@ impl Session {
     }
 
     /// Reports that the stop was not sent, because no connection was available. It may be repeated.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if no stop is pending.
     pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);

@@ -1,6 +1,5 @@
 //! A request of any command.
 
-use super::eventpipe::{CollectTracing5, CollectTracing6};
 use super::process::Tail;
 use super::request::in_request;
 use super::{AnyReply, Message, Request};
@@ -108,22 +107,3 @@ macro_rules! requests {
 }
 
 each_command!(requests);
-
-impl AnyRequest<'_> {
-    /// How many providers a session request has; 0 for other requests.
-    pub(crate) const fn providers_len(&self) -> usize {
-        match self {
-            Self::CollectTracing(request) => request.providers.len(),
-            Self::CollectTracing2(request) => request.providers.len(),
-            Self::CollectTracing3(request) => request.providers.len(),
-            Self::CollectTracing4(request) => request.providers.len(),
-            Self::CollectTracing5(CollectTracing5::Streaming(session)) => session.providers.len(),
-            Self::CollectTracing6(CollectTracing6::Streaming(session)) => session.providers.len(),
-            Self::CollectTracing5(CollectTracing5::UserEvents(session))
-            | Self::CollectTracing6(CollectTracing6::UserEvents(session)) => {
-                session.providers.len()
-            }
-            _ => 0,
-        }
-    }
-}

@@ -147,7 +147,6 @@ fn exchanges(texts: &mut Texts) {
         RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
         RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
         RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
-        RefusalReason::TooManyProviders { limit: 3, found: 4 },
         RefusalReason::NoDescriptor,
     ]);
     texts.all([HoldErrorKind::Full { most: 8 }, HoldErrorKind::CookieFull { most: 2 }]);
@@ -393,7 +392,6 @@ fn refusal_reason_hresult_by_kind() {
         RefusalReason::EndOfInput { received: 19 },
         RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
         RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
-        RefusalReason::TooManyProviders { limit: 3, found: 4 },
         RefusalReason::NoDescriptor,
     ] {
         assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");

@@ -7,8 +7,7 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest,
-    ReplyDeadline, RetryPolicy, Server, ServerAction, ServerOutcome, Session, SessionAction,
-    StreamEnd,
+    ReplyDeadline, Server, ServerAction, ServerOutcome, Session, SessionAction, StreamEnd,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -309,7 +308,7 @@ fn flows_port_connects_advertises_and_is_asked() {
     let port_row = &rows()["port"].steps;
     assert_eq!(port_row[2..5], ["> request", "< reply", "(`<> continuation`)"]);
     let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 1, future: 0 };
-    let mut port = ConnectPort::new(advertise, RetryPolicy::AsShipped);
+    let mut port = ConnectPort::new(advertise);
     let (mut buffer, mut walked) = ([0; 64], Vec::new());
     for connection in ["", "[next] "] {
         assert_eq!(port.action(), ConnectPortAction::Connect);

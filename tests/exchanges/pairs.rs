@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
-    ServerOptions, ServerOutcome,
+    ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
@@ -75,7 +75,7 @@ fn talk(talk: &Talk) -> Result<Heard, String> {
     ours[..talk.request.len()].copy_from_slice(talk.request);
     let mut client = Client::from_message(&ours).map_err(|error| error.to_string())?;
     let mut theirs = vec![0x55; 65_535];
-    let mut server = Server::with_options(ServerOptions::DEFAULT);
+    let mut server = Server::new();
     let (mut streamed, mut continuation) = (0, Vec::new());
     // Each turn moves a byte or a state; a turn in which neither side moves is the end.
     loop {

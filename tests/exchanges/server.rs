@@ -1,22 +1,16 @@
 //! A server step by step: which acknowledgement leads where, and which are refused.
 
 use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction,
-    ServerOptions, ServerOutcome,
+    End, MisuseError, ParsedRequest, RefusalReason, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig,
-    SessionReply, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, SessionReply,
+    TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
-
-fn server(strict: bool) -> Server {
-    let order = if strict { CheckOrder::Strict } else { CheckOrder::AsShipped };
-    Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT })
-}
 
 /// The header of a message arrives, and then its payload.
 fn hear(server: &mut Server, message: &[u8]) {
@@ -64,38 +58,9 @@ fn server_continues_in_larger_buffer() {
     assert_eq!(server.action(), ServerAction::Decode(0..32));
 }
 
-/// A limit of the caller: that number of providers, and not one more.
+/// A fault that the kernel finds is answered after the descriptor, a fault in the request itself at once (F-19, F-21).
 #[test]
-fn server_provider_limit_is_enforced() {
-    let provider = ProviderConfig::new("P", 1, EventLevel::VERBOSE);
-    for (providers, limit, over) in [(2, 2, false), (3, 2, true), (1, 2, false)] {
-        let providers = vec![provider; providers];
-        let request = CollectTracing2 {
-            circular_buffer_mb: 1,
-            format: Format::NET_TRACE,
-            request_rundown: false,
-            providers: Array::new(&providers),
-        };
-        let mut buffer = [0; 256];
-        let len = request.encode_message(&mut buffer).unwrap();
-        let mut server =
-            Server::with_options(ServerOptions { max_providers: limit, ..ServerOptions::DEFAULT });
-        hear(&mut server, &buffer[..len]);
-        let found = u32::try_from(providers.len()).unwrap();
-        match server.request(&buffer).unwrap() {
-            ParsedRequest::Request(_) => assert!(!over),
-            ParsedRequest::TooManyProviders { limit: 2, found: 3 } => assert!(over),
-            other => panic!("{other:?}"),
-        }
-        let refused = ServerAction::Refuse(RefusalReason::TooManyProviders { limit, found });
-        assert_eq!(server.action(), if over { refused } else { ServerAction::Respond });
-    }
-}
-
-/// A fault that the kernel finds: a runtime answers after the descriptor, a strict server at once.
-/// A fault in the request itself: both answer at once (F-19, F-21).
-#[test]
-fn server_user_events_fault_answered_by_check_order() {
+fn server_user_events_fault_of_the_kernel_is_answered_late() {
     static TWICE: [TracepointSet<'_>; 1] =
         [TracepointSet { tracepoint_name: IpcString::new("t"), event_ids: Array::new(&[1, 1]) }];
     for (provider, late) in [(provider("P", &TWICE), true), (provider("", &[]), false)] {
@@ -106,21 +71,16 @@ fn server_user_events_fault_answered_by_check_order() {
         assert_eq!(why.hresult() == HResult::FAIL, late, "{why}");
         let mut buffer = [0; 256];
         let len = request.encode_message(&mut buffer).unwrap();
-        for strict in [false, true] {
-            let mut server = server(strict);
-            hear(&mut server, &buffer[..len]);
-            assert_eq!(server.request(&buffer), Ok(ParsedRequest::OverLimit(why)));
-            let behind = server.action() == ServerAction::ReceiveFd;
-            assert_eq!(behind, late && !strict);
-            if behind {
-                server.fd_received().unwrap();
-            }
-            let offset = u32::try_from(why.offset()).unwrap();
-            assert_eq!(
-                server.action(),
-                ServerAction::Refuse(RefusalReason::OverLimit { kind: why.kind(), offset })
-            );
+        let mut server = Server::new();
+        hear(&mut server, &buffer[..len]);
+        assert_eq!(server.request(&buffer), Ok(ParsedRequest::OverLimit(why)));
+        if late {
+            assert_eq!(server.action(), ServerAction::ReceiveFd);
+            server.fd_received().unwrap();
         }
+        let offset = u32::try_from(why.offset()).unwrap();
+        let refused = RefusalReason::OverLimit { kind: why.kind(), offset };
+        assert_eq!(server.action(), ServerAction::Refuse(refused));
     }
     // A session that streams never waits for a descriptor.
     let session = CollectTracing2 {
@@ -131,7 +91,7 @@ fn server_user_events_fault_answered_by_check_order() {
     };
     let mut buffer = [0; 64];
     let len = session.encode_message(&mut buffer).unwrap();
-    let mut server = server(false);
+    let mut server = Server::new();
     hear(&mut server, &buffer[..len]);
     assert!(matches!(server.request(&buffer), Ok(ParsedRequest::OverLimit(_))));
     assert!(matches!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { .. })));

@@ -368,10 +368,7 @@ impl Shape {
         match self {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
-            Self::Parsed => matches!(
-                request.reason,
-                None | Some(Reason::OverLimit { .. } | Reason::TooManyProviders { .. })
-            ),
+            Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. })),
             Self::Variable(variables) => match request.reason {
                 None => variables.contains(&request.variable),
                 Some(Reason::OverLimit { kind: LimitKind::AbsentName, .. }) => {
@@ -400,9 +397,6 @@ impl Shape {
             Self::Beyond(limits) => {
                 let kind = match request.reason {
                     Some(Reason::OverLimit { kind, .. }) => Some(kind),
-                    Some(Reason::TooManyProviders { found, .. }) => {
-                        Some(LimitKind::TooManyProviders(found))
-                    }
                     _ => None,
                 };
                 kind.is_some_and(|kind| {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction, MisuseError, RetryPolicy};
+use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction, MisuseError};
 use dotnet_diagnostics_ipc::io::{Transport as _, Until};
 
 use super::application::Application;
@@ -30,7 +30,7 @@ impl Port {
         };
         Self {
             path: PathBuf::from(address.to_owned()),
-            exchange: ConnectPort::new(advertise, RetryPolicy::AsShipped),
+            exchange: ConnectPort::new(advertise),
             buffer: [0; ADVERTISE_LEN],
             transport: None,
             waits_until: None,

@@ -2,7 +2,7 @@
 //! table.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{RefusalReason, ServerOptions};
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
@@ -24,11 +24,6 @@ pub(super) enum Fate {
 }
 
 impl Profile {
-    /// Handled by the exchange.
-    pub(super) fn options(self) -> ServerOptions {
-        ServerOptions { commands: self.commands(), ..ServerOptions::DEFAULT }
-    }
-
     /// The answer to a request that the exchange refuses.
     pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
         let known = match (reason, command) {

@@ -31,7 +31,7 @@ impl Server {
     pub(super) fn run(self) {
         let application = Arc::clone(&self.application);
         let options = ServeOptions {
-            exchange: application.profile.options(),
+            commands: application.profile.commands(),
             // F-6.
             request: None,
             send: None,

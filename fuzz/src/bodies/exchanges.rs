@@ -7,8 +7,7 @@ use super::Pieces;
 use diagipc::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
-    ServerOptions, ServerOutcome,
+    Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
@@ -99,32 +98,24 @@ impl Asking {
     }
 }
 
-/// A server of either order of checks, and a peer that sends anything: `[end, 4 sizes of pieces,
+/// A server, and a peer that sends anything: `[end, 4 sizes of pieces,
 /// peer …]`.
 pub fn server_exchange(input: &[u8]) {
     let Some(([end, sizes @ ..], peer)) = input.split_first_chunk::<5>() else { return };
     let end = ENDS[usize::from(*end) % ENDS.len()];
-    for order in [CheckOrder::AsShipped, CheckOrder::Strict] {
-        let (outcome, asked, taken) = serve(order, peer, &[], end);
-        let (again, asked_again, _) = serve(order, peer, sizes, end);
-        assert_eq!((again, asked_again), (outcome, asked));
-        let request = Message::decode_prefix(peer).and_then(|(message, _)| message.request()).ok();
-        let expected = request
-            .filter(|request| request.check_limits().is_ok())
-            .map(|request| request.command());
-        assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
-        assert!(taken <= peer.len());
-    }
+    let (outcome, asked, taken) = serve(peer, &[], end);
+    let (again, asked_again, _) = serve(peer, sizes, end);
+    assert_eq!((again, asked_again), (outcome, asked));
+    let request = Message::decode_prefix(peer).and_then(|(message, _)| message.request()).ok();
+    let expected =
+        request.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
+    assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
+    assert!(taken <= peer.len());
 }
 
 /// Answers valid requests, and refuses the rest.
-fn serve(
-    order: CheckOrder,
-    peer: &[u8],
-    sizes: &[u8],
-    end: End,
-) -> (ServerOutcome, Option<Command>, usize) {
-    let mut server = Server::with_options(ServerOptions { order, ..ServerOptions::DEFAULT });
+fn serve(peer: &[u8], sizes: &[u8], end: End) -> (ServerOutcome, Option<Command>, usize) {
+    let mut server = Server::new();
     let mut buffer = vec![0; 65_535];
     let (mut pieces, mut taken, mut asked) = (Pieces::new(sizes), 0, None);
     for _ in 0..peer.len() + 80 {

@@ -82,7 +82,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
             handler,
             options,
             shutdown,
-            server: exchange::Server::with_options(options.exchange),
+            server: exchange::Server::with_commands(options.commands),
             buffer: std::vec![0; ROOM],
             request: None,
             requesting: until(options.request, shutdown),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::command::Command;
-use crate::exchange::{ServerOptions, ServerOutcome};
+use crate::exchange::{KnownCommands, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
 
 /// A server's time limits for its clients, and how many it serves at once. `None` means no limit.
@@ -17,8 +17,8 @@ use crate::message::eventpipe::MAX_SESSIONS;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions {
-    /// How strict the server is, and which commands it knows.
-    pub exchange: ServerOptions,
+    /// The commands that the server knows; it answers the others with `UNKNOWN_COMMAND`.
+    pub commands: KnownCommands,
     /// From the start of a connection to the last byte of the request, and to the descriptor.
     /// Runtimes wait forever (F-6).
     pub request: Option<Duration>,
@@ -40,7 +40,7 @@ impl ServeOptions {
     /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64
     /// sessions, as in runtimes.
     pub const DEFAULT: Self = Self {
-        exchange: ServerOptions::DEFAULT,
+        commands: KnownCommands::All,
         request: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
         stream: Some(Duration::from_secs(30)),

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::exchange::fallback::{
     TracingFallback,
 };
 use dotnet_diagnostics_ipc::exchange::{
-    KnownCommands, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions,
+    KnownCommands, ParsedRequest, RefusalReason, Server, ServerAction,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
@@ -112,7 +112,7 @@ impl Walked {
 fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) -> bool {
     let (mut buffer, request) = ([0; 256], fallback.request());
     let len = encode(request.command(), &request, &mut buffer).unwrap();
-    let mut server = Server::with_options(ServerOptions { commands, ..ServerOptions::DEFAULT });
+    let mut server = Server::with_commands(commands);
     server.received(&buffer, 20).unwrap();
     if len > 20 {
         server.received(&buffer, len - 20).unwrap();

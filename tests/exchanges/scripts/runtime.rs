@@ -15,8 +15,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::exchange::{
-    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, RetryPolicy, Server,
-    ServerAction,
+    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, Server, ServerAction,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
@@ -114,7 +113,7 @@ impl Application {
         let advertise = Advertise { runtime_cookie: COOKIE, process_id: PROCESS_ID, future: 0 };
         let new = |address: &str| PortState {
             address: address.to_owned(),
-            exchange: ConnectPort::new(advertise, RetryPolicy::AsShipped),
+            exchange: ConnectPort::new(advertise),
             buffer: [0; 34],
             socket: None,
             waits_until: None,

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, CheckOrder, KnownCommands, Outcome, RefusalReason, ServerOptions, ServerOutcome,
+    AfterReply, KnownCommands, Outcome, RefusalReason, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{
@@ -65,15 +65,12 @@ fn server_request_of_any_length_is_read_whole() {
         name: "N".into(),
         value: IpcString::new(value.as_str()),
     });
-    for order in [CheckOrder::AsShipped, CheckOrder::Strict] {
-        let runtime = Runtime::default();
-        let exchange = ServerOptions { order, ..ServerOptions::DEFAULT };
-        with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
-            let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
-            assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
-        });
-        assert_eq!(*runtime.asked.lock().unwrap(), [format!("set N={value}")]);
-    }
+    let runtime = Runtime::default();
+    with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
+        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+        assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
+    });
+    assert_eq!(*runtime.asked.lock().unwrap(), [format!("set N={value}")]);
 }
 
 #[test]
@@ -102,9 +99,8 @@ fn refusal_too_long_keeps_code() {
 fn server_command_known_to_options_only_is_unknown() {
     const COMMAND: Command = Command { set: 4, id: 0xee };
     let runtime = Runtime::default();
-    let exchange =
-        ServerOptions { commands: KnownCommands::These(&[COMMAND]), ..ServerOptions::DEFAULT };
-    with_server(&runtime, ServeOptions { exchange, ..ServeOptions::DEFAULT }, |path, _| {
+    let commands = KnownCommands::These(&[COMMAND]);
+    with_server(&runtime, ServeOptions { commands, ..ServeOptions::DEFAULT }, |path, _| {
         let request = AnyRequest::Unknown { command: COMMAND, payload: b"anything" };
         assert_eq!(
             ask(&mut UnixStream::connect(path).unwrap(), &request, None).0,

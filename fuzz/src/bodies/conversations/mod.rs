@@ -23,8 +23,7 @@ use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
     AdvertiseReceiver, ConnectionKey, DiagnosticPort, SameCookie, Slot,
 };
 use dotnet_diagnostics_ipc::exchange::{
-    ClientAction, ConnectPort, ConnectPortAction, End, Outcome, RetryPolicy, ServerOptions,
-    Session, StopOutcome,
+    ClientAction, ConnectPort, ConnectPortAction, End, Outcome, Session, StopOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
@@ -58,7 +57,6 @@ pub fn conversations(input: &[u8]) {
 }
 
 struct World<'s> {
-    options: ServerOptions,
     /// The size of a server's first buffer.
     server_room: usize,
     /// How many bytes a connection holds each way.
@@ -94,15 +92,13 @@ impl<'s> World<'s> {
             process_id: how.into(),
             future: room.into(),
         };
-        let policy = if how & 2 == 0 { RetryPolicy::AsShipped } else { RetryPolicy::AsPrinted };
         Self {
-            options: runtime::options(how),
             server_room: if how & 4 == 0 { 512 } else { 24 },
             // A server that refuses early sends its error while the client still sends.
             room: usize::from(room).saturating_add(24),
             connections: Vec::new(),
             port: DiagnosticPort::with_seed(slots, SameCookie::Replace, how.into()).unwrap(),
-            advertiser: ConnectPort::new(advertise, policy),
+            advertiser: ConnectPort::new(advertise),
             advertise: [0; ADVERTISE_LEN],
             waiting: None,
             last_session: 0,
@@ -130,7 +126,7 @@ impl<'s> World<'s> {
             return;
         }
         let tool = Tool::Asks(Asking::new(&asked, how.wrapping_mul(29), stops));
-        let runtime = Runtime::Serves(Serving::new(self.options, self.server_room));
+        let runtime = Runtime::Serves(Serving::new(self.server_room));
         self.add(tool, runtime, Some(asked));
         self.advertiser.reset_delay();
     }
@@ -292,7 +288,7 @@ impl<'s> World<'s> {
             ConnectPortAction::HandOver => {
                 let connection = &mut self.connections[self.waiting.unwrap()];
                 assert!(!connection.there.is_empty(), "no request has begun");
-                connection.runtime = Runtime::Serves(Serving::new(self.options, self.server_room));
+                connection.runtime = Runtime::Serves(Serving::new(self.server_room));
                 self.advertiser.handed_over().unwrap();
                 self.waiting = None;
             }

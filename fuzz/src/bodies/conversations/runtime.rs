@@ -6,9 +6,7 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{
-    CheckOrder, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
-};
+use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::message::process::{ProcessEnvironmentReply, ProcessInfo3Reply, Tail};
@@ -66,9 +64,9 @@ pub(super) enum Call {
 }
 
 impl Serving {
-    pub(super) fn new(options: ServerOptions, room: usize) -> Self {
+    pub(super) fn new(room: usize) -> Self {
         Self {
-            server: Server::with_options(options),
+            server: Server::new(),
             buffer: vec![0; room],
             taken: 0,
             reply: Vec::new(),
@@ -257,13 +255,5 @@ impl Serving {
     /// Whether a session has the connection.
     pub(super) fn is_session_open(&self, id: u64) -> bool {
         self.session == Some(id) && self.served.is_none()
-    }
-}
-
-/// The options of the servers of one world.
-pub(super) fn options(how: u8) -> ServerOptions {
-    ServerOptions {
-        order: if how & 1 == 0 { CheckOrder::AsShipped } else { CheckOrder::Strict },
-        ..ServerOptions::DEFAULT
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use dotnet_diagnostics_ipc::command::DotnetVersion;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, CheckOrder, Client, ClientAction, End, KnownCommands, Outcome, Server,
-    ServerAction, ServerOptions, ServerOutcome,
+    AfterReply, Client, ClientAction, End, KnownCommands, Outcome, Server, ServerAction,
+    ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
@@ -33,7 +33,7 @@ pub(super) struct Talk {
     /// The steps of the flow that are on this connection.
     pub(super) row: &'static [&'static str],
     pub(super) request: &'static [u8],
-    pub(super) options: ServerOptions,
+    pub(super) commands: KnownCommands,
     /// How many bytes the connection holds each way.
     pub(super) capacity: usize,
     /// The buffers of the client and of the server.
@@ -60,7 +60,7 @@ impl Talk {
             flow,
             row,
             request,
-            options: ServerOptions::DEFAULT,
+            commands: KnownCommands::All,
             capacity: 2,
             room: (128, 128),
             pieces: Pieces::OneOrAll,
@@ -133,7 +133,7 @@ impl Pair {
         ours[..talk.request.len()].copy_from_slice(talk.request);
         Self {
             client: Client::from_message(&ours).unwrap(),
-            server: Server::with_options(talk.options),
+            server: Server::with_commands(talk.commands),
             theirs: vec![0; talk.room.1],
             talk,
             ours,
@@ -443,7 +443,6 @@ fn pair_every_state_of_every_flow_agrees() {
 fn pair_every_state_with_other_options_agrees() {
     let requests: BTreeMap<_, _> = flows::requests().into_iter().collect();
     let none = KnownCommands::UpTo(DotnetVersion { major: 3, minor: 0 });
-    let strict = ServerOptions { order: CheckOrder::Strict, ..ServerOptions::DEFAULT };
     // A refusal of a request that is still being sent needs room for itself, as every socket has:
     // the client reads later.
     let early = |talk| Talk { capacity: 24, pieces: Pieces::AllButOne, ..talk };
@@ -451,17 +450,7 @@ fn pair_every_state_with_other_options_agrees() {
     let stop = Talk::of("stop", requests["stop"]);
     let environment = Talk::of("environment", requests["environment"]);
     for (name, talk, end) in [
-        ("strict", Talk { options: strict, ..stop }, "Ok, Answered"),
-        (
-            "of a strict server that does not know it",
-            early(Talk { options: ServerOptions { commands: none, ..strict }, ..stop }),
-            "Error, Refused, fault",
-        ),
-        (
-            "unknown",
-            Talk { options: ServerOptions { commands: none, ..ask.options }, ..ask },
-            "Error, Refused",
-        ),
+        ("unknown", Talk { commands: none, ..ask }, "Error, Refused"),
         ("client's buffer too small", Talk { room: (20, 128), ..environment }, "Ok, Answered"),
         (
             "server's buffer too small",

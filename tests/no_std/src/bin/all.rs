@@ -26,7 +26,7 @@ fn messages() {
     let Ok((message, _)) = Message::decode_prefix(input) else { return };
     if let Ok(request) = message.request() {
         keep(request.check_limits());
-        keep(Client::with_any(&request, output));
+        keep(Client::with_payload(request.command(), request.continuation(), &request, output));
         keep(message.is_canonical(&request));
     }
     for command in Command::known() {

@@ -55,7 +55,6 @@ macro_rules! calls {
 
 calls! {
     client_with_payload: "Client::with_payload",
-    client_with_any: "Client::with_any, which checks",
     client_action: "Client::action",
     client_sent: "Client::sent",
     client_send_failed: "Client::send_failed",
@@ -141,7 +140,6 @@ fn written(calls: &mut Calls, number: usize, request: &AnyRequest, buffer: &mut 
     calls.client_with_payload.call(number, &mut || {
         keep(Client::with_payload(command, request.continuation(), black_box(request), buffer))
     });
-    calls.client_with_any.call(number, &mut || keep(Client::with_any(black_box(request), buffer)));
 }
 
 fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1_0000]) {

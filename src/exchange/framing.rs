@@ -1,11 +1,10 @@
-//! A message that arrives in pieces: never reads beyond its end.
+//! Messages that arrive and leave in pieces: nothing is read beyond the end of one.
 
 use core::ops::Range;
 
 use super::MisuseError;
-use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{DecodeError, DecodeErrorKind};
+use crate::wire::{DecodeError, DecodeErrorKind, clamp};
 
 /// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
 /// then as many as `size`.
@@ -20,8 +19,8 @@ pub(super) struct Incoming {
 pub(super) enum Progress {
     /// The header is incomplete.
     InHeader,
-    /// The header is complete; the payload is not.
-    InPayload(Header),
+    /// The header is complete, and gives this size; the payload is incomplete.
+    InPayload(u16),
     /// The message is complete.
     Whole(Header),
 }
@@ -84,7 +83,15 @@ impl Incoming {
     #[inline]
     pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
         match Header::read(self.bytes(buffer)) {
-            Some(header) => Ok(self.want_all(header)),
+            Some(header) => {
+                self.want = header.size;
+                let is_whole = self.have >= self.want;
+                Ok(if is_whole {
+                    Progress::Whole(header)
+                } else {
+                    Progress::InPayload(header.size)
+                })
+            }
             None => match Header::decode(self.bytes(buffer)) {
                 Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
                     Err(error)
@@ -94,24 +101,26 @@ impl Incoming {
         }
     }
 
-    /// The same in the order of runtimes (F-3, F-69): `size` first, and everything else once the
-    /// whole message has arrived.
+    /// Checks in the order of runtimes (F-3, F-69): `size` first, and everything else once the whole
+    /// message has arrived.
     ///
     /// # Errors
     /// As [`Header::decode`].
     #[inline]
     pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
         let bytes = self.bytes(buffer);
-        let Some(RawSize { size, command }) = RawSize::of(bytes) else {
+        let Some([.., low, high, _, _, _, _]) = bytes.first_chunk::<HEADER_LEN>() else {
             return Ok(Progress::InHeader);
         };
+        let size = u16::from_le_bytes([*low, *high]);
         if usize::from(size) < HEADER_LEN {
             return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14));
         }
+        self.want = size;
         if self.have < size {
-            return Ok(self.want_all(Header { size, command, reserved: 0 }));
+            return Ok(Progress::InPayload(size));
         }
-        Header::decode(bytes).map(Progress::Whole)
+        Header::decode(self.bytes(buffer)).map(Progress::Whole)
     }
 
     /// Whether more than a header is wanted, and is incomplete: the header was checked before.
@@ -119,23 +128,38 @@ impl Incoming {
     pub(super) const fn is_in_payload(self) -> bool {
         self.have < self.want && self.want as usize > HEADER_LEN
     }
+}
 
-    fn want_all(&mut self, header: Header) -> Progress {
-        self.want = header.size;
-        if self.have < self.want { Progress::InPayload(header) } else { Progress::Whole(header) }
+/// How much of the front of the caller's buffer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    sent: u32,
+    len: u32,
+}
+
+impl Outgoing {
+    #[inline]
+    pub(super) const fn new(len: u32) -> Self {
+        Self { sent: 0, len }
     }
-}
 
-/// What follows the magic's place.
-struct RawSize {
-    size: u16,
-    command: Command,
-}
+    /// What is still to be sent.
+    #[inline]
+    pub(super) const fn range(self) -> Range<usize> {
+        self.sent as usize..self.len as usize
+    }
 
-impl RawSize {
-    fn of(bytes: &[u8]) -> Option<Self> {
-        let header = bytes.first_chunk::<HEADER_LEN>()?;
-        let [.., size_low, size_high, set, id, _, _] = *header;
-        Some(Self { size: u16::from_le_bytes([size_low, size_high]), command: Command { set, id } })
+    /// Counts `n` bytes as sent; returns whether those were the last.
+    #[inline]
+    pub(super) fn sent(&mut self, n: usize) -> Result<bool, MisuseError> {
+        let asked = self.range().len();
+        if n == 0 {
+            return Err(MisuseError::NoBytes);
+        }
+        if n > asked {
+            return Err(MisuseError::TooMany { asked, reported: n });
+        }
+        self.sent = self.sent.saturating_add(clamp(n));
+        Ok(self.sent == self.len)
     }
 }

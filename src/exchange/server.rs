@@ -1,27 +1,18 @@
 //! The runtime's side of one connection: a request, its reply, and what follows.
 
-mod action;
-mod known_commands;
-mod options;
-mod parsed_request;
-mod refusal_reason;
-mod respond_error;
+use core::fmt;
+use core::ops::Range;
 
-pub use action::{ServerAction, ServerOutcome};
-pub use known_commands::KnownCommands;
-pub use options::{CheckOrder, ServerOptions};
-pub use parsed_request::ParsedRequest;
-pub use refusal_reason::RefusalReason;
-pub use respond_error::RespondError;
-
-use super::incoming::{Incoming, Progress};
-use super::outgoing::Outgoing;
+use super::framing::{Incoming, Outgoing, Progress};
 use super::{End, MisuseError};
-use crate::command::{Command, Continuation};
+use crate::command::{Command, Continuation, DotnetVersion};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
-use crate::message::{self, Message, server::ErrorReply};
-use crate::wire::{DecodeError, Encode, clamp};
+use crate::message::{self, AnyRequest, Message, server::ErrorReply};
+use crate::wire::{
+    DecodeError, DecodeErrorKind, Encode, EncodeError, LimitError, LimitKind, WireErrorKind as _,
+    clamp,
+};
 
 /// The runtime's side of one connection.
 ///
@@ -65,7 +56,7 @@ use crate::wire::{DecodeError, Encode, clamp};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
-    options: ServerOptions,
+    commands: KnownCommands,
     continuation: Continuation,
     state: State,
 }
@@ -94,18 +85,92 @@ enum Next {
     Close(ServerOutcome),
 }
 
+/// What a [`Server`] asks for.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction};
+///
+/// assert_eq!(Server::new().action(), ServerAction::Receive(0..20));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[must_use = "the exchange advances only when the action is done"]
+pub enum ServerAction {
+    /// Read into this range of the buffer, and no more; then [`Server::received`], or [`Server::ended`].
+    Receive(Range<usize>),
+    /// The request is this range of the buffer: read it with [`Server::request`].
+    Decode(Range<usize>),
+    /// Receive one byte and the descriptor with it; then [`Server::fd_received`],
+    /// [`Server::fd_missing`] if the byte had no descriptor, or [`Server::ended`].
+    ReceiveFd,
+    /// Execute the request, then [`Server::respond`] or [`Server::refuse`].
+    Respond,
+    /// The request is refused for this reason: [`Server::refuse`], usually with
+    /// [`RefusalReason::hresult`].
+    Refuse(RefusalReason),
+    /// Write this range of the buffer, or some of it; then [`Server::sent`], or
+    /// [`Server::send_failed`].
+    Send(Range<usize>),
+    /// Put the next bytes of the stream or environment block at the front of the buffer, then
+    /// [`Server::piece`]; or [`Server::continuation_ended`].
+    Continue {
+        /// How many bytes of the environment block are left; `None` for a stream.
+        left: Option<u32>,
+    },
+    /// Keep the connection until the client hangs up, then [`Server::ended`]: a `user_events` session
+    /// lasts that long. A half-close does not count (F-23).
+    Hold,
+    /// Close the connection, then [`Server::closed`].
+    Close,
+    /// The exchange is over.
+    Finished(ServerOutcome),
+}
+
+/// The outcome of a connection on the runtime's side.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{End, Server, ServerAction, ServerOutcome};
+///
+/// let mut server = Server::new();
+/// server.ended(End::Reset)?;
+/// assert_eq!(server.action(), ServerAction::Close);
+/// server.closed()?;
+/// assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::Gone { end: End::Reset }));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ServerOutcome {
+    /// The reply was sent, and everything after it.
+    Answered,
+    /// An error was sent.
+    Refused(HResult),
+    /// The environment block was interrupted by an error (F-43).
+    BrokenOff(HResult),
+    /// The request has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest
+    /// is unread: [`Server::enlarged`] continues, [`Server::refuse`] ends it.
+    BufferTooSmall {
+        /// The required size of the buffer in bytes.
+        size: u16,
+    },
+    /// The client disconnected, or was silent beyond the caller's time limit.
+    Gone {
+        /// How.
+        end: End,
+    },
+}
+
 impl Server {
-    /// A server with the default options.
+    /// A server that knows every command of the protocol.
     pub const fn new() -> Self {
-        Self::with_options(ServerOptions::DEFAULT)
+        Self::with_commands(KnownCommands::All)
     }
 
-    /// A server with the caller's options.
-    pub const fn with_options(options: ServerOptions) -> Self {
-        Self { options, continuation: Continuation::Close, state: State::Receive(Incoming::START) }
+    /// A server that knows these commands, and answers the others with `UNKNOWN_COMMAND`.
+    pub const fn with_commands(commands: KnownCommands) -> Self {
+        Self { commands, continuation: Continuation::Close, state: State::Receive(Incoming::START) }
     }
 
-    /// The current action. Has no side effects.
+    /// Returns the current action. Has no side effects.
     #[inline]
     pub fn action(&self) -> ServerAction {
         match self.state {
@@ -125,12 +190,8 @@ impl Server {
         }
     }
 
-    /// `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of the
-    /// range.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0: that is an
-    /// [end](Self::ended).
+    /// Reports that `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of
+    /// the range.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -142,33 +203,22 @@ impl Server {
         Ok(())
     }
 
-    /// Checks the received part of a message: it may be whole now, or have a header.
+    /// Checks the received part of a message in the order of runtimes (F-69): the 20 bytes, `size`,
+    /// all of the payload, magic, command.
     fn look_at(&mut self, mut incoming: Incoming, buffer: &[u8]) {
-        let progress = match self.options.order {
-            CheckOrder::AsShipped => incoming.progress_by_size(buffer),
-            CheckOrder::Strict => incoming.progress(buffer),
-        };
-        self.state = match progress {
-            Ok(Progress::InPayload(header) | Progress::Whole(header))
-                if self.refuses_now(&progress, header) =>
-            {
-                State::Refuse(RefusalReason::UnknownCommand { command: header.command })
-            }
-            Ok(Progress::InPayload(header)) if buffer.len() < usize::from(header.size) => {
-                State::TooSmall(incoming, header.size)
+        self.state = match incoming.progress_by_size(buffer) {
+            Ok(Progress::InPayload(size)) if buffer.len() < usize::from(size) => {
+                State::TooSmall(incoming, size)
             }
             Ok(Progress::InHeader | Progress::InPayload(_)) => State::Receive(incoming),
-            Ok(Progress::Whole(header)) => State::Decode(header),
+            Ok(Progress::Whole(header)) if self.commands.contains(header.command) => {
+                State::Decode(header)
+            }
+            Ok(Progress::Whole(Header { command, .. })) => {
+                State::Refuse(RefusalReason::UnknownCommand { command })
+            }
             Err(error) => State::Refuse(RefusalReason::malformed(error)),
         };
-    }
-
-    /// Whether the command is unknown, and that is answered now: at the header by a strict server,
-    /// after the payload by a runtime.
-    fn refuses_now(&self, progress: &Result<Progress, DecodeError>, header: Header) -> bool {
-        let now =
-            self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
-        now && !self.options.commands.contains(header.command)
     }
 
     /// Continues after [`ServerOutcome::BufferTooSmall`] in a larger buffer. The caller has copied
@@ -183,12 +233,9 @@ impl Server {
         Ok(())
     }
 
-    /// The request of the action [`Decode`](ServerAction::Decode), decoded once. The action is then
+    /// Decodes the request of the action [`Decode`](ServerAction::Decode), once. The action is then
     /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or
     /// [`Refuse`](ServerAction::Refuse).
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
     pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, MisuseError> {
         let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
@@ -208,37 +255,24 @@ impl Server {
             let reason =
                 RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
             // Checks made by the kernel fail after the descriptor (F-19, F-21).
-            let fails_late = user_events
-                && self.options.order == CheckOrder::AsShipped
-                && reason.hresult() == HResult::FAIL;
+            let fails_late = user_events && reason.hresult() == HResult::FAIL;
             self.state =
                 if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
             return Ok(ParsedRequest::OverLimit(error));
-        }
-        let (limit, found) = (self.options.max_providers, clamp(request.providers_len()));
-        if found > limit {
-            self.state = State::Refuse(RefusalReason::TooManyProviders { limit, found });
-            return Ok(ParsedRequest::TooManyProviders { limit, found });
         }
         self.continuation = continuation;
         self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
         Ok(ParsedRequest::Request(request))
     }
 
-    /// The byte arrived with a descriptor. The caller keeps it.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
+    /// Reports that the byte arrived with a descriptor, which the caller keeps.
     pub fn fd_received(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(refused) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = refused.map_or(State::Respond, State::Refuse);
         Ok(())
     }
 
-    /// The byte arrived without a descriptor (F-21).
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
+    /// Reports that the byte arrived without a descriptor (F-21).
     pub fn fd_missing(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(_) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Refuse(RefusalReason::NoDescriptor);
@@ -298,18 +332,10 @@ impl Server {
         let (State::Respond | State::Refuse(_) | State::TooSmall(..)) = self.state else {
             return Err(MisuseError::NotAsked.into());
         };
-        let len = message::encode(Command::ERROR, error, buffer)?;
-        self.state = State::Send(
-            Outgoing::new(clamp(len)),
-            Next::Close(ServerOutcome::Refused(error.hresult)),
-        );
-        Ok(())
+        self.close_with(error, ServerOutcome::Refused(error.hresult), buffer)
     }
 
-    /// The first `n` bytes of [`Send`](ServerAction::Send) were sent.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or `n` is 0.
+    /// Reports that the first `n` bytes of [`Send`](ServerAction::Send) were sent.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing, next) = &mut self.state else {
@@ -325,10 +351,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sending failed: the client has disconnected.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if there was nothing to send.
+    /// Reports that sending failed: the client has disconnected.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(..) | State::Continue(_)) = self.state else {
             return Err(MisuseError::NotAsked);
@@ -337,8 +360,8 @@ impl Server {
         Ok(())
     }
 
-    /// The next `n` bytes after the reply are at the front of the buffer, to be sent; 0 changes
-    /// nothing.
+    /// Reports that the next `n` bytes after the reply are at the front of the buffer, to be sent; 0
+    /// changes nothing.
     ///
     /// # Errors
     /// [`MisuseError`] if the exchange did not ask for this, or with more bytes than the reply
@@ -363,7 +386,7 @@ impl Server {
         Ok(())
     }
 
-    /// The stream has ended, or the `user_events` session was stopped.
+    /// Reports that the stream has ended, or that the `user_events` session was stopped.
     ///
     /// # Errors
     /// [`MisuseError`] unless a session has the connection. An environment block ends with its last
@@ -383,16 +406,25 @@ impl Server {
     /// As [`refuse`](Self::refuse), if no block is being sent.
     pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         let State::Continue(Some(_)) = self.state else { return Err(MisuseError::NotAsked.into()) };
-        let len = message::encode(Command::ERROR, &ErrorReply::new(hresult), buffer)?;
-        self.state =
-            State::Send(Outgoing::new(clamp(len)), Next::Close(ServerOutcome::BrokenOff(hresult)));
+        self.close_with(&ErrorReply::new(hresult), ServerOutcome::BrokenOff(hresult), buffer)
+    }
+
+    /// Sends the error, and then closes.
+    fn close_with(
+        &mut self,
+        error: &ErrorReply<'_>,
+        outcome: ServerOutcome,
+        buffer: &mut [u8],
+    ) -> Result<(), RespondError> {
+        let len = message::encode(Command::ERROR, error, buffer)?;
+        self.state = State::Send(Outgoing::new(clamp(len)), Next::Close(outcome));
         Ok(())
     }
 
-    /// The connection ended, or the caller's time limit expired.
+    /// Reports that the connection ended, or that the caller's time limit expired.
     ///
-    /// A client that sends no more may still read: in the runtimes' order of checks, a truncated
-    /// message, even of 0 bytes, is answered (F-69).
+    /// A client that sends no more may still read: a truncated message, even of 0 bytes, is
+    /// answered (F-69).
     ///
     /// # Errors
     /// [`MisuseError`] if nothing is expected from the client. While something is to be sent, only
@@ -400,9 +432,7 @@ impl Server {
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
-            (State::Receive(incoming), End::Closed)
-                if incoming.have() > 0 || self.options.order == CheckOrder::AsShipped =>
-            {
+            (State::Receive(incoming), End::Closed) => {
                 State::Refuse(RefusalReason::EndOfInput { received: incoming.have() })
             }
             (State::ReceiveFd(_), End::Closed) => State::Refuse(RefusalReason::NoDescriptor),
@@ -414,10 +444,7 @@ impl Server {
         Ok(())
     }
 
-    /// The connection is closed.
-    ///
-    /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this.
+    /// Reports that the connection is closed.
     pub fn closed(&mut self) -> Result<(), MisuseError> {
         let State::Close(outcome) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Done(outcome);
@@ -430,3 +457,177 @@ impl Default for Server {
         Self::new()
     }
 }
+
+/// Which commands a server knows.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
+/// use dotnet_diagnostics_ipc::exchange::KnownCommands;
+///
+/// let net8 = KnownCommands::UpTo(DotnetVersion { major: 8, minor: 0 });
+/// assert!(net8.contains(Command::PROCESS_INFO3) && !net8.contains(Command::COLLECT_TRACING5));
+///
+/// // The protocol has no command 0x04EE, but this server has.
+/// let own = KnownCommands::These(&[Command { set: 4, id: 0xee }]);
+/// assert!(own.contains(Command { set: 4, id: 0xee }) && !own.contains(Command::PROCESS_INFO3));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KnownCommands {
+    /// Every command of the protocol: [`Command::known`].
+    #[default]
+    All,
+    /// The commands that this version of .NET has (F-48, F-68).
+    UpTo(DotnetVersion),
+    /// These commands, including any outside the protocol.
+    These(&'static [Command]),
+}
+
+impl KnownCommands {
+    /// Whether the server knows the command.
+    pub fn contains(self, command: Command) -> bool {
+        match self {
+            Self::All => command.since().is_some(),
+            Self::UpTo(version) => command.since().is_some_and(|since| since <= version),
+            Self::These(commands) => commands.contains(&command),
+        }
+    }
+}
+
+/// A request, or the reason for refusing it: the result of
+/// [`Server::request`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction};
+///
+/// // EnablePerfMap (0x0405) without its payload.
+/// let buffer = *b"DOTNET_IPC_V1\0\x14\0\x04\x05\0\0";
+/// let mut server = Server::new();
+/// server.received(&buffer, 20)?;
+/// let ParsedRequest::Malformed(error) = server.request(&buffer)? else { panic!() };
+/// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field needs 4 bytes, the payload has 0 left");
+/// assert!(matches!(server.action(), ServerAction::Refuse(_)));
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParsedRequest<'b> {
+    /// A request that decodes, and is within the limits.
+    Request(AnyRequest<'b>),
+    /// It does not decode.
+    Malformed(DecodeError),
+    /// A runtime refuses such a value.
+    OverLimit(LimitError),
+}
+
+/// Why a server refuses a request.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::RefusalReason;
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+///
+/// let reason = RefusalReason::EndOfInput { received: 19 };
+/// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
+/// assert_eq!(reason.to_string(), "the connection ended after 19 bytes of the request");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// The client stopped sending.
+    EndOfInput {
+        /// After this many bytes.
+        received: u16,
+    },
+    /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
+    Malformed {
+        /// What is wrong.
+        kind: DecodeErrorKind,
+        /// The byte offset in the message.
+        offset: u32,
+    },
+    /// The server does not know the command.
+    UnknownCommand {
+        /// The command.
+        command: Command,
+    },
+    /// The bytes decode to values that runtimes refuse.
+    OverLimit {
+        /// The limit.
+        kind: LimitKind,
+        /// The byte offset in the message.
+        offset: u32,
+    },
+    /// A `user_events` session without a descriptor (F-21).
+    NoDescriptor,
+}
+
+impl RefusalReason {
+    fn malformed(error: DecodeError) -> Self {
+        Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
+    }
+
+    /// Returns the answer of a runtime.
+    pub fn hresult(self) -> HResult {
+        match self {
+            Self::EndOfInput { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
+            Self::Malformed { kind, .. } => kind.hresult(),
+            Self::UnknownCommand { .. } => HResult::UNKNOWN_COMMAND,
+            Self::OverLimit { kind, .. } => kind.hresult(),
+        }
+    }
+}
+
+impl fmt::Display for RefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfInput { received } => {
+                write!(f, "the connection ended after {received} bytes of the request")
+            }
+            Self::Malformed { kind, offset } => write!(f, "at byte {offset}: {kind}"),
+            Self::UnknownCommand { command } => write!(f, "unknown command {command}"),
+            Self::OverLimit { kind, offset } => write!(f, "at byte {offset}: {kind}"),
+            Self::NoDescriptor => f.write_str("no file descriptor was passed"),
+        }
+    }
+}
+
+/// Why a reply is not sent: it does not encode, or the exchange did not ask for one.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{MisuseError, RespondError, Server};
+///
+/// let error = Server::new().respond(&(), &mut [0; 24]).unwrap_err();
+/// assert_eq!(error, RespondError::Misuse(MisuseError::NotAsked));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RespondError {
+    /// The exchange did not ask for this.
+    Misuse(MisuseError),
+    /// It does not encode.
+    Encode(EncodeError),
+}
+
+impl From<MisuseError> for RespondError {
+    fn from(error: MisuseError) -> Self {
+        Self::Misuse(error)
+    }
+}
+
+impl From<EncodeError> for RespondError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl fmt::Display for RespondError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misuse(error) => error.fmt(f),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+/// `Display` is that of the inner error, so there is no source.
+impl core::error::Error for RespondError {}
