@@ -57,10 +57,10 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await?;
 
     // The stop is answered when the stream has been read to its end: both at once.
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     let stop = async {
         tokio::time::sleep(seconds).await;
-        stopper.stop().await
+        stop_handle.stop().await
     };
     let read = async {
         let (mut bytes, mut piece) = (0, vec![0; 64 * 1024]);

@@ -74,10 +74,10 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     // The stop is answered when the stream has been read to its end, so one thread stops and the
     // other continues reading.
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     let stopping = thread::spawn(move || {
         thread::sleep(Duration::from_secs(seconds));
-        stopper.stop()
+        stop_handle.stop()
     });
     let (began, mut shown, mut bytes, mut piece) =
         (Instant::now(), Instant::now(), 0u64, vec![0; 64 * 1024]);

@@ -122,7 +122,7 @@ macro_rules! commands {
 
             /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
             /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`](crate::io::Deadlines::whole) limits
-            /// it. For your own sessions use a trace's `stopper`.
+            /// it. For your own sessions use a trace's `stop_handle`.
             ///
             /// # Errors
             /// [`Error`], as for every call.

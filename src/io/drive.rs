@@ -7,7 +7,7 @@ use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::session::Streaming;
+use super::session::SharedSession;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
@@ -32,7 +32,7 @@ pub(super) struct Drive {
     /// How many bytes beyond the exchange's range are in the buffer.
     ahead: usize,
     /// The session without which nothing is sent.
-    session: Option<Streaming>,
+    session: Option<SharedSession>,
 }
 
 /// The next action.
@@ -131,7 +131,7 @@ impl Drive {
     }
 
     /// Sends only while this session may be stopped.
-    pub(super) fn while_open(mut self, session: Streaming) -> Self {
+    pub(super) fn while_open(mut self, session: SharedSession) -> Self {
         self.session = Some(session);
         self
     }
@@ -149,7 +149,7 @@ impl Drive {
         }
         Ok(match self.client.action() {
             ClientAction::Send(range) => {
-                self.session.as_ref().map_or(Ok(()), Streaming::may_stop)?;
+                self.session.as_ref().map_or(Ok(()), SharedSession::may_stop)?;
                 Next::Send(self.buffer.get(range).unwrap_or_default())
             }
             ClientAction::SendFd(_) => Next::SendFd,

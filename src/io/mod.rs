@@ -8,12 +8,12 @@
 //! |---|---|
 //! | [`Client`] | a blocking client: one method per command, one connection per call |
 //! | [`Connection`] | one request over one existing connection |
-//! | [`Trace`], [`Stopper`] | the stream of a session, and its stop from another thread |
+//! | [`Trace`], [`StopHandle`] | the stream of a session, and its stop from another thread |
 //! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
-//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopper` | the same over tokio, with feature `tokio`; on Unix also [`port_listener`] |
+//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopHandle` | the same over tokio, with feature `tokio`; on Unix also [`port_listener`] |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
 //! | `fd`, [`Until`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
 //!
@@ -34,10 +34,10 @@
 //!     println!("{} runs {}", info.process_id, info.command_line);
 //! }
 //! let mut trace = client.trace(&request)?;
-//! let stopper = trace.stopper(&client);
+//! let stop_handle = trace.stop_handle(&client);
 //! std::thread::spawn(move || {
 //!     std::thread::sleep(std::time::Duration::from_secs(10));
-//!     stopper.stop()
+//!     stop_handle.stop()
 //! });
 //! std::io::copy(&mut trace, &mut std::fs::File::create("12345.nettrace")?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -84,7 +84,7 @@ mod user_events;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::{
-    AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
+    AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopHandle, AsyncTrace,
 };
 pub use answer::Answer;
 pub use canceller::Canceller;
@@ -97,7 +97,7 @@ pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use listening_path::{UnlinkOnDrop, bind_private};
-pub use stopper::Stopper;
+pub use stopper::StopHandle;
 pub use trace::Trace;
 pub use transport::{Stream, Transport};
 #[cfg(unix)]

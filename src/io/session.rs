@@ -1,4 +1,4 @@
-//! A session that streams, shared by its readers and stoppers; without the I/O.
+//! A session that streams, shared by its readers and stop handles; without the I/O.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use super::{Error, ErrorKind, Phase, Stopped};
 use crate::exchange::StreamEnd;
 use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome};
 
-/// The session of a trace and its stoppers. Clones share the same session.
+/// The session of a trace and its stop handles. Clones share the same session.
 #[derive(Clone, Debug)]
-pub(super) struct Streaming(Arc<Mutex<State>>);
+pub(super) struct SharedSession(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -20,7 +20,7 @@ pub(super) struct State {
     reader: Option<Waker>,
 }
 
-impl Streaming {
+impl SharedSession {
     pub(super) fn new(session_id: Option<u64>) -> Self {
         let session = Session::streaming(session_id, u64::MAX);
         Self(Arc::new(Mutex::new(State { session, reader: None })))

@@ -2,33 +2,33 @@
 
 use std::fmt;
 
-use super::session::Streaming;
-use super::stopping::Stopping;
+use super::session::SharedSession;
+use super::stopping::PendingStop;
 use super::{Client, Connect, Error, Trace};
 use crate::exchange::StopOutcome;
 
 /// Stops a session, from any thread. Clones stop the same session.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::{Endpoint, Stopper};
+/// use dotnet_diagnostics_ipc::io::{Endpoint, StopHandle};
 ///
 /// fn goes_to_another_thread<T: Clone + Send + Sync>() {}
-/// goes_to_another_thread::<Stopper<Endpoint>>();
+/// goes_to_another_thread::<StopHandle<Endpoint>>();
 /// ```
 #[must_use = "a session lasts until it is stopped"]
-pub struct Stopper<C> {
-    session: Streaming,
+pub struct StopHandle<C> {
+    session: SharedSession,
     client: Client<C>,
 }
 
 impl<T> Trace<T> {
     /// The connection for the stop: another one to the same runtime, made by `client`.
-    pub fn stopper<C: Connect>(&self, client: &Client<C>) -> Stopper<C> {
-        Stopper { session: self.session.clone(), client: client.clone() }
+    pub fn stop_handle<C: Connect>(&self, client: &Client<C>) -> StopHandle<C> {
+        StopHandle { session: self.session.clone(), client: client.clone() }
     }
 }
 
-impl<C: Connect> Stopper<C> {
+impl<C: Connect> StopHandle<C> {
     /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
     /// its end, so another thread must read it.
     ///
@@ -46,7 +46,7 @@ impl<C: Connect> Stopper<C> {
     /// or was answered. Otherwise as for every call, with [`Phase::Stop`](super::Phase::Stop)
     /// from the reply on.
     pub fn stop(&self) -> Result<StopOutcome, Error> {
-        let Some(stopping) = Stopping::begin(&self.session)? else {
+        let Some(stopping) = PendingStop::begin(&self.session)? else {
             return Ok(StopOutcome::NotSent);
         };
         let drive = stopping.drive()?;
@@ -55,14 +55,14 @@ impl<C: Connect> Stopper<C> {
     }
 }
 
-impl<C> Clone for Stopper<C> {
+impl<C> Clone for StopHandle<C> {
     fn clone(&self) -> Self {
         Self { session: self.session.clone(), client: self.client.clone() }
     }
 }
 
-impl<C> fmt::Debug for Stopper<C> {
+impl<C> fmt::Debug for StopHandle<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stopper").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("StopHandle").field("session", &self.session).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! A stop of a session, without the I/O.
 
 use super::drive::{Drive, Finished};
-use super::session::Streaming;
+use super::session::SharedSession;
 use super::{Error, ErrorKind, Phase};
 use crate::exchange::{End, MisuseError, Outcome, StopOutcome};
 use crate::message::eventpipe::StopTracing;
@@ -11,16 +11,16 @@ const UNANSWERED: Outcome = Outcome::NoReply { end: End::TimedOut, request_sent:
 /// A stop that has begun. Dropped before it is finished, as an `async` call may be, it counts as
 /// unanswered.
 #[derive(Debug)]
-pub(super) struct Stopping<'s> {
-    session: &'s Streaming,
+pub(super) struct PendingStop<'s> {
+    session: &'s SharedSession,
     request: StopTracing,
     is_pending: bool,
 }
 
-impl<'s> Stopping<'s> {
+impl<'s> PendingStop<'s> {
     /// Begins to stop the session. `None` if its connection is closed instead: no byte has arrived
     /// (F-160).
-    pub(super) fn begin(session: &'s Streaming) -> Result<Option<Self>, Error> {
+    pub(super) fn begin(session: &'s SharedSession) -> Result<Option<Self>, Error> {
         session.may_stop()?;
         let refused = |kind| Err(Error::new(Phase::Stop, kind));
         let mut state = session.lock();
@@ -72,7 +72,7 @@ impl<'s> Stopping<'s> {
     }
 }
 
-impl Drop for Stopping<'_> {
+impl Drop for PendingStop<'_> {
     fn drop(&mut self) {
         if self.is_pending {
             // It is pending, so this cannot fail.

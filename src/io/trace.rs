@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use super::deadlines::after;
-use super::session::Streaming;
+use super::session::SharedSession;
 use super::{Canceller, Error, Transport, Until};
 use crate::exchange::SessionOutcome;
 
@@ -13,7 +13,7 @@ use crate::exchange::SessionOutcome;
 ///
 /// The runtime answers neither a stop nor any other client until the stream is read to its end
 /// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
-/// rundown; a [`Stopper`](super::Stopper) then sends nothing.
+/// rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -26,10 +26,10 @@ use crate::exchange::SessionOutcome;
 ///     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
 /// let client = Client::new(Endpoint::process(12345));
 /// let mut trace = client.trace(&request)?;
-/// let stopper = trace.stopper(&client);
+/// let stop_handle = trace.stop_handle(&client);
 /// let timer = std::thread::spawn(move || {
 ///     std::thread::sleep(std::time::Duration::from_secs(5));
-///     stopper.stop()
+///     stop_handle.stop()
 /// });
 /// let mut file = std::fs::File::create("5s.nettrace")?;
 /// std::io::copy(&mut trace, &mut file)?;
@@ -41,7 +41,7 @@ use crate::exchange::SessionOutcome;
 pub struct Trace<T> {
     /// `None` once the stream is over.
     transport: Option<T>,
-    pub(super) session: Streaming,
+    pub(super) session: SharedSession,
     within: Option<Duration>,
     canceller: Option<Canceller>,
     /// Ends the wait for the first byte: cancelled by `canceller`, and by a stop.
@@ -57,7 +57,7 @@ impl<T> Trace<T> {
     ) -> Self {
         Self {
             transport: Some(transport),
-            session: Streaming::new(session_id),
+            session: SharedSession::new(session_id),
             within,
             canceller: canceller.cloned(),
             first_byte: None,

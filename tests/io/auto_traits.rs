@@ -11,7 +11,7 @@ fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
 #[test]
 fn client_types_are_send() {
     cloned::<Client>();
-    cloned::<Stopper<Endpoint>>();
+    cloned::<StopHandle<Endpoint>>();
     cloned::<Canceller>();
     cloned::<Endpoint>();
     cloned::<Answer<ProcessInfo3>>();
@@ -50,7 +50,7 @@ fn tokio_types_and_futures_are_send() {
     fn is_send<F: Future + Send>(_: F) {}
 
     cloned::<AsyncClient>();
-    cloned::<AsyncStopper<Endpoint>>();
+    cloned::<AsyncStopHandle<Endpoint>>();
     shared::<AsyncConnection<<Endpoint as AsyncConnect>::Stream>>();
     send::<AsyncTrace<<Endpoint as AsyncConnect>::Stream>>();
     let client = AsyncClient::new(Endpoint::process(1));

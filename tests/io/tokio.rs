@@ -450,16 +450,16 @@ async fn tokio_trace_is_read_while_stopped() {
     let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await.unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).await.unwrap();
-    let stopper = trace.stopper(&client);
-    assert_eq!(stopper.clone().stop().await.unwrap(), StopOutcome::Answered);
-    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::AlreadyStopped));
+    let stop_handle = trace.stop_handle(&client);
+    assert_eq!(stop_handle.clone().stop().await.unwrap(), StopOutcome::Answered);
+    assert!(matches!(stop_handle.stop().await.unwrap_err().kind(), ErrorKind::AlreadyStopped));
     peer.ends.lock().unwrap().clear();
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).await.unwrap();
     assert_eq!(stream, b"ettrace");
     trace.check_complete().unwrap();
     assert_eq!(trace.outcome().unwrap().bytes, 8);
-    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+    assert!(matches!(stop_handle.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
 }
 
 #[tokio::test(start_paused = true)]
@@ -494,14 +494,14 @@ async fn tokio_stop_before_the_first_byte_closes_the_connection() {
         let peer = Peer::saying(&[SESSION, SESSION]);
         let client = AsyncClient::new(&peer);
         let mut trace = client.trace(&COLLECT).await.unwrap();
-        let stopper = trace.stopper(&client);
+        let stop_handle = trace.stop_handle(&client);
         let mut read = [0; 8];
         let outcome = if waits {
-            let (n, outcome) = tokio::join!(trace.read(&mut read), stopper.stop());
+            let (n, outcome) = tokio::join!(trace.read(&mut read), stop_handle.stop());
             assert_eq!(n.unwrap(), 0, "the stop wakes the reader");
             outcome
         } else {
-            let outcome = stopper.stop().await;
+            let outcome = stop_handle.stop().await;
             assert_eq!(trace.read(&mut read).await.unwrap(), 0);
             outcome
         };
@@ -516,7 +516,7 @@ async fn tokio_stop_before_the_first_byte_closes_the_connection() {
             trace.check_complete().unwrap_err().kind(),
             ErrorKind::Incomplete { end: End::Closed, received: 0 }
         ));
-        assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+        assert!(matches!(stop_handle.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
     }
 }
 
@@ -525,9 +525,9 @@ async fn tokio_stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[SESSION, SESSION]);
     let client = AsyncClient::new(&peer);
     let trace = client.trace(&COLLECT).await.unwrap();
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     drop(trace);
-    assert!(matches!(stopper.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
+    assert!(matches!(stop_handle.stop().await.unwrap_err().kind(), ErrorKind::SessionOver));
     assert_eq!(peer.ends.lock().unwrap().len(), 1, "no connection was made for it");
 }
 
@@ -549,9 +549,9 @@ async fn tokio_stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
     let mut trace = AsyncClient::new(&peer).trace(&COLLECT).await.unwrap();
     let late = Late(&peer, Mutex::default());
     trace.read_exact(&mut [0]).await.unwrap();
-    let stopper = trace.stopper(&AsyncClient::new(&late));
+    let stop_handle = trace.stop_handle(&AsyncClient::new(&late));
     *late.1.lock().unwrap() = Some(trace);
-    let error = stopper.stop().await.unwrap_err();
+    let error = stop_handle.stop().await.unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
         "{error:?}"
@@ -566,10 +566,10 @@ async fn tokio_dropped_stop_can_be_repeated() {
     let client = AsyncClient::new(&peer);
     let mut trace = client.trace(&COLLECT).await.unwrap();
     trace.read_exact(&mut [0]).await.unwrap();
-    let stopper = trace.stopper(&client);
-    assert!(tokio::time::timeout(Duration::from_millis(20), stopper.stop()).await.is_err());
+    let stop_handle = trace.stop_handle(&client);
+    assert!(tokio::time::timeout(Duration::from_millis(20), stop_handle.stop()).await.is_err());
     assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
-    assert_eq!(stopper.stop().await.unwrap(), StopOutcome::Answered);
+    assert_eq!(stop_handle.stop().await.unwrap(), StopOutcome::Answered);
 }
 
 /// The same discovery and trust as in the blocking half.
@@ -653,7 +653,7 @@ async fn tokio_calls_can_be_spawned() {
     let task = tokio::spawn(async move {
         let mut trace = client.trace(&COLLECT).await.unwrap();
         trace.read_exact(&mut [0]).await.unwrap();
-        (trace.stopper(&client).stop().await.unwrap(), trace)
+        (trace.stop_handle(&client).stop().await.unwrap(), trace)
     });
     assert_eq!(task.await.unwrap().0, StopOutcome::Answered);
 }

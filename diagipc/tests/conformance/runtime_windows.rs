@@ -74,7 +74,7 @@ fn windows_runtime_streams_until_stopped_on_another_connection() {
         providers: Array::new(&providers),
     };
     let mut trace = client.trace(&request).unwrap();
-    let stop = trace.stopper(&client);
+    let stop = trace.stop_handle(&client);
     let mut start = [0; 8];
     trace.read_exact(&mut start).unwrap();
     let (rest, outcome) = std::thread::scope(|scope| {

@@ -18,7 +18,7 @@ pub use client::AsyncClient;
 pub use connect::AsyncConnect;
 pub use connection::AsyncConnection;
 pub use environment::AsyncEnvironmentBlock;
-pub use stopper::AsyncStopper;
+pub use stopper::AsyncStopHandle;
 pub use trace::AsyncTrace;
 
 use std::io;

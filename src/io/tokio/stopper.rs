@@ -5,31 +5,31 @@ use std::fmt;
 use super::{AsyncClient, AsyncConnect, AsyncTrace};
 use crate::exchange::StopOutcome;
 use crate::io::Error;
-use crate::io::session::Streaming;
-use crate::io::stopping::Stopping;
+use crate::io::session::SharedSession;
+use crate::io::stopping::PendingStop;
 
 /// Stops a session, from any task. Clones stop the same session.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::{AsyncStopper, Endpoint};
+/// use dotnet_diagnostics_ipc::io::{AsyncStopHandle, Endpoint};
 ///
 /// fn goes_to_another_task<T: Clone + Send + Sync>() {}
-/// goes_to_another_task::<AsyncStopper<Endpoint>>();
+/// goes_to_another_task::<AsyncStopHandle<Endpoint>>();
 /// ```
 #[must_use = "a session lasts until it is stopped"]
-pub struct AsyncStopper<C> {
-    session: Streaming,
+pub struct AsyncStopHandle<C> {
+    session: SharedSession,
     client: AsyncClient<C>,
 }
 
 impl<S> AsyncTrace<S> {
     /// The connection for the stop: another one to the same runtime, made by `client`.
-    pub fn stopper<C: AsyncConnect>(&self, client: &AsyncClient<C>) -> AsyncStopper<C> {
-        AsyncStopper { session: self.session.clone(), client: client.clone() }
+    pub fn stop_handle<C: AsyncConnect>(&self, client: &AsyncClient<C>) -> AsyncStopHandle<C> {
+        AsyncStopHandle { session: self.session.clone(), client: client.clone() }
     }
 }
 
-impl<C: AsyncConnect> AsyncStopper<C> {
+impl<C: AsyncConnect> AsyncStopHandle<C> {
     /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
     /// its end, so another task must read it.
     ///
@@ -39,9 +39,9 @@ impl<C: AsyncConnect> AsyncStopper<C> {
     /// [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed by `StopTracing` (F-160).
     ///
     /// # Errors
-    /// As [`Stopper::stop`](crate::io::Stopper::stop).
+    /// As [`StopHandle::stop`](crate::io::StopHandle::stop).
     pub async fn stop(&self) -> Result<StopOutcome, Error> {
-        let Some(stopping) = Stopping::begin(&self.session)? else {
+        let Some(stopping) = PendingStop::begin(&self.session)? else {
             return Ok(StopOutcome::NotSent);
         };
         let drive = stopping.drive()?;
@@ -53,14 +53,14 @@ impl<C: AsyncConnect> AsyncStopper<C> {
     }
 }
 
-impl<C> Clone for AsyncStopper<C> {
+impl<C> Clone for AsyncStopHandle<C> {
     fn clone(&self) -> Self {
         Self { session: self.session.clone(), client: self.client.clone() }
     }
 }
 
-impl<C> fmt::Debug for AsyncStopper<C> {
+impl<C> fmt::Debug for AsyncStopHandle<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncStopper").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("AsyncStopHandle").field("session", &self.session).finish_non_exhaustive()
     }
 }

@@ -11,14 +11,14 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::exchange::SessionOutcome;
-use crate::io::session::Streaming;
+use crate::io::session::SharedSession;
 use crate::io::{Error, Stopped};
 
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
 /// The runtime answers neither a stop nor any other client until the stream is read to its end
 /// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
-/// rundown; an [`AsyncStopper`](super::AsyncStopper) then sends nothing.
+/// rundown; an [`AsyncStopHandle`](super::AsyncStopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
@@ -32,10 +32,10 @@ use crate::io::{Error, Stopped};
 ///     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
 /// let client = AsyncClient::new(Endpoint::process(12345));
 /// let mut trace = client.trace(&request).await?;
-/// let stopper = trace.stopper(&client);
+/// let stop_handle = trace.stop_handle(&client);
 /// let stop = async {
 ///     tokio::time::sleep(Duration::from_secs(5)).await;
-///     stopper.stop().await
+///     stop_handle.stop().await
 /// };
 /// let mut stream = Vec::new();
 /// let (stopped, read) = tokio::join!(stop, tokio::io::copy(&mut trace, &mut stream));
@@ -49,7 +49,7 @@ use crate::io::{Error, Stopped};
 pub struct AsyncTrace<S> {
     /// `None` once it is over.
     stream: Option<S>,
-    pub(super) session: Streaming,
+    pub(super) session: SharedSession,
     within: Option<Duration>,
     /// While nothing arrives.
     silence: Option<Pin<Box<Sleep>>>,
@@ -57,7 +57,12 @@ pub struct AsyncTrace<S> {
 
 impl<S> AsyncTrace<S> {
     pub(super) fn new(stream: S, session_id: Option<u64>, within: Option<Duration>) -> Self {
-        Self { stream: Some(stream), session: Streaming::new(session_id), within, silence: None }
+        Self {
+            stream: Some(stream),
+            session: SharedSession::new(session_id),
+            within,
+            silence: None,
+        }
     }
 
     /// The session's id; `None` if the runtime did not report it (F-2), and then it cannot be

@@ -29,10 +29,10 @@ fn stopper_clone_stops_once() {
     let mut trace = client.trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&client);
-    assert_eq!(stopper.clone().stop().unwrap(), StopOutcome::Answered);
+    let stop_handle = trace.stop_handle(&client);
+    assert_eq!(stop_handle.clone().stop().unwrap(), StopOutcome::Answered);
     assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
-    let error = stopper.stop().unwrap_err();
+    let error = stop_handle.stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::AlreadyStopped)),
         "{error:?}"
@@ -68,9 +68,12 @@ fn trace_debug_shows_state() {
     let peer = Peer::saying(&[&streaming(b"Nettrace")]);
     let client = Client::new(&peer);
     let trace = client.trace(&COLLECT).unwrap();
-    let (said, stopper) = (format!("{trace:?}"), format!("{:?}", trace.stopper(&client)));
+    let (said, stop_handle) = (format!("{trace:?}"), format!("{:?}", trace.stop_handle(&client)));
     assert!(said.starts_with("Trace { session: ") && said.contains("id: Some(42)"), "{said}");
-    assert!(stopper.starts_with("Stopper { session: ") && stopper.contains("NotSent"), "{stopper}");
+    assert!(
+        stop_handle.starts_with("StopHandle { session: ") && stop_handle.contains("NotSent"),
+        "{stop_handle}"
+    );
 }
 
 #[test]
@@ -102,18 +105,18 @@ fn stop_unanswered_can_be_repeated() {
         .with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&client);
-    let error = stopper.stop().unwrap_err();
+    let stop_handle = trace.stop_handle(&client);
+    let error = stop_handle.stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)),
         "{error:?}"
     );
-    let error = stopper.stop().unwrap_err();
+    let error = stop_handle.stop().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the runtime answered 0x80004005 DS_IPC_E_FAIL (stopping the session)"
     );
-    assert_eq!(stopper.stop().unwrap(), StopOutcome::Answered);
+    assert_eq!(stop_handle.stop().unwrap(), StopOutcome::Answered);
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn stop_without_connection_was_not_sent() {
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let error = trace.stopper(&client).stop().unwrap_err();
+    let error = trace.stop_handle(&client).stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Io(_))),
         "{error:?}"
@@ -141,9 +144,9 @@ fn stop_cancelled_was_not_answered() {
     let client = Client::new(&peer).with_canceller(canceller.clone());
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| stopper.stop());
+        let stopping = scope.spawn(|| stop_handle.stop());
         while peer.connections.lock().unwrap().len() < 2 {
             thread::yield_now();
         }
@@ -173,7 +176,7 @@ fn trace_of_ended_process_is_incomplete() {
     };
     let why = "the stream ended after 8 bytes without a stop: the connection was closed";
     assert_eq!(error.to_string(), format!("{why} (reading what follows the reply)"));
-    let error = trace.stopper(&client).stop().unwrap_err();
+    let error = trace.stop_handle(&client).stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
         "{error:?}"
@@ -192,17 +195,17 @@ fn stop_before_the_first_byte_closes_the_connection() {
                 client = client.with_canceller(canceller.clone());
             }
             let mut trace = client.trace(&COLLECT).unwrap();
-            let stopper = trace.stopper(&client);
+            let stop_handle = trace.stop_handle(&client);
             peer.asked(0, 57);
             thread::scope(|scope| {
                 let stopping = scope.spawn(|| {
                     if waits {
                         thread::sleep(Duration::from_millis(20));
                     }
-                    stopper.stop().unwrap()
+                    stop_handle.stop().unwrap()
                 });
                 if !waits {
-                    while !format!("{stopper:?}").contains("ToClose") {
+                    while !format!("{stop_handle:?}").contains("ToClose") {
                         thread::yield_now();
                     }
                 }
@@ -218,7 +221,7 @@ fn stop_before_the_first_byte_closes_the_connection() {
                 trace.check_complete().unwrap_err().kind(),
                 ErrorKind::Incomplete { end: End::Closed, received: 0 }
             ));
-            let error = stopper.stop().unwrap_err();
+            let error = stop_handle.stop().unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
         }
     }
@@ -254,9 +257,9 @@ fn stop_after_dropped_trace_is_not_sent() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let trace = client.trace(&COLLECT).unwrap();
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     drop(trace);
-    let error = stopper.stop().unwrap_err();
+    let error = stop_handle.stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
         "{error:?}"
@@ -283,15 +286,15 @@ fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
     let mut trace = Client::new(&peer).trace(&COLLECT).unwrap();
     let late = Late(&peer, std::sync::Mutex::default());
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&Client::new(&late).with_deadlines(BOUNDED));
+    let stop_handle = trace.stop_handle(&Client::new(&late).with_deadlines(BOUNDED));
     *late.1.lock().unwrap() = Some(trace);
-    let error = stopper.stop().unwrap_err();
+    let error = stop_handle.stop().unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::SessionOver)),
         "{error:?}"
     );
     assert_eq!(peer.end(1).read(&mut [0; 28]).unwrap(), 0, "nothing was sent");
-    assert!(format!("{stopper:?}").contains("stop: NotSent"), "{stopper:?}");
+    assert!(format!("{stop_handle:?}").contains("stop: NotSent"), "{stop_handle:?}");
 }
 
 /// A backlog of one connection, which is taken while the stop waits for room.
@@ -315,8 +318,8 @@ fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
     let (listener, _stream) = serving.join().unwrap();
     let full = UnixStream::connect(&path).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&client);
-    let stopping = thread::spawn(move || stopper.stop());
+    let stop_handle = trace.stop_handle(&client);
+    let stopping = thread::spawn(move || stop_handle.stop());
     while !format!("{trace:?}").contains("stop: Awaited") {
         thread::yield_now();
     }
@@ -374,7 +377,7 @@ fn connection_in_hand_can_trace() {
         Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).unwrap();
-    assert_eq!(trace.stopper(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
+    assert_eq!(trace.stop_handle(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
     peer.hang_up();
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 7);
     trace.check_complete().unwrap();

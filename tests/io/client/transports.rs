@@ -160,7 +160,7 @@ fn trace_after_stream_time_out_goes_on() {
     assert_eq!(trace.read(&mut bytes).unwrap(), 8);
     assert_eq!(&bytes, b"Nettrace");
     // There is no second connection: the stop was not sent.
-    let stopped = trace.stopper(&client).stop().unwrap_err();
+    let stopped = trace.stop_handle(&client).stop().unwrap_err();
     assert!(
         matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)),
         "{stopped:?}"

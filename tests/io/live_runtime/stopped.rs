@@ -113,7 +113,7 @@ fn stopped_runtime_phase_ends_at_deadline() {
         .trace(&request)
         .unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let stopper = trace.stopper(&reply);
+    let stop_handle = trace.stop_handle(&reply);
 
     let standing_still = Stopped::new(target.process_id);
     assert_in_time(Phase::Reply, || reply.process_info3());
@@ -123,7 +123,7 @@ fn stopped_runtime_phase_ends_at_deadline() {
     if target.major > 3 {
         assert_in_time(Phase::Reply, || reply.trace(&request).map(drop));
     }
-    assert_in_time(Phase::Stop, || stopper.stop());
+    assert_in_time(Phase::Stop, || stop_handle.stop());
 
     let long = "v".repeat(30_000);
     let set = SetEnvironmentVariable { name: "DIAGIPC_LONG".into(), value: long.as_str().into() };

@@ -47,10 +47,10 @@ fn provider(keywords: u64, log_level: EventLevel) -> StreamingProviderConfig<'st
 /// Reads the stream to its end while another thread stops it after a while.
 #[track_caller]
 fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration) -> Stream {
-    let stopper = trace.stopper(&target.client);
+    let stop_handle = trace.stop_handle(&target.client);
     let stopping = thread::spawn(move || {
         thread::sleep(after);
-        stopper.stop()
+        stop_handle.stop()
     });
     let mut stream = Stream::default();
     let mut piece = vec![0; 65536];
@@ -190,7 +190,7 @@ fn trace_of_64_mib_is_read_whole() {
     let canceller = Canceller::new().unwrap();
     let client = target.client.clone().with_deadlines(whole).with_canceller(canceller.clone());
     let mut trace = client.trace(&big).unwrap();
-    let (stopper, began) = (trace.stopper(&client), Instant::now());
+    let (stop_handle, began) = (trace.stop_handle(&client), Instant::now());
     let read = Arc::new(AtomicU64::new(0));
     let so_far = Arc::clone(&read);
     // The target is idle: sessions that ask for a collection make it write its heap into the big
@@ -208,10 +208,10 @@ fn trace_of_64_mib_is_read_whole() {
             let small = client.trace(&request)?;
             thread::sleep(Duration::from_millis(10));
             // 3.1 may die of a session whose client just closes.
-            small.stopper(&client).stop()?;
+            small.stop_handle(&client).stop()?;
             collections += 1;
         }
-        stopper.stop().map(|stop| (stop, collections))
+        stop_handle.stop().map(|stop| (stop, collections))
     };
     let making = thread::spawn(move || make().inspect_err(|_: &Error| canceller.cancel()));
     let (mut stream, mut piece) = (Stream::default(), vec![0; 65536]);

@@ -162,10 +162,10 @@ fn pipe_runtime_answers() {
         providers: Array::new(&providers),
     };
     let mut trace = client.trace(&request).unwrap();
-    let stopper = trace.stopper(&client);
+    let stop_handle = trace.stop_handle(&client);
     let stops = thread::spawn(move || {
         thread::sleep(Duration::from_secs(1));
-        stopper.stop()
+        stop_handle.stop()
     });
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).unwrap();

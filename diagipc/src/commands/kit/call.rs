@@ -431,11 +431,11 @@ impl Trace {
         mut trace: dotnet_diagnostics_ipc::io::Trace<C::Transport>,
     ) -> anyhow::Result<()> {
         let mut file = output_file::create(&self.output)?;
-        let stopper = trace.stopper(client);
+        let stop_handle = trace.stop_handle(client);
         let duration = Duration::from_millis(self.duration);
         let stopping = thread::spawn(move || {
             thread::sleep(duration);
-            stopper.stop()
+            stop_handle.stop()
         });
         let bytes = io::copy(&mut trace, &mut file)?;
         if trace.outcome().is_none() {

@@ -11,7 +11,9 @@ use anyhow::bail;
 use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{Canceller, Connect, Deadlines, Error, ErrorKind, Stopper, Trace};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing6, Format, StreamingSession6};
 use dotnet_diagnostics_ipc::wire::Array;
 
@@ -54,7 +56,7 @@ pub(crate) enum Cut {
 /// What the other threads report.
 enum News {
     /// And how many bytes of its stream are written.
-    Started(Stopper<Runtime>, Arc<AtomicU64>),
+    Started(StopHandle<Runtime>, Arc<AtomicU64>),
     Stopped(Result<StopOutcome, Error>),
     Ended(Box<anyhow::Result<Streamed>>),
 }
@@ -92,7 +94,7 @@ pub(crate) fn follow(
             let _ = news.send(News::Ended(Box::new(ended)));
         }
     });
-    let (mut stopper, mut deadline, mut streamed) = (None, None, None);
+    let (mut stop_handle, mut deadline, mut streamed) = (None, None, None);
     let mut progress = None;
     let mut stream: Option<(Arc<AtomicU64>, Instant)> = None;
     // By when the stream must have ended, and whether a signal said so.
@@ -105,7 +107,7 @@ pub(crate) fn follow(
         let mut why = None;
         match told.recv_timeout(LOOK) {
             Ok(News::Started(started, bytes)) => {
-                stopper = Some(started);
+                stop_handle = Some(started);
                 stream = Some((Arc::clone(&bytes), Instant::now()));
                 progress = Some(Progress::new(bytes, !source.has_command()));
                 deadline =
@@ -141,12 +143,12 @@ pub(crate) fn follow(
             bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE
         });
         let is_due = streamed.is_none() && has_begun && (is_signalled || has_passed(deadline));
-        if let Some(stopper) = stopper.take_if(|_| is_due) {
+        if let Some(stop_handle) = stop_handle.take_if(|_| is_due) {
             stop_by = Some((now.checked_add(limit), is_signalled));
             progress.iter_mut().for_each(Progress::stopping);
             awaits_stop = true;
             let news = news.clone();
-            thread::spawn(move || drop(news.send(News::Stopped(stopper.stop()))));
+            thread::spawn(move || drop(news.send(News::Stopped(stop_handle.stop()))));
         }
         if cut.is_none() {
             // After the duration, the first signal is the second reason to end.
@@ -224,10 +226,10 @@ fn record(
         say(&format!("enabled {provider}"));
     }
     let stops = Deadlines { whole: Some(limit), ..Deadlines::NONE };
-    let stopper = trace.stopper(&client.with_deadlines(stops));
+    let stop_handle = trace.stop_handle(&client.with_deadlines(stops));
     let (began, bytes) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     // The receiver lasts as long as the program.
-    let _ = news.send(News::Started(stopper, Arc::clone(&bytes)));
+    let _ = news.send(News::Started(stop_handle, Arc::clone(&bytes)));
     let copied = copy(&mut trace, &mut output, &bytes);
     Ok(Streamed { trace: copied.map(|()| trace), output, process, took: began.elapsed() })
 }

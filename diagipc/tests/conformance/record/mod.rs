@@ -104,8 +104,8 @@ fn trace(path: &Path, keywords: u64) {
     let mut trace = client.trace(&request).unwrap();
     let mut stream = vec![0; 8];
     trace.read_exact(&mut stream).unwrap();
-    let stopper = trace.stopper(&client);
-    let stopping = thread::spawn(move || stopper.stop());
+    let stop_handle = trace.stop_handle(&client);
+    let stopping = thread::spawn(move || stop_handle.stop());
     trace.read_to_end(&mut stream).unwrap();
     assert!(stream.starts_with(b"Nettrace"));
     stopping.join().unwrap().unwrap();
