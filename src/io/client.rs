@@ -7,8 +7,9 @@ use super::deadlines::Clock;
 use super::drive::Drive;
 use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
-    Trace,
+    Trace, Transport,
 };
+use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -88,12 +89,29 @@ impl<C: Connect> Client<C> {
     fn connect_by<'s>(&'s self, clock: Clock<'s>) -> Result<Connection<'s, C::Transport>, Error> {
         let until = clock.within(self.deadlines.connect);
         until.check().map_err(|stopped| stopped.during(Phase::Find))?;
-        let transport = self.connect.connect(&until)?;
+        Ok(self.over(self.connect.connect(&until)?, clock))
+    }
+
+    fn over<'s, T: Transport>(&'s self, transport: T, clock: Clock<'s>) -> Connection<'s, T> {
         let mut connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
         if let Some(canceller) = &self.canceller {
             connection = connection.with_canceller(canceller);
         }
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+        if self.checks_limits { connection } else { connection.without_limits() }
+    }
+
+    /// Performs `drive` over `transport`. If there is none, connects first, and leaves it there.
+    pub(super) fn perform(
+        &self,
+        drive: &mut Drive,
+        transport: &mut Option<C::Transport>,
+    ) -> Result<Outcome, Error> {
+        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
+        let transport = match transport {
+            Some(transport) => transport,
+            none => none.insert(self.connect_by(clock)?.into_transport()),
+        };
+        self.over(transport, clock).perform(drive, None)
     }
 
     /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
@@ -154,9 +172,19 @@ impl<C: Connect> Client<C> {
         }
     }
 
+    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
+    /// keeps: see [`Connection::user_events`].
+    ///
+    /// # Errors
+    /// As [`Connection::user_events`].
     #[cfg(unix)]
-    pub(super) const fn checks_limits(&self) -> bool {
-        self.checks_limits
+    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+        user_events_data: impl std::os::fd::AsFd,
+    ) -> Result<super::UserEvents<C::Transport>, Error> {
+        let drive = Drive::user_events(request, self.checks_limits)?;
+        self.connect()?.begin_user_events(drive, user_events_data.as_fd())
     }
 
     /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.

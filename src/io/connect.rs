@@ -24,8 +24,8 @@ use super::{Error, Transport, Until};
 /// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
 /// ```
 pub trait Connect {
-    /// The connection type.
-    type Transport: Transport;
+    /// The connection type. A session keeps one on which a stop was sent but not yet answered.
+    type Transport: Transport + Send + 'static;
 
     /// A new connection, before any byte is sent.
     ///

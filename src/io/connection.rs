@@ -5,6 +5,7 @@ use super::drive::{Drive, Finished, Next};
 use super::{
     Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until,
 };
+use crate::exchange::Outcome;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
@@ -87,8 +88,17 @@ impl<'c, T: Transport> Connection<'c, T> {
         self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
+    fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
+        let outcome = self.perform(&mut drive, fd)?;
+        Ok(drive.finish(outcome))
+    }
+
     /// Performs the exchange's actions until it is finished.
-    pub(super) fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
+    pub(super) fn perform(
+        &mut self,
+        drive: &mut Drive,
+        fd: Option<Fd<'_>>,
+    ) -> Result<Outcome, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
         let reply_within = drive.reply_within(&self.deadlines);
@@ -108,7 +118,7 @@ impl<'c, T: Transport> Connection<'c, T> {
                     let received = self.transport.receive(into, until);
                     drive.received(received)?;
                 }
-                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Next::Finish(outcome) => return Ok(outcome),
             }
         }
     }
@@ -182,8 +192,34 @@ impl<'c, T: Transport> Connection<'c, T> {
         Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
     }
 
-    /// The connection in its current state: what follows the reply arrives on it.
+    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
+    /// keeps: the runtime gets a duplicate, with a separate byte, before its reply is awaited
+    /// (F-19, F-20).
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session
+    /// of another type, and on a connection that cannot pass descriptors.
     #[cfg(unix)]
+    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        self,
+        request: &R,
+        user_events_data: impl std::os::fd::AsFd,
+    ) -> Result<super::UserEvents<T>, Error> {
+        let drive = Drive::user_events(request, self.checks_limits)?;
+        self.begin_user_events(drive, user_events_data.as_fd())
+    }
+
+    #[cfg(unix)]
+    pub(super) fn begin_user_events(
+        mut self,
+        drive: Drive,
+        user_events_data: Fd<'_>,
+    ) -> Result<super::UserEvents<T>, Error> {
+        let session_id = self.run(drive, Some(user_events_data))?.user_events()?;
+        Ok(super::UserEvents::new(self.transport, session_id))
+    }
+
+    /// The connection in its current state: what follows the reply arrives on it.
     pub(super) fn into_transport(self) -> T {
         self.transport
     }

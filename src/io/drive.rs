@@ -7,7 +7,7 @@ use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::session::SharedSession;
+use super::trace::SharedSession;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
@@ -136,6 +136,16 @@ impl Drive {
         self
     }
 
+    /// Whether the request was sent, and its reply has not arrived.
+    pub(super) fn awaits_reply(&self) -> bool {
+        matches!(self.client.action(), ClientAction::Receive(_))
+    }
+
+    /// Lets go of the session of [`while_open`](Self::while_open), once the request was sent.
+    pub(super) fn forget_session(&mut self) {
+        self.session = None;
+    }
+
     /// The time limit for the reply.
     pub(super) fn reply_within(&self, deadlines: &Deadlines) -> Option<Duration> {
         deadlines.reply_to(self.client.command(), self.attach_timeout)
@@ -194,7 +204,6 @@ impl Drive {
                 self.taken()
             }
             Err(Stopped::Io(_)) => self.client.ended(End::Reset),
-            Err(Stopped::TimedOut) => self.client.ended(End::TimedOut),
             Err(stopped) => return Err(stopped.during(Phase::Reply)),
         }
         .map_err(at(Phase::Reply))
@@ -245,8 +254,6 @@ impl Finished {
                 }
             }
             Outcome::Malformed { .. } => ErrorKind::Malformed(self.why()),
-            Outcome::NoReply { end: End::TimedOut, .. }
-            | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
             Outcome::NoReply { end, .. } => ErrorKind::Ended { end, received: 0 },
             Outcome::Cut { received, end } => ErrorKind::Ended { end, received: received.into() },
             Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
@@ -261,6 +268,18 @@ impl Finished {
             _ => Err(Error::new(
                 Phase::Reply,
                 ErrorKind::Unsupported("the runtime did not start a stream"),
+            )),
+        }
+    }
+
+    /// The id of the session that writes `user_events`.
+    #[cfg(unix)]
+    pub(super) fn user_events(self) -> Result<Option<u64>, Error> {
+        match self.ok()? {
+            (_, AfterReply::UserEvents { session_id }) => Ok(session_id),
+            _ => Err(Error::new(
+                Phase::Reply,
+                ErrorKind::Unsupported("the runtime did not start a user_events session"),
             )),
         }
     }

@@ -67,9 +67,6 @@ mod error;
 mod found_socket;
 #[cfg(unix)]
 mod listening_path;
-mod session;
-mod stopper;
-mod stopping;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;
@@ -97,8 +94,7 @@ pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use listening_path::{UnlinkOnDrop, bind_private};
-pub use stopper::StopHandle;
-pub use trace::Trace;
+pub use trace::{StopHandle, Trace};
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;

@@ -1,15 +1,13 @@
 //! A session that writes `user_events`, held by its connection.
 
-use std::os::fd::AsFd;
+#[cfg(feature = "tokio")]
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::drive::Drive;
-use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
-use crate::exchange::AfterReply;
-use crate::message::Request;
-use crate::message::eventpipe::SessionReply;
+use super::{Error, Phase, Stopped, Until};
 
 /// A session that writes `user_events`: it lasts until this is dropped, or the process ends (F-23).
 ///
@@ -45,9 +43,20 @@ pub struct UserEvents<T> {
 }
 
 impl<T> UserEvents<T> {
-    /// The session's id; `None` if the runtime did not report it (F-2).
+    pub(super) const fn new(transport: T, session_id: Option<u64>) -> Self {
+        Self { transport, session_id }
+    }
+
+    /// Returns the session's id; `None` if the runtime did not report it (F-2).
     pub const fn session_id(&self) -> Option<u64> {
         self.session_id
+    }
+}
+
+/// It becomes readable when the session ends by itself, for a `poll` of many sessions.
+impl<T: AsFd> AsFd for UserEvents<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.transport.as_fd()
     }
 }
 
@@ -56,7 +65,8 @@ impl<T: AsFd> UserEvents<T> {
     /// sends here, are read and ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`] if it lasts longer; [`ErrorKind::Cancelled`].
+    /// [`ErrorKind::TimedOut`](super::ErrorKind::TimedOut) if it lasts longer;
+    /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     pub fn wait(&self, until: &Until<'_>) -> Result<(), Error> {
         let fd = self.transport.as_fd();
         let at_end = || -> Result<(), Stopped> {
@@ -73,28 +83,23 @@ impl<T: AsFd> UserEvents<T> {
     }
 }
 
-impl<C: Connect> Client<C> {
-    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
-    /// keeps: the runtime gets a duplicate, with a separate byte, before its reply is awaited
-    /// (F-19, F-20).
+#[cfg(feature = "tokio")]
+impl UserEvents<tokio::net::UnixStream> {
+    /// Waits as [`wait`](Self::wait) does, with `async` and without a deadline.
     ///
     /// # Errors
-    /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session of another type.
-    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-        user_events_data: impl AsFd,
-    ) -> Result<UserEvents<C::Transport>, Error> {
-        let drive = Drive::user_events(request, self.checks_limits())?;
-        let mut connection = self.connect()?;
-        match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
-            (_, AfterReply::UserEvents { session_id }) => {
-                Ok(UserEvents { transport: connection.into_transport(), session_id })
+    /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
+    pub async fn wait_async(&self) -> Result<(), Error> {
+        let failed = |error| Stopped::Io(error).during(Phase::Continuation);
+        loop {
+            self.transport.readable().await.map_err(failed)?;
+            match self.transport.try_read(&mut [0; 64]) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Ok(0) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(()),
+                Err(error) => return Err(failed(error)),
             }
-            _ => Err(Error::new(
-                Phase::Reply,
-                ErrorKind::Unsupported("the runtime did not start a user_events session"),
-            )),
         }
     }
 }

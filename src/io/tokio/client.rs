@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::io::{AsyncRead, AsyncWrite};
+
 use super::{AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace, Clock, until};
+use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, TracingFallback};
 use crate::io::answer::check_result;
 use crate::io::drive::Drive;
@@ -33,8 +36,7 @@ use crate::message::server::ResultReply;
 /// ```
 ///
 /// A request that a runtime would refuse, or crash on, is not sent: see
-/// [`without_limits`](Self::without_limits). Only the blocking half can start a `user_events`
-/// session, which needs a descriptor.
+/// [`without_limits`](Self::without_limits).
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
@@ -81,8 +83,30 @@ impl<C: AsyncConnect> AsyncClient<C> {
         let connecting = async { Ok(self.connect.connect().await) };
         let connected = until(clock.within(self.deadlines.connect), connecting).await;
         let stream = connected.map_err(|stopped: Stopped| stopped.during(Phase::Connect))??;
+        Ok(self.over(stream, clock))
+    }
+
+    fn over<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        clock: Clock,
+    ) -> AsyncConnection<S> {
         let connection = AsyncConnection::new(stream).with_deadlines(self.deadlines).begun(clock);
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+        if self.checks_limits { connection } else { connection.without_limits() }
+    }
+
+    /// Performs `drive` over `stream`. If there is none, connects first, and leaves it there.
+    pub(super) async fn perform(
+        &self,
+        drive: &mut Drive,
+        stream: &mut Option<C::Stream>,
+    ) -> Result<Outcome, Error> {
+        let clock = Clock::start(&self.deadlines);
+        let stream = match stream {
+            Some(stream) => stream,
+            none => none.insert(self.connect_by(clock).await?.into_stream()),
+        };
+        self.over(stream, clock).perform(drive).await
     }
 
     /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
@@ -148,5 +172,22 @@ impl<C: AsyncConnect> AsyncClient<C> {
         request: &R,
     ) -> Result<(), Error> {
         check_result(self.call(request).await?.message())
+    }
+}
+
+#[cfg(unix)]
+impl<C: AsyncConnect<Stream = tokio::net::UnixStream>> AsyncClient<C> {
+    /// Starts a session that writes `user_events` through `user_events_data`, as
+    /// [`Client::user_events`](crate::io::Client::user_events).
+    ///
+    /// # Errors
+    /// As [`Client::user_events`](crate::io::Client::user_events).
+    pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+        user_events_data: impl std::os::fd::AsFd,
+    ) -> Result<crate::io::UserEvents<C::Stream>, Error> {
+        let drive = Drive::user_events(request, self.checks_limits)?;
+        self.connect().await?.begin_user_events(drive, user_events_data.as_fd()).await
     }
 }

@@ -31,8 +31,8 @@ use crate::io::{Endpoint, Error, Phase, Until};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait AsyncConnect {
-    /// The connection type.
-    type Stream: AsyncRead + AsyncWrite + Send + Unpin;
+    /// The connection type. A session keeps one on which a stop was sent but not yet answered.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// A new connection, before any byte is sent. It is dropped on a timeout.
     fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send;

@@ -1,10 +1,18 @@
 //! One request over one connection.
 
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
+
+#[cfg(unix)]
+use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
+use crate::exchange::Outcome;
 use crate::io::drive::{Drive, Finished, Next};
-use crate::io::{Answer, Deadlines, Error};
+use crate::io::{Answer, Deadlines, Error, ErrorKind, Phase};
+#[cfg(unix)]
+use crate::io::{UserEvents, fd};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
@@ -98,13 +106,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
     }
 
+    /// The connection in its current state: what follows the reply arrives on it.
+    pub(super) fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// The deadlines of the call, which begins now unless it has begun.
     fn clock(&mut self) -> Clock {
         *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines))
     }
 
+    async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
+        let outcome = self.perform(&mut drive).await?;
+        Ok(drive.finish(outcome))
+    }
+
     /// Performs the exchange's actions until it is finished.
-    pub(super) async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
+    pub(super) async fn perform(&mut self, drive: &mut Drive) -> Result<Outcome, Error> {
+        let no_fd = || Error::new(Phase::SendFd, ErrorKind::Unsupported("no descriptor to pass"));
+        self.perform_until_fd(drive).await?.ok_or_else(no_fd)
+    }
+
+    /// Performs the exchange's actions until it is finished; `None` where a descriptor is to be sent.
+    async fn perform_until_fd(&mut self, drive: &mut Drive) -> Result<Option<Outcome>, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
         let reply_within = drive.reply_within(&self.deadlines);
@@ -115,8 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                     let sent = until(sending, self.stream.write(bytes)).await;
                     drive.sent(sent)?;
                 }
-                Next::SendFd => drive
-                    .fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
+                Next::SendFd => return Ok(None),
                 Next::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.
@@ -126,8 +149,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                     let received = until(deadline, self.stream.read(into)).await;
                     drive.received(received)?;
                 }
-                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Next::Finish(outcome) => return Ok(Some(outcome)),
             }
+        }
+    }
+}
+
+#[cfg(unix)]
+impl AsyncConnection<tokio::net::UnixStream> {
+    /// Starts a session that writes `user_events`, as
+    /// [`Connection::user_events`](crate::io::Connection::user_events).
+    ///
+    /// # Errors
+    /// As [`Connection::user_events`](crate::io::Connection::user_events).
+    pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        self,
+        request: &R,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents<tokio::net::UnixStream>, Error> {
+        let drive = Drive::user_events(request, self.checks_limits)?;
+        self.begin_user_events(drive, user_events_data.as_fd()).await
+    }
+
+    pub(super) async fn begin_user_events(
+        mut self,
+        mut drive: Drive,
+        user_events_data: BorrowedFd<'_>,
+    ) -> Result<UserEvents<tokio::net::UnixStream>, Error> {
+        let sending = self.clock().within(self.deadlines.send);
+        loop {
+            if let Some(outcome) = self.perform_until_fd(&mut drive).await? {
+                let session_id = drive.finish(outcome).user_events()?;
+                return Ok(UserEvents::new(self.stream, session_id));
+            }
+            let send = || fd::send_fd(self.stream.as_fd(), user_events_data);
+            let sent = until(sending, self.stream.async_io(Interest::WRITABLE, send)).await;
+            drive.fd_sent(sent)?;
         }
     }
 }

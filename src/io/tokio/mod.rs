@@ -11,15 +11,13 @@ mod connection;
 mod environment;
 #[cfg(unix)]
 mod port;
-mod stopper;
 mod trace;
 
 pub use client::AsyncClient;
 pub use connect::AsyncConnect;
 pub use connection::AsyncConnection;
 pub use environment::AsyncEnvironmentBlock;
-pub use stopper::AsyncStopHandle;
-pub use trace::AsyncTrace;
+pub use trace::{AsyncStopHandle, AsyncTrace};
 
 use std::io;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+#[cfg(feature = "tokio")]
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
+use rustix::event::{PollFd, PollFlags};
 
 use crate::client::{COLLECT, DONE, FAILED, Peer, SESSION, USER_EVENTS};
 
@@ -247,8 +250,9 @@ fn fallback_over_limit_is_sent_only_unchecked() {
 
 #[test]
 fn user_events_session_lasts_until_hang_up() {
-    let peer = Peer::saying(&[SESSION]);
-    let session = Client::new(&peer).user_events(&USER_EVENTS, io::stdin()).unwrap();
+    let (peer, other) = (Peer::saying(&[SESSION]), Peer::saying(&[SESSION]));
+    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap());
+    let session = connection.user_events(&USER_EVENTS, io::stdin()).unwrap();
     assert_eq!(session.session_id(), Some(42));
     let soon = || Until {
         deadline: Some(std::time::Instant::now() + Duration::from_millis(20)),
@@ -266,8 +270,51 @@ fn user_events_session_lasts_until_hang_up() {
         matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
         "{error:?}"
     );
+    let client = Client::new(&other);
+    let other_session = client.user_events(&USER_EVENTS, io::stdin()).unwrap();
     peer.hang_up();
+    // Of many sessions, a poll tells which has ended.
+    let mut polled = [&session, &other_session].map(|session| PollFd::new(session, PollFlags::IN));
+    assert_eq!(rustix::event::poll(&mut polled, None).unwrap(), 1);
+    assert!(polled[0].revents().contains(PollFlags::IN));
     session.wait(&Until::FOREVER).unwrap();
+}
+
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn tokio_user_events_passes_descriptor_and_lasts_until_hang_up() {
+    /// Connects once.
+    struct Once(std::sync::Mutex<Option<UnixStream>>);
+
+    impl AsyncConnect for Once {
+        type Stream = tokio::net::UnixStream;
+
+        async fn connect(&self) -> Result<Self::Stream, Error> {
+            let stream = self.0.lock().unwrap().take().unwrap();
+            stream.set_nonblocking(true).map_err(Error::connecting)?;
+            tokio::net::UnixStream::from_std(stream).map_err(Error::connecting)
+        }
+    }
+
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    io::Write::write_all(&mut theirs, SESSION).unwrap();
+    let client = AsyncClient::new(Once(std::sync::Mutex::new(Some(ours))));
+    let error = client.user_events(&COLLECT, io::stdin()).await.unwrap_err();
+    assert_eq!(error.to_string(), "not a user_events session (sending the request)");
+    let session = client.user_events(&USER_EVENTS, io::stdin()).await.unwrap();
+    assert_eq!(session.session_id(), Some(42));
+    let mut request = [0; 20];
+    io::Read::read_exact(&mut theirs, &mut request).unwrap();
+    let mut payload = vec![0; usize::from(u16::from_le_bytes([request[14], request[15]])) - 20];
+    io::Read::read_exact(&mut theirs, &mut payload).unwrap();
+    let (n, fds) = fd::receive(&theirs, &mut [0; 8]).unwrap();
+    assert_eq!((n, fds.len()), (1, 1), "one byte, and the descriptor with it (F-20)");
+    // Bytes are not the end.
+    io::Write::write_all(&mut theirs, &[7; 100]).unwrap();
+    let waiting = tokio::time::timeout(Duration::from_millis(20), session.wait_async());
+    assert!(waiting.await.is_err());
+    drop(theirs);
+    session.wait_async().await.unwrap();
 }
 
 /// F-74: the request alone would cost some runtimes a descriptor.

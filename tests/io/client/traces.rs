@@ -28,6 +28,7 @@ fn stopper_clone_stops_once() {
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
+    assert!(trace.transport().is_some());
     trace.read_exact(&mut [0]).unwrap();
     let stop_handle = trace.stop_handle(&client);
     assert_eq!(stop_handle.clone().stop().unwrap(), StopOutcome::Answered);
@@ -47,6 +48,7 @@ fn stopper_clone_stops_once() {
     let mut stream = Vec::new();
     trace.read_to_end(&mut stream).unwrap();
     assert_eq!(stream, b"ettrace");
+    assert!(trace.transport().is_none());
     assert_eq!(trace.outcome().unwrap().stream_end(), Some(StreamEnd::Complete));
     trace.check_complete().unwrap();
     // Its end stays its end.
@@ -98,25 +100,31 @@ fn trace_waiting_read_is_cancelled() {
 }
 
 #[test]
-fn stop_unanswered_can_be_repeated() {
-    let peer = Peer::saying(&[&streaming(b"N"), &[], FAILED, SESSION]);
+fn stop_past_its_deadline_waits_for_the_same_reply() {
+    let peer = Peer::saying(&[&streaming(b"N"), &[], SESSION]);
     let each = Some(Duration::from_millis(50));
     let client = Client::new(&peer)
         .with_deadlines(Deadlines { reply: ReplyWithin::Fixed(each), ..Deadlines::DEFAULT });
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
     let stop_handle = trace.stop_handle(&client);
-    let error = stop_handle.stop().unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)),
-        "{error:?}"
-    );
+    for _ in 0..2 {
+        let error = stop_handle.stop().unwrap_err();
+        assert!(
+            matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::TimedOut)),
+            "{error:?}"
+        );
+    }
+    peer.end(1).write_all(FAILED).unwrap();
     let error = stop_handle.stop().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the runtime answered 0x80004005 DS_IPC_E_FAIL (stopping the session)"
     );
+    assert_eq!(peer.connections.lock().unwrap().len(), 2);
+    // A stop that was refused is sent again.
     assert_eq!(stop_handle.stop().unwrap(), StopOutcome::Answered);
+    assert_eq!(peer.asked(2, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -138,29 +146,34 @@ fn stop_without_connection_was_not_sent() {
     assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
 }
 
+/// The runtime has got it, and may have stopped the session.
 #[test]
-fn stop_cancelled_was_not_answered() {
-    let (peer, canceller) = (Peer::saying(&[&streaming(b"N"), &[]]), Canceller::new().unwrap());
-    let client = Client::new(&peer).with_canceller(canceller.clone());
+fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
+    let peer = Peer::saying(&[&streaming(b"N"), &[], FAILED]);
+    let (client, canceller) = (Client::new(&peer), Canceller::new().unwrap());
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let stop_handle = trace.stop_handle(&client);
+    let cancelled = trace.stop_handle(&client.clone().with_canceller(canceller.clone()));
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| stop_handle.stop());
-        while peer.connections.lock().unwrap().len() < 2 {
-            thread::yield_now();
-        }
-        peer.asked(1, 28);
+        let stopping = scope.spawn(|| cancelled.stop());
+        peer.asked_when_connected(1, 28);
         canceller.cancel();
         let error = stopping.join().unwrap().unwrap_err();
         assert!(
-            matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
+            matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::Cancelled)),
             "{error:?}"
         );
     });
-    peer.hang_up();
-    assert!(trace.read(&mut [0; 8]).is_err(), "the canceller ends this too");
-    assert!(format!("{trace:?}").contains("Unanswered(TimedOut)"), "{trace:?}");
+    peer.asked(0, 57);
+    let mut stream = peer.connections.lock().unwrap().remove(0);
+    stream.write_all(b"ettrace").unwrap();
+    drop(stream);
+    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 7);
+    assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
+    peer.end(0).write_all(SESSION).unwrap();
+    assert_eq!(trace.stop_handle(&client).stop().unwrap(), StopOutcome::Answered);
+    assert_eq!(peer.connections.lock().unwrap().len(), 1, "no other connection was made");
+    trace.check_complete().unwrap();
 }
 
 #[test]
