@@ -182,8 +182,8 @@ impl AsyncConnection<tokio::net::UnixStream> {
                 let session_id = drive.finish(outcome).user_events()?;
                 return Ok(UserEvents::new(self.stream, session_id));
             }
-            let send = || fd::send_fd(self.stream.as_fd(), user_events_data);
-            let sent = until(sending, self.stream.async_io(Interest::WRITABLE, send)).await;
+            let send_fd = || fd::send_fd(self.stream.as_fd(), user_events_data);
+            let sent = until(sending, self.stream.async_io(Interest::WRITABLE, send_fd)).await;
             drive.fd_sent(sent)?;
         }
     }
