@@ -78,7 +78,7 @@ mod unix {
             match session.action() {
                 SessionAction::Read => match start.0.read(piece) {
                     Ok(0) => session.ended(End::Closed)?,
-                    Ok(n) => file.write_all(session.received(&piece[..n])?.within)?,
+                    Ok(n) => file.write_all(session.received(&piece[..n])?)?,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(_) => session.ended(End::Reset)?,

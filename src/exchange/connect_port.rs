@@ -82,34 +82,7 @@ enum State {
 /// ```
 ///
 /// Several ports can suspend one runtime; a resume counts for the port on which it arrived (F-42):
-///
-/// ```
-/// use dotnet_diagnostics_ipc::advertise::Advertise;
-/// use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction};
-/// use dotnet_diagnostics_ipc::port::{PortId, Ports, ResumeEffect, Suspension};
-/// use dotnet_diagnostics_ipc::wire::Guid;
-///
-/// let text = "/run/a;/run/b,nosuspend;/run/c";
-/// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 0 };
-/// let mut ports: Vec<_> = Ports::new(text).map(|_| ConnectPort::new(advertise)).collect();
-/// let mut suspension = Suspension::<8>::new(false, Ports::new(text))?;
-/// let mut buffer = [0; 64];
-/// let mut effects = Vec::new();
-/// for index in 0..ports.len() {
-///     ports[index].connected(&mut buffer)?;
-///     ports[index].sent(34)?;
-///     ports[index].request_arrived()?;
-///     assert_eq!(ports[index].action(), ConnectPortAction::HandOver);
-///     ports[index].handed_over()?;
-///     // The server exchange has read a ResumeRuntime.
-///     effects.push(suspension.resume(PortId::Configured(index))?);
-///     for other in (0..ports.len()).filter(|other| *other != index) {
-///         ports[other].reset_delay();
-///     }
-/// }
-/// assert_eq!(effects, [ResumeEffect::Waits { left: 1 }, ResumeEffect::Nothing, ResumeEffect::Starts]);
-/// # Ok::<(), Box<dyn core::error::Error>>(())
-/// ```
+/// [`Suspension`](crate::port::Suspension).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectPort {
     advertise: Advertise,
@@ -415,64 +388,5 @@ mod tests {
         assert_eq!(port.connected(&mut [0; 33]), Err(MisuseError::BufferTooShort { needed: 34 }));
         assert_eq!(port.action(), ConnectPortAction::Connect);
         assert_eq!(port.connected(&mut [0; 34]), Ok(()));
-    }
-
-    /// Each report in each state: a port accepts exactly those that the action asks for, is
-    /// unchanged by the others, and never has two connections.
-    #[test]
-    fn reports_in_any_order_keep_state_valid() {
-        let (mut port, mut connections, mut seed) = (ConnectPort::new(ADVERTISE), 0, 1u32);
-        let mut taken = [0u32; 10];
-        for _ in 0..20_000 {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let (pick, count) = (seed >> 24, (seed >> 16) as usize % 37);
-            let (before, action) = (port, port.action());
-            let result = match pick % 10 {
-                0 => port.connected(&mut [0; ADVERTISE_LEN]),
-                1 => port.connect_failed(),
-                2 => port.sent(count),
-                3 => port.send_failed(),
-                4 => port.request_arrived(),
-                5 => port.ended(),
-                6 => port.handed_over(),
-                7 => port.waited(),
-                8 => {
-                    port.reset_delay();
-                    Ok(())
-                }
-                _ => {
-                    port.end_elsewhere();
-                    Ok(())
-                }
-            };
-            let expected = match (&action, pick % 10) {
-                (ConnectPortAction::Send(range), 2) if count > range.len() => {
-                    Err(MisuseError::TooMany { asked: range.len(), reported: count })
-                }
-                (ConnectPortAction::Send(_), 2) if count == 0 => Err(MisuseError::NoBytes),
-                (ConnectPortAction::Connect, 0 | 1)
-                | (ConnectPortAction::Send(_), 2 | 3)
-                | (ConnectPortAction::AwaitRequest, 4 | 5)
-                | (ConnectPortAction::HandOver, 6)
-                | (ConnectPortAction::Wait(_), 7)
-                | (_, 8 | 9) => Ok(()),
-                _ => Err(MisuseError::NotAsked),
-            };
-            assert_eq!(result, expected, "{action:?} {pick}");
-            if result.is_err() {
-                assert_eq!(port, before);
-                continue;
-            }
-            taken[pick as usize % 10] += 1;
-            connections += match pick % 10 {
-                0 => 1,
-                3 | 5 | 6 => -1,
-                _ => 0,
-            };
-            let has_one =
-                !matches!(port.action(), ConnectPortAction::Connect | ConnectPortAction::Wait(_));
-            assert_eq!(connections, i32::from(has_one));
-        }
-        assert!(taken.iter().all(|times| *times > 0), "{taken:?}");
     }
 }

@@ -135,6 +135,4 @@ pub use outcome::{AfterReply, End, MisuseError, Outcome, ReplyDeadline};
 pub use server::{
     KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOutcome,
 };
-pub use session::{
-    Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome, StreamBytes, StreamEnd,
-};
+pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};

@@ -22,7 +22,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, Outcome, Session, SessionAction, StopOutcome, StreamEnd, AfterReply};
+/// use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, Session, SessionAction, StopOutcome};
 /// use dotnet_diagnostics_ipc::message::Request as _;
 ///
 /// // The reply to CollectTracing2 was OK, with session id 42. The caller takes at most a gigabyte.
@@ -39,7 +39,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// session.ended(End::Closed)?;
 ///
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
-/// assert_eq!((outcome.bytes, outcome.stop, outcome.stream_end()), (21, StopOutcome::Answered, Some(StreamEnd::Complete)));
+/// assert_eq!((outcome.bytes, outcome.stop, outcome.is_complete()), (21, StopOutcome::Answered, true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -94,23 +94,6 @@ pub enum SessionAction {
     Finished(SessionOutcome),
 }
 
-/// Bytes that [`Session::received`] has divided at the caller's limit.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::exchange::{Session, StreamBytes};
-///
-/// let mut session = Session::streaming(Some(42), 3);
-/// assert_eq!(session.received(b"abcde")?, StreamBytes { within: b"abc", beyond: b"de" });
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamBytes<'i> {
-    /// The next bytes of the stream.
-    pub within: &'i [u8],
-    /// The bytes beyond the limit, which are not counted.
-    pub beyond: &'i [u8],
-}
-
 /// The outcome of a session.
 ///
 /// ```
@@ -137,36 +120,15 @@ pub struct SessionOutcome {
 }
 
 impl SessionOutcome {
-    /// Returns whether the stream is complete; `None` if the session wrote `user_events`.
+    /// Returns whether a stream is complete; a session that wrote `user_events` has none. Treat an
+    /// incomplete stream as corrupted: the target died, or the connection was cut off.
     ///
-    /// [`Complete`](StreamEnd::Complete) requires that the runtime answered the stop with OK, which
-    /// it does once the rundown is written (F-76), and that the stream was then closed, not cut
-    /// off, given up, or longer than the limit.
-    pub fn stream_end(&self) -> Option<StreamEnd> {
+    /// That requires that the runtime answered the stop with OK, which it does once the rundown is
+    /// written (F-76), and that the stream was then closed, not given up or longer than the limit.
+    pub fn is_complete(&self) -> bool {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
-        let is_complete = stopped && self.end == SessionEnd::Ended(End::Closed);
-        self.streamed.then_some(if is_complete {
-            StreamEnd::Complete
-        } else {
-            StreamEnd::Incomplete
-        })
+        self.streamed && stopped && self.end == SessionEnd::Ended(End::Closed)
     }
-}
-
-/// How a session's stream ended: [`SessionOutcome::stream_end`].
-///
-/// ```
-/// use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, SessionOutcome, StopOutcome, StreamEnd};
-///
-/// let outcome = SessionOutcome { streamed: true, bytes: 8, end: SessionEnd::Ended(End::Closed), stop: StopOutcome::Answered };
-/// assert_eq!(outcome.stream_end(), Some(StreamEnd::Complete));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StreamEnd {
-    /// `StopTracing` was answered: the rundown is in it.
-    Complete,
-    /// It ended before that: the target died or was cut off. Treat the data as corrupted.
-    Incomplete,
 }
 
 /// How the connection of a session ended.
@@ -176,7 +138,7 @@ pub enum StreamEnd {
 ///
 /// // More bytes than the limit: the excess is returned, and the caller must close the connection.
 /// let mut session = Session::streaming(Some(42), 3);
-/// assert_eq!(session.received(b"abcde")?.within, b"abc");
+/// assert_eq!(session.received(b"abcde")?, b"abc");
 /// assert_eq!(session.action(), SessionAction::HangUp);
 /// session.hung_up()?;
 /// let SessionAction::Finished(outcome) = session.action() else { panic!() };
@@ -267,8 +229,9 @@ impl Session {
         }
     }
 
-    /// Reports bytes that arrived on the session's connection.
-    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<StreamBytes<'i>, MisuseError> {
+    /// Reports bytes that arrived on the session's connection. Returns those within the limit; the
+    /// others are not counted.
+    pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<&'i [u8], MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
         }
@@ -279,7 +242,7 @@ impl Session {
         if !beyond.is_empty() {
             self.connection = Connection::ToClose(SessionEnd::LimitReached);
         }
-        Ok(StreamBytes { within, beyond })
+        Ok(within)
     }
 
     /// Reports that the session's connection ended, or that the caller's time limit expired.
@@ -322,14 +285,6 @@ impl Session {
     /// call. Returns the request to send; a failed stop may be repeated. `None` if no byte of the stream has
     /// arrived: the action is then [`HangUp`](SessionAction::HangUp), because `StopTracing` would harm a
     /// runtime that waits at its start (F-160).
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction};
-    ///
-    /// let mut session = Session::streaming(Some(42), u64::MAX);
-    /// assert_eq!(session.begin_stop(), Ok(None));
-    /// assert_eq!(session.action(), SessionAction::HangUp);
-    /// ```
     ///
     /// # Errors
     /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
@@ -475,9 +430,7 @@ mod tests {
             assert_eq!((outcome(&stream_first), outcome(&stop_first)), (expected, expected));
             let is_complete = end == End::Closed
                 && matches!(stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
-            let expected_end =
-                if is_complete { StreamEnd::Complete } else { StreamEnd::Incomplete };
-            assert_eq!(expected.stream_end(), Some(expected_end), "{expected:?}");
+            assert_eq!(expected.is_complete(), is_complete, "{expected:?}");
         }
     }
 
@@ -527,7 +480,7 @@ mod tests {
             assert_eq!(session.received(b"late"), Err(MisuseError::NotAsked));
             assert_eq!([session.ended(End::Closed), session.hung_up()], [NOT_ASKED; 2]);
             assert_eq!(session, over);
-            assert_eq!(outcome(&session).stream_end(), Some(StreamEnd::Incomplete));
+            assert!(!outcome(&session).is_complete());
         }
     }
 
@@ -551,13 +504,12 @@ mod tests {
     fn stream_over_limit_is_closed_without_loss() {
         for (stopped, peer_closes) in [(false, false), (false, true), (true, false), (true, true)] {
             let mut session = begun(5);
-            let within = StreamBytes { within: b"bcde".as_slice(), beyond: b"" };
-            assert_eq!(session.received(b"bcde"), Ok(within));
+            assert_eq!(session.received(b"bcde"), Ok(&b"bcde"[..]));
             assert_eq!(session.action(), SessionAction::Read);
             if stopped {
                 session.begin_stop().unwrap();
             }
-            assert_eq!(session.received(b"fg"), Ok(StreamBytes { within: b"", beyond: b"fg" }));
+            assert_eq!(session.received(b"fg"), Ok(&[][..]));
             assert_eq!(session.action(), SessionAction::HangUp);
             assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
             if peer_closes { session.ended(End::Closed) } else { session.hung_up() }.unwrap();
@@ -567,7 +519,7 @@ mod tests {
             }
             let outcome = outcome(&session);
             assert_eq!((outcome.bytes, outcome.end), (5, SessionEnd::LimitReached));
-            assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
+            assert!(!outcome.is_complete());
         }
     }
 
@@ -578,8 +530,8 @@ mod tests {
         session.stop_finished(ok(28), OK_42).unwrap();
         let mut closed = session.clone();
         closed.ended(End::Closed).unwrap();
-        assert_eq!((outcome(&closed).stream_end(), outcome(&closed).streamed), (None, false));
-        assert_eq!(session.received(b"x"), Ok(StreamBytes { within: b"", beyond: b"x" }));
+        assert_eq!((outcome(&closed).is_complete(), outcome(&closed).streamed), (false, false));
+        assert_eq!(session.received(b"x"), Ok(&[][..]));
         session.hung_up().unwrap();
         assert_eq!((outcome(&session).end, outcome(&session).bytes), (SessionEnd::LimitReached, 0));
         assert!(size_of::<Session>() <= 64, "{}", size_of::<Session>());

@@ -13,7 +13,6 @@ use super::drive::Drive;
 use super::{Canceller, Client, Connect, Error, ErrorKind, Phase, Stopped, Transport, Until};
 use crate::exchange::{
     End, MisuseError, Outcome, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
-    StreamEnd,
 };
 use crate::message::eventpipe::StopTracing;
 
@@ -268,7 +267,7 @@ impl SharedSession {
 
     pub(super) fn check_complete(&self) -> Result<(), Error> {
         let kind = match self.outcome() {
-            Some(outcome) if outcome.stream_end() == Some(StreamEnd::Complete) => return Ok(()),
+            Some(outcome) if outcome.is_complete() => return Ok(()),
             Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => {
                 ErrorKind::Incomplete { end, received: bytes }
             }
@@ -305,7 +304,7 @@ impl SharedSession {
                 let asked = buffer.len();
                 let miscounted = || at(ErrorKind::Miscounted { asked, reported: n });
                 let bytes = buffer.get(..n).ok_or_else(miscounted)?;
-                return Ok(session.received(bytes).map_err(bug)?.within.len());
+                return Ok(session.received(bytes).map_err(bug)?.len());
             }
             Err(Stopped::Io(error)) => {
                 let kind = ErrorKind::Incomplete { end: End::Reset, received: session.bytes() };

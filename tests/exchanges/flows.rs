@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest,
-    ReplyDeadline, Server, ServerAction, ServerOutcome, Session, SessionAction, StreamEnd,
+    ReplyDeadline, Server, ServerAction, ServerOutcome, Session, SessionAction,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -300,7 +300,7 @@ fn flows_session_is_stopped_on_a_second_connection() {
     assert_eq!(session.action(), SessionAction::Read);
     session.ended(End::Closed).unwrap();
     let SessionAction::Finished(outcome) = session.action() else { panic!("{session:?}") };
-    assert_eq!(outcome.stream_end(), Some(StreamEnd::Complete));
+    assert!(outcome.is_complete());
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::io::*;
@@ -49,7 +48,7 @@ fn stopper_clone_stops_once() {
     trace.read_to_end(&mut stream).unwrap();
     assert_eq!(stream, b"ettrace");
     assert!(trace.transport().is_none());
-    assert_eq!(trace.outcome().unwrap().stream_end(), Some(StreamEnd::Complete));
+    assert!(trace.outcome().unwrap().is_complete());
     trace.check_complete().unwrap();
     // Its end stays its end.
     assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
@@ -143,7 +142,7 @@ fn stop_without_connection_was_not_sent() {
     trace.read_to_end(&mut Vec::new()).unwrap();
     let outcome = trace.outcome().unwrap();
     assert_eq!((outcome.stop, outcome.bytes), (StopOutcome::NotSent, 17));
-    assert_eq!(outcome.stream_end(), Some(StreamEnd::Incomplete));
+    assert!(!outcome.is_complete());
 }
 
 /// The runtime has got it, and may have stopped the session.
@@ -153,9 +152,9 @@ fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
     let (client, canceller) = (Client::new(&peer), Canceller::new().unwrap());
     let mut trace = client.trace(&COLLECT).unwrap();
     trace.read_exact(&mut [0]).unwrap();
-    let cancelled = trace.stop_handle(&client.clone().with_canceller(canceller.clone()));
+    let first = trace.stop_handle(&client.clone().with_canceller(canceller.clone()));
     thread::scope(|scope| {
-        let stopping = scope.spawn(|| cancelled.stop());
+        let stopping = scope.spawn(|| first.stop());
         peer.asked_when_connected(1, 28);
         canceller.cancel();
         let error = stopping.join().unwrap().unwrap_err();

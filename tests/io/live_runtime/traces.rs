@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::exchange::StopOutcome;
-use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Canceller, Deadlines, Error, Trace, UnixTransport};
@@ -62,7 +61,7 @@ fn read_whole(target: &Target, mut trace: Trace<UnixTransport>, after: Duration)
     }
     assert_eq!(stopping.join().unwrap().unwrap(), StopOutcome::Answered);
     let outcome = trace.outcome().unwrap();
-    assert_eq!((outcome.stream_end(), outcome.bytes), (Some(StreamEnd::Complete), stream.len()));
+    assert_eq!((outcome.is_complete(), outcome.bytes), (true, stream.len()));
     stream
 }
 
@@ -232,7 +231,7 @@ fn trace_of_64_mib_is_read_whole() {
         began.elapsed().as_secs_f64()
     );
     let outcome = trace.outcome().unwrap();
-    assert_eq!((outcome.stream_end(), outcome.bytes), (Some(StreamEnd::Complete), stream.len()));
+    assert_eq!((outcome.is_complete(), outcome.bytes), (true, stream.len()));
     stream.assert_whole();
     assert!(stream.len() >= WANTED, "only {} bytes came in {:?}", stream.len(), began.elapsed());
     target.still_answers();

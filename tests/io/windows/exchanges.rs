@@ -4,9 +4,7 @@ use std::io::Read as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::{
-    End, ParsedRequest, Server, ServerAction, ServerOutcome, StreamEnd,
-};
+use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
@@ -171,7 +169,7 @@ fn pipe_runtime_answers() {
     trace.read_to_end(&mut stream).unwrap();
     stops.join().unwrap().unwrap();
     assert_eq!(stream[..8], *b"Nettrace");
-    assert_eq!(trace.outcome().unwrap().stream_end(), Some(StreamEnd::Complete));
+    assert!(trace.outcome().unwrap().is_complete());
     println!(
         "process {first}, 501 replies, {entries} variables, {} bytes of a stream",
         stream.len()

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{
@@ -442,7 +441,7 @@ impl Trace {
             // The stop is pending.
             stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))??;
         }
-        if trace.outcome().and_then(|outcome| outcome.stream_end()) == Some(StreamEnd::Complete) {
+        if trace.outcome().is_some_and(|outcome| outcome.is_complete()) {
             return Ok(());
         }
         bail!("the stream was cut short after {bytes} bytes")

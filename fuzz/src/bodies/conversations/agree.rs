@@ -5,7 +5,7 @@ use super::runtime::Serving;
 use super::tool::Asking;
 use dotnet_diagnostics_ipc::command::Continuation;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Outcome, ServerOutcome, Session, SessionAction, SessionEnd, StopOutcome, StreamEnd,
+    AfterReply, Outcome, ServerOutcome, Session, SessionAction, SessionEnd, StopOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
@@ -78,7 +78,7 @@ impl Asking {
         let is_refused = matches!(outcome.stop, StopOutcome::Refused(_));
         assert!(!is_refused || self.hung_up(), "{outcome:?}");
         if outcome.stop == StopOutcome::Answered && !self.hung_up() {
-            let is_whole = outcome.stream_end() == Some(StreamEnd::Complete);
+            let is_whole = outcome.is_complete();
             assert!(is_whole || !outcome.streamed || self.sends_more(), "{outcome:?}");
         }
     }

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::ConnectionKey;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
-    Outcome, Session, SessionAction, StopOutcome, StreamBytes,
+    Outcome, Session, SessionAction, StopOutcome,
 };
 
 /// Bytes after a request, which no server may read.
@@ -154,8 +154,8 @@ impl Asking {
             match session.action() {
                 SessionAction::Read => match back.read(0..most, most, &mut piece) {
                     Read::Bytes(n) => {
-                        let StreamBytes { within, beyond } = session.received(&piece[..n]).unwrap();
-                        assert_eq!([within, beyond].concat(), piece[..n]);
+                        let within = session.received(&piece[..n]).unwrap();
+                        assert!(piece[..n].starts_with(within));
                         self.read.extend(within);
                     }
                     Read::Ended(end) => session.ended(end).unwrap(),
