@@ -132,7 +132,5 @@ pub use client::{Client, ClientAction};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use outcome::{AfterReply, End, MisuseError, Outcome, ReplyDeadline};
-pub use server::{
-    KnownCommands, ParsedRequest, RefusalReason, RespondError, Server, ServerAction, ServerOutcome,
-};
+pub use server::{KnownCommands, RefusalReason, RespondError, Server, ServerAction, ServerOutcome};
 pub use session::{Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome};

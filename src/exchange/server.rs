@@ -10,8 +10,7 @@ use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::{self, AnyRequest, Message, server::ErrorReply};
 use crate::wire::{
-    DecodeError, DecodeErrorKind, Encode, EncodeError, LimitError, LimitKind, WireErrorKind as _,
-    clamp,
+    DecodeError, DecodeErrorKind, Encode, EncodeError, LimitKind, WireErrorKind as _, clamp,
 };
 
 /// The runtime's side of one connection.
@@ -19,7 +18,7 @@ use crate::wire::{
 /// The caller lends one buffer, of at least 24 bytes; the reply overwrites the request.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction, ServerOutcome};
+/// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction, ServerOutcome};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::{AnyRequest, server::ResultReply};
 ///
@@ -36,7 +35,7 @@ use crate::wire::{
 ///             server.received(&buffer, now.len())?;
 ///         }
 ///         ServerAction::Decode(_) => match server.request(&buffer)? {
-///             ParsedRequest::Request(AnyRequest::ResumeRuntime(_)) => {} // a runtime would start now
+///             Some(AnyRequest::ResumeRuntime(_)) => {} // a runtime would start now
 ///             other => panic!("{other:?}"),
 ///         },
 ///         ServerAction::Respond => server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer)?,
@@ -235,8 +234,10 @@ impl Server {
 
     /// Decodes the request of the action [`Decode`](ServerAction::Decode), once. The action is then
     /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or
-    /// [`Refuse`](ServerAction::Refuse).
-    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<ParsedRequest<'b>, MisuseError> {
+    /// [`Refuse`](ServerAction::Refuse), also if this returns `None`: the request does not decode, or a
+    /// runtime refuses its values. [`Message::decode`] on the buffer and [`Message::request`] give the
+    /// reason with the path of the field.
+    pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<Option<AnyRequest<'b>>, MisuseError> {
         let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
         let bytes = buffer.get(..size).ok_or(MisuseError::BufferTooShort { needed: size })?;
@@ -246,7 +247,7 @@ impl Server {
             Ok(request) => request,
             Err(error) => {
                 self.state = State::Refuse(RefusalReason::malformed(error));
-                return Ok(ParsedRequest::Malformed(error));
+                return Ok(None);
             }
         };
         let continuation = request.continuation().unwrap_or(Continuation::Close);
@@ -258,11 +259,11 @@ impl Server {
             let fails_late = user_events && reason.hresult() == HResult::FAIL;
             self.state =
                 if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
-            return Ok(ParsedRequest::OverLimit(error));
+            return Ok(None);
         }
         self.continuation = continuation;
         self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
-        Ok(ParsedRequest::Request(request))
+        Ok(Some(request))
     }
 
     /// Reports that the byte arrived with a descriptor, which the caller keeps.
@@ -494,41 +495,21 @@ impl KnownCommands {
     }
 }
 
-/// A request, or the reason for refusing it: the result of
-/// [`Server::request`].
+/// Why a server refuses a request.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction};
+/// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction};
+/// use dotnet_diagnostics_ipc::hresult::HResult;
 ///
 /// // EnablePerfMap (0x0405) without its payload.
 /// let buffer = *b"DOTNET_IPC_V1\0\x14\0\x04\x05\0\0";
 /// let mut server = Server::new();
 /// server.received(&buffer, 20)?;
-/// let ParsedRequest::Malformed(error) = server.request(&buffer)? else { panic!() };
-/// assert_eq!(error.to_string(), "EnablePerfMap.perfMapType at byte 20: the field needs 4 bytes, the payload has 0 left");
-/// assert!(matches!(server.action(), ServerAction::Refuse(_)));
-/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ParsedRequest<'b> {
-    /// A request that decodes, and is within the limits.
-    Request(AnyRequest<'b>),
-    /// It does not decode.
-    Malformed(DecodeError),
-    /// A runtime refuses such a value.
-    OverLimit(LimitError),
-}
-
-/// Why a server refuses a request.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::exchange::RefusalReason;
-/// use dotnet_diagnostics_ipc::hresult::HResult;
-///
-/// let reason = RefusalReason::EndOfInput { received: 19 };
+/// assert_eq!(server.request(&buffer)?, None);
+/// let ServerAction::Refuse(reason) = server.action() else { panic!() };
 /// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
-/// assert_eq!(reason.to_string(), "the connection ended after 19 bytes of the request");
+/// assert_eq!(reason.to_string(), "at byte 20: the field needs 4 bytes, the payload has 0 left");
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ParsedRequest,
-    ReplyDeadline, Server, ServerAction, ServerOutcome, Session, SessionAction,
+    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ReplyDeadline,
+    Server, ServerAction, ServerOutcome, Session, SessionAction,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{SessionReply, StopTracing};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -202,9 +202,7 @@ fn walked_by_a_server(request: &[u8]) -> Vec<&'static str> {
             }
             ServerAction::Decode(_) => {
                 walked.push("> request");
-                let ParsedRequest::Request(request) = server.request(&buffer).unwrap() else {
-                    panic!("{walked:?}")
-                };
+                let Some(request) = server.request(&buffer).unwrap() else { panic!("{walked:?}") };
                 command = Some(request.command());
             }
             ServerAction::ReceiveFd => {

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
-    ServerOutcome,
+    AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
@@ -174,7 +173,7 @@ fn server_turn(
                 return Err("the server got another request".to_owned());
             }
             match server.request(buffer) {
-                Ok(ParsedRequest::Request(_)) => Ok(()),
+                Ok(Some(_)) => Ok(()),
                 other => return Err(format!("the server says {other:?}")),
             }
         }
@@ -346,7 +345,7 @@ fn pair_server_returns_sent_request() {
         if wire.len() > 20 {
             server.received(wire, wire.len() - 20).map_err(|illegal| illegal.to_string())?;
         }
-        let Ok(ParsedRequest::Request(request)) = server.request(wire) else {
+        let Ok(Some(request)) = server.request(wire) else {
             return Err("no request".to_owned());
         };
         let same = Message::decode(wire).unwrap().request() == Ok(request);

@@ -4,8 +4,8 @@
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, MisuseError, Outcome, ParsedRequest, RefusalReason,
-    Server, ServerAction, ServerOutcome,
+    AfterReply, Client, ClientAction, End, MisuseError, Outcome, RefusalReason, Server,
+    ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
@@ -324,7 +324,7 @@ fn judged(peer: &[u8], pieces: &Pieces) -> (Result<Command, RefusalReason>, usiz
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
-                if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
+                if let Some(request) = server.request(&buffer).unwrap() {
                     return (Ok(request.command()), taken);
                 }
             }

@@ -7,7 +7,7 @@ use super::Pieces;
 use diagipc::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOutcome,
+    Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
@@ -131,7 +131,7 @@ fn serve(peer: &[u8], sizes: &[u8], end: End) -> (ServerOutcome, Option<Command>
             }
             ServerAction::Decode(range) => {
                 assert_eq!(range, 0..taken);
-                if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
+                if let Some(request) = server.request(&buffer).unwrap() {
                     asked = Some(request.command());
                 }
             }

@@ -12,9 +12,7 @@ use super::{
     StreamSession, StreamWriter,
 };
 use crate::continuation::EnvironmentEncoder;
-use crate::exchange::{
-    self, End, MisuseError, ParsedRequest, RespondError, ServerAction, ServerOutcome,
-};
+use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
 use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Until};
@@ -163,7 +161,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
     /// Calls the handler, and writes the reply over the request.
     fn decode(&mut self) -> Result<Follows<'c>, Error> {
         let asked = self.server.request(&self.buffer).map_err(bug)?;
-        let ParsedRequest::Request(request) = asked else { return Ok(Follows::Nothing) };
+        let Some(request) = asked else { return Ok(Follows::Nothing) };
         self.served.command = Some(request.command());
         let fd = match self.server.action() {
             ServerAction::ReceiveFd => {

@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Entry, EnvironmentEncoder};
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::exchange::{
-    ConnectPort, ConnectPortAction, End, ParsedRequest, RefusalReason, Server, ServerAction,
+    ConnectPort, ConnectPortAction, End, RefusalReason, Server, ServerAction,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
@@ -234,7 +234,7 @@ impl Application {
                 },
                 ServerAction::Decode(range) => {
                     command = Message::decode(&buffer[range]).unwrap().command;
-                    if let ParsedRequest::Request(request) = server.request(&buffer).unwrap() {
+                    if let Some(request) = server.request(&buffer).unwrap() {
                         answer = Some(self.answer(&request, port));
                     }
                 }

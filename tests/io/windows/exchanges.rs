@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::{End, ParsedRequest, Server, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{End, Server, ServerAction, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
@@ -35,9 +35,7 @@ fn serve(pipe: &mut PipeTransport, grows: bool) -> ServerOutcome {
                 }
             }
             ServerAction::Decode(_) => match server.request(&buffer).unwrap() {
-                ParsedRequest::Request(
-                    AnyRequest::ResumeRuntime(_) | AnyRequest::SetEnvironmentVariable(_),
-                ) => {}
+                Some(AnyRequest::ResumeRuntime(_) | AnyRequest::SetEnvironmentVariable(_)) => {}
                 other => panic!("{other:?}"),
             },
             ServerAction::Respond => {

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{ParsedRequest, Server, ServerAction, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{Server, ServerAction, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::message::process::{ProcessEnvironmentReply, ProcessInfo3Reply, Tail};
@@ -101,8 +101,7 @@ impl Serving {
             },
             ServerAction::Decode(range) => {
                 assert_eq!(self.buffer[range], asked.wire, "another request arrived");
-                let request = self.server.request(&self.buffer).unwrap();
-                let ParsedRequest::Request(request) = request else { panic!("{request:?}") };
+                let request = self.server.request(&self.buffer).unwrap().unwrap();
                 assert_eq!(request.command(), asked.command);
                 if let AnyRequest::StopTracing(stop) = request {
                     self.stops = Some(stop.session_id);

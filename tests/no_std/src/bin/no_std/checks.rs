@@ -2,8 +2,7 @@
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
-    ServerOutcome,
+    AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing,
@@ -147,7 +146,7 @@ fn a_client_and_a_server_talk() -> Option<()> {
             ServerAction::Decode(_) => {
                 let request = server.request(&theirs).ok()?;
                 so(
-                    matches!(request, ParsedRequest::Request(AnyRequest::CollectTracing2(request)) if request == REQUEST),
+                    matches!(request, Some(AnyRequest::CollectTracing2(request)) if request == REQUEST),
                 )?;
             }
             ServerAction::Respond => {
