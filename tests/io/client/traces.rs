@@ -145,6 +145,16 @@ fn stop_without_connection_was_not_sent() {
     assert!(!outcome.is_complete());
 }
 
+struct Elsewhere;
+
+impl Connect for Elsewhere {
+    type Transport = Stream<std::net::TcpStream>;
+
+    fn connect(&self, _: &Until<'_>) -> Result<Self::Transport, Error> {
+        panic!("a stop was sent before");
+    }
+}
+
 /// The runtime has got it, and may have stopped the session.
 #[test]
 fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
@@ -163,6 +173,9 @@ fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
             "{error:?}"
         );
     });
+    // The connection is of another type than those of this client.
+    let error = trace.stop_handle(&Client::new(Elsewhere)).stop().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::AlreadyStopped), "{error:?}");
     peer.asked(0, 57);
     let mut stream = peer.connections.lock().unwrap().remove(0);
     stream.write_all(b"ettrace").unwrap();
