@@ -151,7 +151,7 @@ impl Client {
     /// Sends the message that is already at the front of `buffer`. The values of its payload are not checked.
     ///
     /// # Errors
-    /// Those of a message that does not decode: what follows its reply is unknown.
+    /// [`DecodeError`] if the message is not a valid request: what follows its reply is unknown.
     pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
@@ -173,7 +173,7 @@ impl Client {
         Self { command, continuation, ok_payload, request_sent: false, state }
     }
 
-    /// The current action. Has no side effects.
+    /// Returns the current action. Has no side effects.
     #[inline]
     pub fn action(&self) -> ClientAction {
         match self.state {
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// The first `n` bytes of [`Send`](ClientAction::Send) were sent.
+    /// Reports that the first `n` bytes of [`Send`](ClientAction::Send) were sent.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -198,15 +198,15 @@ impl Client {
         Ok(())
     }
 
-    /// The byte with the descriptor was sent.
+    /// Reports that the byte with the descriptor was sent.
     pub fn fd_sent(&mut self) -> Result<(), MisuseError> {
         let State::SendFd = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(Incoming::START);
         Ok(())
     }
 
-    /// Sending failed. A server that refuses a request early closes before it has read all of it:
-    /// its reply may still arrive.
+    /// Reports that sending failed. A server that refuses a request early closes before it has read all
+    /// of it: its reply may still arrive.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(_) | State::SendFd) = self.state else {
             return Err(MisuseError::NotAsked);
@@ -215,8 +215,8 @@ impl Client {
         Ok(())
     }
 
-    /// `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of the
-    /// range.
+    /// Reports that `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of
+    /// the range.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -228,7 +228,7 @@ impl Client {
         Ok(())
     }
 
-    /// The input ended, or the caller's time limit expired ([`End::TimedOut`]): see
+    /// Reports that the input ended, or that the caller's time limit expired ([`End::TimedOut`]): see
     /// [`ReplyDeadline`](super::ReplyDeadline). While something is to be sent, this says that no
     /// reply can arrive; a failed write alone is reported with [`send_failed`](Self::send_failed).
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
@@ -272,7 +272,7 @@ impl Client {
         Ok(())
     }
 
-    /// The payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
+    /// Returns the payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
     /// (F-2). The text of an error: [`Message::reply_as`].
     ///
     /// # Errors
@@ -297,7 +297,7 @@ impl Client {
         }
     }
 
-    /// The command of the request.
+    /// Returns the command of the request.
     pub const fn command(&self) -> Command {
         self.command
     }
@@ -316,7 +316,7 @@ impl Client {
         };
     }
 
-    /// The meaning of the whole message `bytes`.
+    /// Returns what the whole message `bytes` means.
     fn judge(&self, size: u16, bytes: &[u8]) -> Outcome {
         match Message::decode(bytes)
             .and_then(|message| message.announced(self.command, self.ok_payload))

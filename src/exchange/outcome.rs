@@ -36,14 +36,14 @@ pub enum Outcome {
     /// [`ResultReply`](crate::message::server::ResultReply) may still have a failing HRESULT: see
     /// [`Client::reply`](super::Client::reply).
     Ok {
-        /// Of the reply.
+        /// The size of the reply in bytes.
         size: u16,
         /// What the connection is now.
         then: AfterReply,
     },
     /// An error: the reply is the first `size` bytes of the buffer.
     Error {
-        /// Of the reply.
+        /// The size of the reply in bytes.
         size: u16,
         /// Its HRESULT.
         hresult: HResult,
@@ -134,7 +134,7 @@ pub enum AfterReply {
 }
 
 impl AfterReply {
-    /// What follows an OK to `command` that announces `announced`.
+    /// Returns what follows an OK to `command` that announces `announced`.
     pub(super) fn after(
         continuation: Option<Continuation>,
         command: Command,
@@ -185,7 +185,7 @@ pub enum End {
 }
 
 impl End {
-    /// Its name: `closed`, `reset`, `timed_out`.
+    /// Returns its name: `closed`, `reset`, `timed_out`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -232,7 +232,7 @@ pub enum ReplyDeadline {
 }
 
 impl ReplyDeadline {
-    /// For the reply to `command`.
+    /// Returns the deadline for the reply to `command`.
     ///
     /// A dump is answered once it is written, an attach once the profiler is attached or its
     /// timeout has expired, a stop once the stream has been read; everything else immediately,

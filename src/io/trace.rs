@@ -92,7 +92,8 @@ impl<T> Trace<T> {
     }
 
     /// Returns the connection, so that a program can poll many sessions for what to read next;
-    /// `None` once the stream is over.
+    /// `None` once the stream is over. A stop that was not sent ([`StopOutcome::NotSent`]) makes nothing
+    /// readable: read the trace once, which closes the connection.
     ///
     /// ```
     /// # #[cfg(unix)] {
