@@ -67,6 +67,7 @@ mod error;
 mod found_socket;
 #[cfg(unix)]
 mod listening_path;
+mod stop_handle;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;
@@ -94,7 +95,8 @@ pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use listening_path::{UnlinkOnDrop, bind_private};
-pub use trace::{StopHandle, Trace};
+pub use stop_handle::StopHandle;
+pub use trace::Trace;
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;

@@ -1,4 +1,4 @@
-//! The stream of a session, and its stop on another connection.
+//! The stream of a session.
 
 use std::any::Any;
 use std::boxed::Box;
@@ -9,18 +9,14 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::deadlines::after;
-use super::drive::Drive;
-use super::{Canceller, Client, Connect, Error, ErrorKind, Phase, Stopped, Transport, Until};
-use crate::exchange::{
-    End, MisuseError, Outcome, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
-};
-use crate::message::eventpipe::StopTracing;
+use super::{Canceller, Error, ErrorKind, Phase, Stopped, Transport, Until};
+use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome};
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
 ///
 /// The runtime answers neither a stop nor any other client until the stream is read to its end
 /// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
-/// rundown; a [`StopHandle`] then sends nothing.
+/// rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -48,7 +44,7 @@ use crate::message::eventpipe::StopTracing;
 pub struct Trace<T> {
     /// `None` once the stream is over.
     transport: Option<T>,
-    session: SharedSession,
+    pub(super) session: SharedSession,
     within: Option<Duration>,
     canceller: Option<Canceller>,
     /// Ends the wait for the first byte: cancelled by `canceller`, and by a stop.
@@ -92,7 +88,7 @@ impl<T> Trace<T> {
     }
 
     /// Returns the connection, so that a program can poll many sessions for what to read next;
-    /// `None` once the stream is over. A stop that was not sent ([`StopOutcome::NotSent`]) makes nothing
+    /// `None` once the stream is over. A stop that was not sent ([`NotSent`](crate::exchange::StopOutcome::NotSent)) makes nothing
     /// readable: read the trace once, which closes the connection.
     ///
     /// ```
@@ -108,12 +104,6 @@ impl<T> Trace<T> {
     /// ```
     pub const fn transport(&self) -> Option<&T> {
         self.transport.as_ref()
-    }
-
-    /// Returns a handle that stops the session over another connection to the same runtime, made by
-    /// `client`.
-    pub fn stop_handle<C: Connect>(&self, client: &Client<C>) -> StopHandle<C> {
-        StopHandle { session: self.session.clone(), client: client.clone() }
     }
 }
 
@@ -161,58 +151,6 @@ impl<T> fmt::Debug for Trace<T> {
     }
 }
 
-/// Stops a session, from any thread. Clones stop the same session.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::{Endpoint, StopHandle};
-///
-/// fn goes_to_another_thread<T: Clone + Send + Sync>() {}
-/// goes_to_another_thread::<StopHandle<Endpoint>>();
-/// ```
-#[must_use = "a session lasts until it is stopped"]
-pub struct StopHandle<C> {
-    session: SharedSession,
-    client: Client<C>,
-}
-
-impl<C: Connect> StopHandle<C> {
-    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
-    /// its end, so another thread must read it.
-    ///
-    /// A stop that was refused may be repeated. What was sent cannot be withdrawn: if this is
-    /// cancelled, or its deadline passes, then the next call waits for the same answer and sends
-    /// nothing. Keep the [`Trace`] until then.
-    ///
-    /// Before the first byte of the stream nothing is sent: the reader closes the connection, and this returns
-    /// [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed by `StopTracing` (F-160).
-    ///
-    /// # Errors
-    /// [`ErrorKind::SessionOver`] if the stream has ended already, or its [`Trace`] was dropped, also
-    /// while this connects: the stop is too late, and is not sent, because another session may have
-    /// the id by then (F-143); [`ErrorKind::AlreadyStopped`] if another call waits for the answer, or
-    /// it has arrived. Otherwise as for every call, with [`Phase::Stop`] from the reply on.
-    pub fn stop(&self) -> Result<StopOutcome, Error> {
-        let Some(mut stop) = PendingStop::begin(&self.session)? else {
-            return Ok(StopOutcome::NotSent);
-        };
-        let (drive, transport) = stop.parts()?;
-        let asked = self.client.perform(drive, transport);
-        stop.finish(asked)
-    }
-}
-
-impl<C> Clone for StopHandle<C> {
-    fn clone(&self) -> Self {
-        Self { session: self.session.clone(), client: self.client.clone() }
-    }
-}
-
-impl<C> fmt::Debug for StopHandle<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StopHandle").field("session", &self.session).finish_non_exhaustive()
-    }
-}
-
 /// The session of a trace and its stop handles, blocking or async. Clones share the same session.
 #[derive(Clone, Debug)]
 pub(super) struct SharedSession(Arc<Mutex<State>>);
@@ -222,15 +160,9 @@ pub(super) struct State {
     pub(super) session: Session,
     /// The reader that waits for the first byte: a stop before it closes the connection, which only
     /// the reader can do.
-    reader: Option<Waker>,
-    /// A [`SentStop`] that nobody waits for now.
-    sent_stop: Option<Box<dyn Any + Send>>,
-}
-
-/// A `StopTracing` that is sent over a connection, or will be.
-struct SentStop<T> {
-    drive: Drive,
-    connection: Option<T>,
+    pub(super) reader: Option<Waker>,
+    /// A stop that was sent, and for which nobody waits now.
+    pub(super) sent_stop: Option<Box<dyn Any + Send>>,
 }
 
 impl SharedSession {
@@ -322,90 +254,5 @@ impl SharedSession {
     pub(super) fn hang_up(&self) {
         // If it has ended already, there is nothing to do.
         let _ = self.lock().session.hung_up();
-    }
-}
-
-/// A stop that has begun. If it is dropped after the request was sent, as an `async` call may be, the
-/// session keeps its connection for the next one.
-pub(super) struct PendingStop<'s, T: Send + 'static> {
-    session: &'s SharedSession,
-    /// `None` once it is over.
-    sent: Option<SentStop<T>>,
-}
-
-impl<'s, T: Send + 'static> PendingStop<'s, T> {
-    /// Begins to stop the session, or continues to wait for a stop that was sent before. `None` if its
-    /// connection is closed instead: no byte has arrived (F-160).
-    pub(super) fn begin(session: &'s SharedSession) -> Result<Option<Self>, Error> {
-        let refused = |kind| Err(Error::new(Phase::Stop, kind));
-        let mut state = session.lock();
-        if let Some(sent) = state.sent_stop.take() {
-            match sent.downcast() {
-                Ok(sent) => return Ok(Some(Self { session, sent: Some(*sent) })),
-                // It was sent over a connection of another type.
-                Err(other) => state.sent_stop = Some(other),
-            }
-            return refused(ErrorKind::AlreadyStopped);
-        }
-        if state.session.action() != SessionAction::Read {
-            return refused(ErrorKind::SessionOver);
-        }
-        let Some(session_id) = state.session.id() else {
-            return refused(ErrorKind::Unsupported("the runtime did not report the session id"));
-        };
-        // Connecting may take its time: it is sent only while the session lasts.
-        let drive = Drive::new(&StopTracing { session_id }, true)?.while_open(session.clone());
-        let Ok(begun) = state.session.begin_stop() else {
-            return refused(ErrorKind::AlreadyStopped);
-        };
-        let reader = state.reader.take();
-        drop(state);
-        if begun.is_none() {
-            reader.into_iter().for_each(Waker::wake);
-            return Ok(None);
-        }
-        Ok(Some(Self { session, sent: Some(SentStop { drive, connection: None }) }))
-    }
-
-    /// Returns the request, and the place of its connection: `None` while there is none.
-    pub(super) fn parts(&mut self) -> Result<(&mut Drive, &mut Option<T>), Error> {
-        let parts = self.sent.as_mut().map(|sent| (&mut sent.drive, &mut sent.connection));
-        parts.ok_or_else(|| Error::new(Phase::Stop, ErrorKind::AlreadyStopped))
-    }
-
-    /// Reports its outcome.
-    pub(super) fn finish(mut self, asked: Result<Outcome, Error>) -> Result<StopOutcome, Error> {
-        let at = |kind| Error::new(Phase::Stop, kind);
-        let outcome = asked.map_err(|error| match error.kind() {
-            ErrorKind::TimedOut if error.phase() == Phase::Reply => at(ErrorKind::TimedOut),
-            ErrorKind::Cancelled if error.phase() == Phase::Reply => at(ErrorKind::Cancelled),
-            _ => error,
-        })?;
-        let Some(SentStop { drive, .. }) = self.sent.take() else {
-            return Err(at(ErrorKind::AlreadyStopped));
-        };
-        let session = &mut self.session.lock().session;
-        let buffer = drive.finish(outcome).buffer;
-        session.stop_finished(outcome, &buffer).map_err(|illegal| at(illegal.into()))?;
-        match session.stop() {
-            StopOutcome::Refused(hresult) => Err(at(ErrorKind::Refused { hresult, message: None })),
-            StopOutcome::Unanswered(end) => Err(at(ErrorKind::Ended { end, received: 0 })),
-            stop => Ok(stop),
-        }
-    }
-}
-
-impl<T: Send + 'static> Drop for PendingStop<'_, T> {
-    fn drop(&mut self) {
-        let Some(mut sent) = self.sent.take() else { return };
-        let mut state = self.session.lock();
-        if sent.drive.awaits_reply() {
-            // The session would own itself.
-            sent.drive.forget_session();
-            state.sent_stop = Some(Box::new(sent));
-        } else {
-            // It is pending, so this cannot fail.
-            let _ = state.session.stop_not_sent();
-        }
     }
 }

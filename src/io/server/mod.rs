@@ -2,8 +2,7 @@
 //! deadlines.
 //!
 //! Unlike a runtime, a server of this module does not block forever on half a request (F-6), or on
-//! a client that does not read. It answers errors as runtimes do, or strictly:
-//! [`ServeOptions::exchange`].
+//! a client that does not read. It answers errors as runtimes do.
 //!
 //! | | |
 //! |---|---|

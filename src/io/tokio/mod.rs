@@ -11,13 +11,15 @@ mod connection;
 mod environment;
 #[cfg(unix)]
 mod port;
+mod stop_handle;
 mod trace;
 
 pub use client::AsyncClient;
 pub use connect::AsyncConnect;
 pub use connection::AsyncConnection;
 pub use environment::AsyncEnvironmentBlock;
-pub use trace::{AsyncStopHandle, AsyncTrace};
+pub use stop_handle::AsyncStopHandle;
+pub use trace::AsyncTrace;
 
 use std::io;
 use std::time::Duration;

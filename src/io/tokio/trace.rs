@@ -1,4 +1,4 @@
-//! The stream of a session, and its stop on another connection.
+//! The stream of a session.
 
 use std::boxed::Box;
 use std::fmt;
@@ -10,16 +10,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
-use super::{AsyncClient, AsyncConnect};
-use crate::exchange::{SessionOutcome, StopOutcome};
-use crate::io::trace::{PendingStop, SharedSession};
+use crate::exchange::SessionOutcome;
+use crate::io::trace::SharedSession;
 use crate::io::{Error, Stopped};
 
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
 /// The runtime answers neither a stop nor any other client until the stream is read to its end
 /// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
-/// rundown; an [`AsyncStopHandle`] then sends nothing.
+/// rundown; an [`AsyncStopHandle`](super::AsyncStopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
@@ -50,7 +49,7 @@ use crate::io::{Error, Stopped};
 pub struct AsyncTrace<S> {
     /// `None` once it is over.
     stream: Option<S>,
-    session: SharedSession,
+    pub(super) session: SharedSession,
     within: Option<Duration>,
     /// While nothing arrives.
     silence: Option<Pin<Box<Sleep>>>,
@@ -83,12 +82,6 @@ impl<S> AsyncTrace<S> {
     /// As [`Trace::check_complete`](crate::io::Trace::check_complete).
     pub fn check_complete(&self) -> Result<(), Error> {
         self.session.check_complete()
-    }
-
-    /// Returns a handle that stops the session over another connection to the same runtime, made by
-    /// `client`.
-    pub fn stop_handle<C: AsyncConnect>(&self, client: &AsyncClient<C>) -> AsyncStopHandle<C> {
-        AsyncStopHandle { session: self.session.clone(), client: client.clone() }
     }
 }
 
@@ -139,51 +132,5 @@ impl<S> Drop for AsyncTrace<S> {
 impl<S> fmt::Debug for AsyncTrace<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncTrace").field("session", &self.session).finish_non_exhaustive()
-    }
-}
-
-/// Stops a session, from any task. Clones stop the same session.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::{AsyncStopHandle, Endpoint};
-///
-/// fn goes_to_another_task<T: Clone + Send + Sync>() {}
-/// goes_to_another_task::<AsyncStopHandle<Endpoint>>();
-/// ```
-#[must_use = "a session lasts until it is stopped"]
-pub struct AsyncStopHandle<C> {
-    session: SharedSession,
-    client: AsyncClient<C>,
-}
-
-impl<C: AsyncConnect> AsyncStopHandle<C> {
-    /// Stops the session, and waits for the answer. The answer arrives after the stream was read to
-    /// its end, so another task must read it.
-    ///
-    /// As [`StopHandle::stop`](crate::io::StopHandle::stop): if this future is dropped after the
-    /// request was sent, then the next call waits for the same answer and sends nothing. Before the
-    /// first byte of the stream nothing is sent (F-160).
-    ///
-    /// # Errors
-    /// As [`StopHandle::stop`](crate::io::StopHandle::stop).
-    pub async fn stop(&self) -> Result<StopOutcome, Error> {
-        let Some(mut stop) = PendingStop::begin(&self.session)? else {
-            return Ok(StopOutcome::NotSent);
-        };
-        let (drive, stream) = stop.parts()?;
-        let asked = self.client.perform(drive, stream).await;
-        stop.finish(asked)
-    }
-}
-
-impl<C> Clone for AsyncStopHandle<C> {
-    fn clone(&self) -> Self {
-        Self { session: self.session.clone(), client: self.client.clone() }
-    }
-}
-
-impl<C> fmt::Debug for AsyncStopHandle<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncStopHandle").field("session", &self.session).finish_non_exhaustive()
     }
 }
