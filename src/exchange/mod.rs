@@ -100,7 +100,7 @@
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
-//! | [`fallback`] | the older command if the newer one is unknown, and what is lost |
+//! | [`fallback`] | the older command if the runtime does not know the newer one, and the fields that it drops |
 //! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
 //!

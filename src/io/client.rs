@@ -9,7 +9,7 @@ use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
     Trace,
 };
-use crate::exchange::fallback::{DroppedFields, TracingFallback};
+use crate::exchange::fallback::{DroppedFields, Fallback};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ResultReply;
@@ -136,14 +136,14 @@ impl<C: Connect> Client<C> {
     /// [`Error`] of the last command, as for every call.
     pub fn trace_by(
         &self,
-        mut fallback: TracingFallback<'_>,
+        mut fallback: Fallback<'_>,
     ) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
         if self.checks_limits {
-            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+            fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
         let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
         loop {
-            let drive = Drive::trace_by(&fallback.request())?;
+            let drive = Drive::trace_by(&fallback)?;
             match self.connect_by(clock)?.begin_trace(drive) {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
                 Err(error)

@@ -10,7 +10,7 @@ use std::vec::Vec;
 use super::session::Streaming;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
-use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
+use crate::exchange::fallback::Fallback;
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::message::profiler::AttachProfiler;
@@ -77,11 +77,11 @@ impl Drive {
     }
 
     /// The same for a fallback. Limits are checked once, on the newest request.
-    pub(super) fn trace_by(request: &TracingRequest<'_>) -> Result<Self, Error> {
-        streams(request.continuation())?;
-        let (command, continuation) = (request.command(), request.continuation());
-        Self::start(request, continuation, |buffer| {
-            Client::with_payload(command, Some(continuation), request, buffer)
+    pub(super) fn trace_by(fallback: &Fallback<'_>) -> Result<Self, Error> {
+        let continuation = fallback.continuation().unwrap_or(Continuation::Close);
+        streams(continuation)?;
+        Self::start(fallback, continuation, |buffer| {
+            Client::with_payload(fallback.command(), Some(continuation), fallback, buffer)
         })
     }
 

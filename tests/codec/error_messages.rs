@@ -9,7 +9,6 @@ use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
     DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
 };
-use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
 use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -433,7 +432,6 @@ fn error_path_prints_fields_and_indices() {
 fn protocol_name_prints_name_or_number() {
     let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
-    says(DroppedFields::NONE, "nothing");
     for (command, shown, debugged) in [
         (
             Command::COLLECT_TRACING2,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
@@ -16,6 +16,7 @@ use dotnet_diagnostics_ipc::io::Endpoint;
 use dotnet_diagnostics_ipc::io::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncTrace, Deadlines, Error, ErrorKind, Phase,
 };
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo3, ResumeRuntime};
@@ -409,18 +410,15 @@ async fn tokio_fallback_deadline_covers_all_connections() {
     let error = client
         .clone()
         .with_deadlines(deadlines(5))
-        .trace_by(TracingFallback::new(&request))
+        .trace_by(Fallback::new(request))
         .await
         .unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
         "{error:?}"
     );
-    let error = client
-        .with_deadlines(deadlines(30))
-        .trace_by(TracingFallback::new(&request))
-        .await
-        .unwrap_err();
+    let error =
+        client.with_deadlines(deadlines(30)).trace_by(Fallback::new(request)).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
 }
 
@@ -432,14 +430,14 @@ const PROVIDERS: &[StreamingProviderConfig<'_>] = &[StreamingProviderConfig {
     filter: EventFilter::ALL,
 }];
 
-fn streaming() -> CollectTracing5<'static> {
-    CollectTracing5::Streaming(StreamingSession {
+fn streaming() -> AnyRequest<'static> {
+    AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
         circular_buffer_mb: 1,
         format: Format::NET_TRACE,
         rundown_keyword: 0,
         request_stackwalk: false,
         providers: Array::new(PROVIDERS),
-    })
+    }))
 }
 
 #[tokio::test]
@@ -447,7 +445,7 @@ async fn tokio_trace_is_read_while_stopped() {
     let peer = Peer::saying(&[UNKNOWN, STREAM, SESSION]);
     let client = AsyncClient::new(&peer);
     let request = streaming();
-    let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await.unwrap();
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).await.unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).await.unwrap();
     let stopper = trace.stopper(&client);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace, Clock, until};
-use crate::exchange::fallback::{DroppedFields, TracingFallback};
+use crate::exchange::fallback::{DroppedFields, Fallback};
 use crate::io::answer::check_result;
 use crate::io::drive::Drive;
 use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped};
@@ -124,14 +124,14 @@ impl<C: AsyncConnect> AsyncClient<C> {
     /// [`Error`] of the last command, as for every call.
     pub async fn trace_by(
         &self,
-        mut fallback: TracingFallback<'_>,
+        mut fallback: Fallback<'_>,
     ) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
         if self.checks_limits {
-            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+            fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
         let clock = Clock::start(&self.deadlines);
         loop {
-            let drive = Drive::trace_by(&fallback.request())?;
+            let drive = Drive::trace_by(&fallback)?;
             match self.connect_by(clock).await?.begin_trace(drive).await {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
                 Err(error)

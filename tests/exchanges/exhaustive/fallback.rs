@@ -1,25 +1,21 @@
-//! Each fallback × a server of each version: down to the newest command that it knows, or until no
+//! Each request with a fallback × a server of each version: down to the newest command that it knows, or until no
 //! older one can request the same.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
-use dotnet_diagnostics_ipc::exchange::fallback::{
-    DroppedFields, DumpFallback, Fallback, FallbackErrorKind, FallbackRequest, ProcessInfoFallback,
-    TracingFallback,
-};
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, Fallback, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{
     KnownCommands, ParsedRequest, RefusalReason, Server, ServerAction, ServerOptions,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
-use dotnet_diagnostics_ipc::message::encode;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing6, EventFilter, EventLevel, Format, SessionBufferMode, StreamingProviderConfig,
     StreamingSession6, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
+use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 const VERSIONS: [(u8, u8); 9] =
@@ -48,28 +44,28 @@ struct Walked {
 }
 
 impl Walked {
-    /// Steps down from `start` with a server of each version. `needed` is what the request loses on
+    /// Steps down from `newest` with a server of each version. `needed` is what the request loses on
     /// the step from each command.
-    fn walk<R: FallbackRequest + Debug + PartialEq>(
+    fn walk(
         &mut self,
-        start: Fallback<R>,
+        newest: AnyRequest<'_>,
         allowed: DroppedFields,
         needed: impl Fn(Command) -> DroppedFields,
     ) {
         for (major, minor) in VERSIONS {
             let known = KnownCommands::UpTo(DotnetVersion { major, minor });
-            let (mut fallback, mut dropped, mut commands) =
-                (start, DroppedFields::NONE, Vec::new());
+            let mut fallback = Fallback::new(newest).allowing(allowed);
+            let (mut dropped, mut commands) = (DroppedFields::NONE, Vec::new());
             let end = loop {
                 self.states.insert(format!("{fallback:?}"));
-                let command = fallback.request().command();
+                let command = fallback.command();
                 assert!(!commands.contains(&command), "{commands:?} and {command} again");
                 commands.push(command);
                 assert_eq!(fallback.dropped(), dropped);
                 for hresult in [HResult::OK, HResult::FAIL, HResult::BAD_ENCODING] {
                     let before = fallback;
-                    let kind = fallback.refused(hresult).unwrap_err().kind();
-                    assert_eq!((kind, fallback), (FallbackErrorKind::OtherError(hresult), before));
+                    let error = fallback.refused(hresult).unwrap_err();
+                    assert_eq!((error, fallback), (FallbackError::OtherError(hresult), before));
                 }
                 if !refuses(&fallback, known) {
                     break format!("{command}");
@@ -78,28 +74,25 @@ impl Walked {
                 match fallback.refused(HResult::UNKNOWN_COMMAND) {
                     Ok(step) => {
                         self.steps += 1;
-                        assert!(
-                            allowed.contains(needed(command)),
-                            "{command} loses what may not be dropped"
-                        );
-                        assert!(
-                            step.dropped.contains(needed(command)),
-                            "{command}: {}",
-                            step.dropped
-                        );
-                        dropped = dropped.with(step.dropped);
+                        assert!(allowed.contains(step), "{command} loses what may not be dropped");
+                        assert_eq!(step, needed(command), "{command}");
+                        dropped = dropped.with(step);
                     }
                     Err(error) => {
-                        assert_eq!((fallback, error.command()), (before, command));
-                        match error.kind() {
-                            FallbackErrorKind::CannotSay(loss) => {
-                                assert!(loss == needed(command) && !allowed.contains(loss));
+                        assert_eq!(fallback, before);
+                        break match error {
+                            FallbackError::FieldLost { command: of, field, .. } => {
+                                assert_eq!((of, field), (command, needed(command)));
+                                assert!(!allowed.contains(field));
+                                "FieldLost".to_owned()
                             }
-                            FallbackErrorKind::Oldest | FallbackErrorKind::UserEvents => {}
+                            FallbackError::Oldest(oldest) => {
+                                assert_eq!(oldest, command);
+                                "Oldest".to_owned()
+                            }
+                            FallbackError::UserEvents => "UserEvents".to_owned(),
                             other => panic!("{command}: {other:?}"),
-                        }
-                        let kind = format!("{:?}", error.kind());
-                        break kind.split('(').next().unwrap().to_owned();
+                        };
                     }
                 }
             };
@@ -109,9 +102,9 @@ impl Walked {
 }
 
 /// Whether a server does not know the command. One that does can read the request.
-fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) -> bool {
-    let (mut buffer, request) = ([0; 256], fallback.request());
-    let len = encode(request.command(), &request, &mut buffer).unwrap();
+fn refuses(fallback: &Fallback<'_>, commands: KnownCommands) -> bool {
+    let mut buffer = [0; 256];
+    let len = encode(fallback.command(), fallback, &mut buffer).unwrap();
     let mut server = Server::with_options(ServerOptions { commands, ..ServerOptions::DEFAULT });
     server.received(&buffer, 20).unwrap();
     if len > 20 {
@@ -119,7 +112,7 @@ fn refuses<R: FallbackRequest>(fallback: &Fallback<R>, commands: KnownCommands) 
     }
     match server.action() {
         ServerAction::Refuse(RefusalReason::UnknownCommand { command }) => {
-            assert_eq!(command, request.command());
+            assert_eq!(command, fallback.command());
             true
         }
         ServerAction::Decode(range) => {
@@ -138,11 +131,11 @@ fn fallback_every_state_steps_down_to_known_command() {
     let (none, yes) =
         (DroppedFields::NONE, |is_lost, loss| if is_lost { loss } else { DroppedFields::NONE });
     for allowed in allowed() {
-        walked.walk(ProcessInfoFallback::new(ProcessInfo3 {}).allowing(allowed), allowed, |_| none);
+        walked.walk(AnyRequest::ProcessInfo3(ProcessInfo3 {}), allowed, |_| none);
         for flags in [DumpFlags::NONE, DumpFlags::CRASH_REPORT] {
             let dump =
                 GenerateCoreDump3 { dump_name: "d".into(), dump_type: DumpType::FULL, flags };
-            walked.walk(DumpFallback::new(&dump).allowing(allowed), allowed, |command| {
+            walked.walk(AnyRequest::GenerateCoreDump3(dump), allowed, |command| {
                 yes(
                     command == Command::GENERATE_CORE_DUMP2 && flags != DumpFlags::NONE,
                     DroppedFields::DUMP_FLAGS,
@@ -171,21 +164,19 @@ fn fallback_every_state_steps_down_to_known_command() {
                 },
             };
             let request = CollectTracing6::Streaming(session);
-            walked.walk(TracingFallback::new(&request).allowing(allowed), allowed, |command| {
-                match command {
-                    Command::COLLECT_TRACING6 => yes(mode, DroppedFields::BUFFER_MODE),
-                    Command::COLLECT_TRACING5 => yes(filter, DroppedFields::EVENT_FILTERS),
-                    Command::COLLECT_TRACING4 => yes(rundown, DroppedFields::RUNDOWN_KEYWORD),
-                    Command::COLLECT_TRACING3 => yes(stacks, DroppedFields::STACKS),
-                    _ => none,
-                }
+            walked.walk(AnyRequest::CollectTracing6(request), allowed, |command| match command {
+                Command::COLLECT_TRACING6 => yes(mode, DroppedFields::BUFFER_MODE),
+                Command::COLLECT_TRACING5 => yes(filter, DroppedFields::EVENT_FILTERS),
+                Command::COLLECT_TRACING4 => yes(rundown, DroppedFields::RUNDOWN_KEYWORD),
+                Command::COLLECT_TRACING3 => yes(stacks, DroppedFields::STACKS),
+                _ => none,
             });
         }
         let request = CollectTracing6::UserEvents(UserEventsSession {
             rundown_keyword: 0,
             providers: Array::EMPTY,
         });
-        walked.walk(TracingFallback::new(&request).allowing(allowed), allowed, |_| none);
+        walked.walk(AnyRequest::CollectTracing6(request), allowed, |_| none);
     }
     eprintln!(
         "fallback x server: {} states, {} steps, ends: {:?}",
@@ -194,7 +185,7 @@ fn fallback_every_state_steps_down_to_known_command() {
         walked.ends
     );
     assert!(walked.states.len() > 1000 && walked.steps > 5000);
-    let ends = ["Oldest", "UserEvents", "CannotSay"].map(str::to_owned);
+    let ends = ["Oldest", "UserEvents", "FieldLost"].map(str::to_owned);
     assert!(ends.iter().all(|end| walked.ends.contains(end)), "{:?}", walked.ends);
     // Every command but CollectTracing3, which is as old as CollectTracing4.
     assert_eq!(walked.ends.len(), ends.len() + 3 + 3 + 4, "{:?}", walked.ends);

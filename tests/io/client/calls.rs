@@ -5,9 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
@@ -210,7 +211,7 @@ fn session_takes_method_of_its_kind() {
     let client = Client::new(&peer);
     let not_streaming = "not a streaming session (sending the request)";
     assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
-    let fallback = TracingFallback::new(&USER_EVENTS);
+    let fallback = Fallback::new(AnyRequest::CollectTracing5(USER_EVENTS));
     assert_eq!(client.trace_by(fallback).unwrap_err().to_string(), not_streaming);
     let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
     assert_eq!(error.to_string(), "not a user_events session (sending the request)");
@@ -226,21 +227,21 @@ fn fallback_over_limit_is_sent_only_unchecked() {
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
     }];
-    let request = CollectTracing5::Streaming(StreamingSession {
+    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
         circular_buffer_mb: 1,
         format: COLLECT.format,
         rundown_keyword: 0,
         request_stackwalk: false,
         providers: Array::new(&providers),
-    });
+    }));
     let peer = Peer::saying(&[SESSION]);
     let client = Client::new(&peer);
-    let error = client.trace_by(TracingFallback::new(&request)).unwrap_err();
+    let error = client.trace_by(Fallback::new(request)).unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
         "{error:?}"
     );
-    let (trace, _) = client.without_limits().trace_by(TracingFallback::new(&request)).unwrap();
+    let (trace, _) = client.without_limits().trace_by(Fallback::new(request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
 }

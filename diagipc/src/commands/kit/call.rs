@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortListener, PortOptions, PortRuntime, RuntimeFilter,
@@ -18,6 +18,7 @@ use dotnet_diagnostics_ipc::io::port_listener::{
 use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
 };
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
@@ -413,12 +414,12 @@ impl Trace {
                 CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
             return self.record(client, client.trace(&request)?);
         }
-        let mut fallback = if self.command == "CollectTracing6" {
-            TracingFallback::new(&six)
+        let mut fallback = Fallback::new(if self.command == "CollectTracing6" {
+            AnyRequest::CollectTracing6(six)
         } else {
-            TracingFallback::new(&five)
-        };
-        while fallback.request().command().name() != Some(self.command.as_str()) {
+            AnyRequest::CollectTracing5(five)
+        });
+        while fallback.command().name() != Some(self.command.as_str()) {
             // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
         }
