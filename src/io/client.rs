@@ -29,7 +29,7 @@ use crate::message::server::ResultReply;
 /// ```
 ///
 /// A request that a runtime would refuse, or crash on, is not sent: see
-/// [`without_limits`](Self::without_limits).
+/// [`unchecked`](Self::unchecked).
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
@@ -71,7 +71,7 @@ impl<C: Connect> Client<C> {
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
-    pub fn without_limits(mut self) -> Self {
+    pub fn unchecked(mut self) -> Self {
         self.checks_limits = false;
         self
     }
@@ -93,7 +93,7 @@ impl<C: Connect> Client<C> {
         if let Some(canceller) = &self.canceller {
             connection = connection.with_canceller(canceller);
         }
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+        Ok(if self.checks_limits { connection } else { connection.unchecked() })
     }
 
     /// Sends any `request` and waits for the reply. Does not read what follows the reply: for

@@ -66,7 +66,7 @@ impl<'c, T: Transport> Connection<'c, T> {
     }
 
     /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
-    pub const fn without_limits(mut self) -> Self {
+    pub const fn unchecked(mut self) -> Self {
         self.checks_limits = false;
         self
     }

@@ -173,7 +173,7 @@ async fn tokio_call_over_limit_is_sent_only_unchecked() {
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
     assert_eq!(theirs.read(&mut [0; 1]).await.unwrap(), 0, "nothing was sent");
     let refused = peer(4096, 38, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80");
-    let error = AsyncConnection::new(refused).without_limits().call(&dump).await.unwrap_err();
+    let error = AsyncConnection::new(refused).unchecked().call(&dump).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::FAIL));
 }
 

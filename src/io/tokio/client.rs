@@ -33,7 +33,7 @@ use crate::message::server::ResultReply;
 /// ```
 ///
 /// A request that a runtime would refuse, or crash on, is not sent: see
-/// [`without_limits`](Self::without_limits). Only the blocking half can start a `user_events`
+/// [`unchecked`](Self::unchecked). Only the blocking half can start a `user_events`
 /// session, which needs a descriptor.
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
@@ -63,7 +63,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
-    pub fn without_limits(mut self) -> Self {
+    pub fn unchecked(mut self) -> Self {
         self.checks_limits = false;
         self
     }
@@ -82,7 +82,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         let connected = until(clock.within(self.deadlines.connect), connecting).await;
         let stream = connected.map_err(|stopped: Stopped| stopped.during(Phase::Connect))??;
         let connection = AsyncConnection::new(stream).with_deadlines(self.deadlines).begun(clock);
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+        Ok(if self.checks_limits { connection } else { connection.unchecked() })
     }
 
     /// Sends any `request` and waits for the reply. Does not read what follows the reply: for

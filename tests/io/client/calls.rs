@@ -83,11 +83,11 @@ fn call_over_limit_is_sent_only_unchecked() {
 
     let sent = b"DOTNET_IPC_V1\0\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x09\0\0\0\0\0\0\0";
     assert_eq!(
-        client.without_limits().generate_core_dump3(&dump).unwrap_err().hresult(),
+        client.unchecked().generate_core_dump3(&dump).unwrap_err().hresult(),
         Some(HResult::FAIL)
     );
     assert_eq!(peer.asked(1, sent.len()), sent);
-    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).without_limits();
+    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).unchecked();
     assert_eq!(connection.call(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
     assert_eq!(peer.asked(2, sent.len()), sent);
 }
@@ -241,7 +241,7 @@ fn fallback_over_limit_is_sent_only_unchecked() {
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
         "{error:?}"
     );
-    let (trace, _) = client.without_limits().trace_by(Fallback::new(request)).unwrap();
+    let (trace, _) = client.unchecked().trace_by(Fallback::new(request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
 }
@@ -279,7 +279,7 @@ fn call_of_user_events_is_refused_unsent() {
     let error =
         Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
-    let error = Client::new(&peer).without_limits().call(&USER_EVENTS).unwrap_err();
+    let error = Client::new(&peer).unchecked().call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
     for nth in 0..2 {
         assert_eq!(io::Read::read(&mut peer.end(nth), &mut [0; 1]).unwrap(), 0, "nothing was sent");

@@ -214,7 +214,7 @@ impl Waits {
     fn client<C: Connect>(&self, at: C) -> Client<C> {
         let client =
             Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
-        if self.unchecked { client.without_limits() } else { client }
+        if self.unchecked { client.unchecked() } else { client }
     }
 }
 
