@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::check_result;
 use super::deadlines::Clock;
-use super::drive::Drive;
+use super::drive::ClientDriver;
 use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
     Trace,
@@ -124,7 +124,7 @@ impl<C: Connect> Client<C> {
         &self,
         request: &R,
     ) -> Result<Trace<C::Transport>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
+        let drive = ClientDriver::trace(request, self.checks_limits)?;
         self.connect()?.begin_trace(drive)
     }
 
@@ -143,7 +143,7 @@ impl<C: Connect> Client<C> {
         }
         let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
         loop {
-            let drive = Drive::trace_by(&fallback)?;
+            let drive = ClientDriver::trace_by(&fallback)?;
             match self.connect_by(clock)?.begin_trace(drive) {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
                 Err(error)

@@ -1,7 +1,7 @@
 //! One request over one connection.
 
 use super::deadlines::Clock;
-use super::drive::{Drive, Finished, Next};
+use super::drive::{ClientDriver, Finished, Step};
 use super::{
     Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until,
 };
@@ -83,32 +83,36 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
     /// sent: it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let drive = Drive::new(request, self.checks_limits)?;
+        let drive = ClientDriver::new(request, self.checks_limits)?;
         self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Performs the exchange's actions until it is finished.
-    pub(super) fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
+    pub(super) fn run(
+        &mut self,
+        mut drive: ClientDriver,
+        fd: Option<Fd<'_>>,
+    ) -> Result<Finished, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
         let reply_within = drive.reply_within(&self.deadlines);
         let mut replying = None;
         loop {
             match drive.next()? {
-                Next::Send(bytes) => {
+                Step::Send(bytes) => {
                     let sent = self.transport.send(bytes, &sending);
                     drive.sent(sent)?;
                 }
-                Next::SendFd => {
+                Step::SendFd => {
                     let sent = self.send_fd(fd, &sending);
                     drive.fd_sent(sent)?;
                 }
-                Next::Receive(into) => {
+                Step::Receive(into) => {
                     let until = replying.get_or_insert_with(|| clock.within(reply_within));
                     let received = self.transport.receive(into, until);
                     drive.received(received)?;
                 }
-                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Step::Finish(outcome) => return Ok(drive.finish(outcome)),
             }
         }
     }
@@ -136,7 +140,7 @@ impl<'c, T: Transport> Connection<'c, T> {
     pub fn environment(mut self) -> Result<EnvironmentBlock<'c, T>, Error> {
         let clock = self.clock();
         let n_incoming_bytes = self
-            .run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
+            .run(ClientDriver::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
             .environment()?;
         let until = clock.within(self.deadlines.continuation);
         Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, until))
@@ -173,11 +177,11 @@ impl<'c, T: Transport> Connection<'c, T> {
         self,
         request: &R,
     ) -> Result<Trace<T>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
+        let drive = ClientDriver::trace(request, self.checks_limits)?;
         self.begin_trace(drive)
     }
 
-    pub(super) fn begin_trace(mut self, drive: Drive) -> Result<Trace<T>, Error> {
+    pub(super) fn begin_trace(mut self, drive: ClientDriver) -> Result<Trace<T>, Error> {
         let session_id = self.run(drive, None)?.stream()?;
         Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
     }

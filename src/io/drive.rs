@@ -1,6 +1,6 @@
 //! One request and its reply, without the I/O: the next action on the connection, and the result.
 //!
-//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`Drive::next`]; only
+//! [`Connection`](super::Connection) and `AsyncConnection` both loop over [`ClientDriver::next`]; only
 //! their I/O lines differ.
 
 use std::string::ToString as _;
@@ -19,11 +19,11 @@ use crate::message::{Message, Request};
 use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError};
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
-const ROOM: usize = 1024;
+const INITIAL_CAPACITY: usize = 1024;
 
 /// An exchange and its buffer.
 #[derive(Debug)]
-pub(super) struct Drive {
+pub(super) struct ClientDriver {
     client: Client,
     buffer: Vec<u8>,
     attach_timeout: Duration,
@@ -37,14 +37,14 @@ pub(super) struct Drive {
 
 /// The next action.
 #[derive(Debug)]
-pub(super) enum Next<'d> {
-    /// Send some of it, then [`Drive::sent`].
+pub(super) enum Step<'d> {
+    /// Send some of it, then [`ClientDriver::sent`].
     Send(&'d [u8]),
-    /// Send the descriptor, then [`Drive::fd_sent`].
+    /// Send the descriptor, then [`ClientDriver::fd_sent`].
     SendFd,
-    /// Read into it, then [`Drive::received`].
+    /// Read into it, then [`ClientDriver::received`].
     Receive(&'d mut [u8]),
-    /// Nothing: [`Drive::finish`].
+    /// Nothing: [`ClientDriver::finish`].
     Finish(Outcome),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Finished {
     pub(super) buffer: Vec<u8>,
 }
 
-impl Drive {
+impl ClientDriver {
     /// A request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
         if request.continuation() == Continuation::UserEvents {
@@ -113,7 +113,8 @@ impl Drive {
         let refused = |error| Error::new(Phase::Send, error);
         // The exchange refuses a request that is too long, with its length.
         let len = payload.encoded_len().map_err(refused)?;
-        let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
+        let mut buffer =
+            std::vec![0; len.saturating_add(HEADER_LEN).clamp(INITIAL_CAPACITY, MAX_MESSAGE_LEN)];
         let client = new(&mut buffer).map_err(refused)?;
         let attach_timeout = if client.command() == Command::ATTACH_PROFILER {
             attach_timeout(&buffer)
@@ -141,7 +142,7 @@ impl Drive {
         deadlines.reply_to(self.client.command(), self.attach_timeout)
     }
 
-    pub(super) fn next(&mut self) -> Result<Next<'_>, Error> {
+    pub(super) fn next(&mut self) -> Result<Step<'_>, Error> {
         if let ClientAction::Finished(Outcome::BufferTooSmall { size }) = self.client.action() {
             self.buffer.resize(size.into(), 0);
             self.client.enlarged(&self.buffer).map_err(at(Phase::Reply))?;
@@ -150,16 +151,16 @@ impl Drive {
         Ok(match self.client.action() {
             ClientAction::Send(range) => {
                 self.session.as_ref().map_or(Ok(()), Streaming::may_stop)?;
-                Next::Send(self.buffer.get(range).unwrap_or_default())
+                Step::Send(self.buffer.get(range).unwrap_or_default())
             }
-            ClientAction::SendFd(_) => Next::SendFd,
+            ClientAction::SendFd(_) => Step::SendFd,
             ClientAction::Receive(range) if self.reads_ahead => {
-                Next::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
+                Step::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
             }
             ClientAction::Receive(range) => {
-                Next::Receive(self.buffer.get_mut(range).unwrap_or_default())
+                Step::Receive(self.buffer.get_mut(range).unwrap_or_default())
             }
-            ClientAction::Finished(outcome) => Next::Finish(outcome),
+            ClientAction::Finished(outcome) => Step::Finish(outcome),
         })
     }
 

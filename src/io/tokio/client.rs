@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace, Clock, until};
 use crate::exchange::fallback::{DroppedFields, Fallback};
 use crate::io::answer::check_result;
-use crate::io::drive::Drive;
+use crate::io::drive::ClientDriver;
 use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -112,7 +112,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         &self,
         request: &R,
     ) -> Result<AsyncTrace<C::Stream>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
+        let drive = ClientDriver::trace(request, self.checks_limits)?;
         self.connect().await?.begin_trace(drive).await
     }
 
@@ -131,7 +131,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         }
         let clock = Clock::start(&self.deadlines);
         loop {
-            let drive = Drive::trace_by(&fallback)?;
+            let drive = ClientDriver::trace_by(&fallback)?;
             match self.connect_by(clock).await?.begin_trace(drive).await {
                 Ok(trace) => return Ok((trace, fallback.dropped())),
                 Err(error)

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
-use crate::io::drive::{Drive, Finished, Next};
+use crate::io::drive::{ClientDriver, Finished, Step};
 use crate::io::{Answer, Deadlines, Error};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// # Errors
     /// As [`Connection::call`](crate::io::Connection::call).
     pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let drive = Drive::new(request, self.checks_limits)?;
+        let drive = ClientDriver::new(request, self.checks_limits)?;
         self.run(drive).await?.ok().map(|(message, _)| Answer::new(message))
     }
 
@@ -77,11 +77,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         self,
         request: &R,
     ) -> Result<AsyncTrace<S>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
+        let drive = ClientDriver::trace(request, self.checks_limits)?;
         self.begin_trace(drive).await
     }
 
-    pub(super) async fn begin_trace(mut self, drive: Drive) -> Result<AsyncTrace<S>, Error> {
+    pub(super) async fn begin_trace(mut self, drive: ClientDriver) -> Result<AsyncTrace<S>, Error> {
         let session_id = self.run(drive).await?.stream()?;
         Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
     }
@@ -92,7 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// As [`call`](Self::call).
     pub async fn environment(mut self) -> Result<AsyncEnvironmentBlock<S>, Error> {
         let clock = self.clock();
-        let drive = Drive::new(&ProcessEnvironment {}, self.checks_limits)?;
+        let drive = ClientDriver::new(&ProcessEnvironment {}, self.checks_limits)?;
         let n_incoming_bytes = self.run(drive).await?.environment()?;
         let deadline = clock.within(self.deadlines.continuation);
         Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
@@ -104,20 +104,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     }
 
     /// Performs the exchange's actions until it is finished.
-    pub(super) async fn run(&mut self, mut drive: Drive) -> Result<Finished, Error> {
+    pub(super) async fn run(&mut self, mut drive: ClientDriver) -> Result<Finished, Error> {
         let clock = self.clock();
         let sending = clock.within(self.deadlines.send);
         let reply_within = drive.reply_within(&self.deadlines);
         let mut replying = None;
         loop {
             match drive.next()? {
-                Next::Send(bytes) => {
+                Step::Send(bytes) => {
                     let sent = until(sending, self.stream.write(bytes)).await;
                     drive.sent(sent)?;
                 }
-                Next::SendFd => drive
+                Step::SendFd => drive
                     .fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
-                Next::Receive(into) => {
+                Step::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.
                         let _ = until(sending, self.stream.flush()).await;
@@ -126,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                     let received = until(deadline, self.stream.read(into)).await;
                     drive.received(received)?;
                 }
-                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Step::Finish(outcome) => return Ok(drive.finish(outcome)),
             }
         }
     }
