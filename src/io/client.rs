@@ -1,18 +1,69 @@
 //! The blocking client: one method per command, one connection per call.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
+use std::vec::Vec;
 
-use super::answer::check_result;
+use super::connection::ClientDriver;
 use super::deadlines::Clock;
-use super::drive::ClientDriver;
+#[cfg(feature = "tokio")]
+use super::{AsyncClient, AsyncConnect};
 use super::{
-    Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
-    Trace,
+    Canceller, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace,
+    Transport, Until,
 };
 use crate::exchange::fallback::{DroppedFields, Fallback};
-use crate::message::Request;
-use crate::message::eventpipe::SessionReply;
+use crate::hresult::HResult;
+use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::eventpipe::{SessionReply, StopTracing};
+use crate::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2,
+    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
+};
+use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
+use crate::message::{Message, Reply, Request};
+use crate::wire::IpcString;
+
+/// Provides a [`Client`](super::Client) with a new connection for each request.
+///
+/// ```
+/// use std::net::TcpStream;
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
+///
+/// /// A runtime whose port is forwarded.
+/// struct Forwarded(&'static str);
+///
+/// impl Connect for Forwarded {
+///     type Transport = Stream<TcpStream>;
+///
+///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
+///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
+///         Ok(Stream(stream))
+///     }
+/// }
+///
+/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
+/// ```
+pub trait Connect {
+    /// The connection type.
+    type Transport: Transport;
+
+    /// A new connection, before any byte is sent.
+    ///
+    /// # Errors
+    /// [`Error`], with the phase that failed.
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<C: Connect + ?Sized> Connect for &C {
+    type Transport = C::Transport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).connect(until)
+    }
+}
 
 /// A blocking client of a runtime. Each call opens a new connection: a connection carries one
 /// request.
@@ -165,5 +216,202 @@ impl<C: Connect> Client<C> {
         request: &R,
     ) -> Result<(), Error> {
         check_result(self.connect()?.call(request)?.message())
+    }
+}
+
+macro_rules! commands {
+    ($client:ident, $connect:ident, [$($async:tt)*], [$($await:tt)*]) => {
+        impl<C: $connect> $client<C> {
+            /// `ProcessInfo`. Since .NET 5.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
+                self.call(&ProcessInfo {})$($await)*
+            }
+
+            /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
+                self.call(&ProcessInfo2 {})$($await)*
+            }
+
+            /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
+                self.call(&ProcessInfo3 {})$($await)*
+            }
+
+            /// `ResumeRuntime`: resumes the port of this client (F-42).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn resume(&self) -> Result<(), Error> {
+                self.done(&ResumeRuntime {})$($await)*
+            }
+
+            /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call; deleting a missing variable is refused (F-80).
+            pub $($async)* fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
+                let value = value.map_or(IpcString::ABSENT, IpcString::new);
+                self.done(&SetEnvironmentVariable { name: name.into(), value })$($await)*
+            }
+
+            /// `EnablePerfMap`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
+                self.done(&EnablePerfMap { perf_map_type })$($await)*
+            }
+
+            /// `DisablePerfMap`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn disable_perf_map(&self) -> Result<(), Error> {
+                self.done(&DisablePerfMap {})$($await)*
+            }
+
+            /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
+                self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
+            }
+
+            /// `AttachProfiler`: the reply may take as long as the request's `attachTimeout`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `StartupProfiler`, of a suspended runtime.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump`: returns once the dump is written.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump2`: with flags. Since .NET 6.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump3`: a failure includes a text. Since .NET 7.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
+            /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`](crate::io::Deadlines::whole) limits
+            /// it. For your own sessions use a trace's `stopper`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
+                let answer = self.call(&StopTracing { session_id })$($await)*?;
+                Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
+            }
+        }
+    };
+}
+
+commands!(Client, Connect, [], []);
+#[cfg(feature = "tokio")]
+commands!(AsyncClient, AsyncConnect, [async], [.await]);
+
+/// An OK, and its payload.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+///
+/// let (ours, mut theirs) = UnixStream::pair()?;
+/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
+/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
+/// assert_eq!(answer.payload().unwrap().session_id, 42);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer<R> {
+    message: Vec<u8>,
+    request: PhantomData<fn() -> R>,
+}
+
+impl<R> Answer<R> {
+    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
+    pub(super) const fn new(message: Vec<u8>) -> Self {
+        Self { message, request: PhantomData }
+    }
+
+    /// The whole message, including the header.
+    pub fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
+    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
+    /// does not decode.
+    pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
+    where
+        R: Request<'s>,
+    {
+        match Message::decode(&self.message).ok()?.reply_as::<R>().ok()? {
+            Reply::Ok(reply) => Some(reply),
+            Reply::OkWithoutPayload | Reply::Error(_) => None,
+        }
+    }
+
+    /// The result in the payload; [`HResult::OK`] if there is none.
+    pub fn result<'s>(&'s self) -> HResult
+    where
+        R: Request<'s, Reply = ResultReply>,
+    {
+        self.payload().map_or(HResult::OK, |reply| reply.hresult)
+    }
+}
+
+/// Whether the result in the OK `message` is a success too. The generic OK has none (F-2).
+pub(super) fn check_result(message: &[u8]) -> Result<(), Error> {
+    let decode = |message: Message<'_>| match message.payload {
+        [] => Ok(HResult::OK),
+        _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
+    };
+    match Message::decode(message)
+        .and_then(decode)
+        .map_err(|error| Error::new(Phase::Reply, error))?
+    {
+        hresult if !hresult.is_success() => {
+            Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None }))
+        }
+        _ => Ok(()),
     }
 }

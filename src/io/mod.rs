@@ -52,14 +52,10 @@ pub mod trust;
 #[cfg(windows)]
 pub mod windows;
 
-mod answer;
 mod canceller;
 mod client;
-mod commands;
-mod connect;
 mod connection;
 mod deadlines;
-mod drive;
 mod endpoint;
 mod environment;
 mod error;
@@ -86,10 +82,8 @@ mod user_events;
 pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
 };
-pub use answer::Answer;
 pub use canceller::Canceller;
-pub use client::Client;
-pub use connect::Connect;
+pub use client::{Answer, Client, Connect};
 pub use connection::Connection;
 pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;

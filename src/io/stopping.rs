@@ -1,6 +1,6 @@
 //! A stop of a session, without the I/O.
 
-use super::drive::{ClientDriver, Finished};
+use super::connection::{ClientDriver, Finished};
 use super::session::Streaming;
 use super::{Error, ErrorKind, Phase};
 use crate::exchange::{End, MisuseError, StopOutcome};

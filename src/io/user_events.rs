@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::drive::ClientDriver;
+use super::connection::ClientDriver;
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
 use crate::exchange::AfterReply;
 use crate::message::Request;

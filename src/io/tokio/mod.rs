@@ -6,17 +6,13 @@
 //! its connection.
 
 mod client;
-mod connect;
-mod connection;
 mod environment;
 #[cfg(unix)]
 mod port;
 mod stopper;
 mod trace;
 
-pub use client::AsyncClient;
-pub use connect::AsyncConnect;
-pub use connection::AsyncConnection;
+pub use client::{AsyncClient, AsyncConnect, AsyncConnection};
 pub use environment::AsyncEnvironmentBlock;
 pub use stopper::AsyncStopper;
 pub use trace::AsyncTrace;

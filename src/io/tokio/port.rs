@@ -1,7 +1,7 @@
 //! Runtimes that connect to a port, with `async`.
 
 use super::AsyncConnect;
-use super::connect::blocking;
+use super::client::blocking;
 use crate::io::port_listener::{PortListener, PortRuntime, RuntimeFilter};
 use crate::io::{Canceller, Connect, Error, Until};
 
