@@ -1,18 +1,21 @@
 //! The blocking client: one method per command, one connection per call.
 
 use std::marker::PhantomData;
+use std::string::ToString as _;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::connection::ClientDriver;
-use super::deadlines::Clock;
+use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure};
+use super::deadlines::{CallOptions, Clock};
 #[cfg(feature = "tokio")]
-use super::{AsyncClient, AsyncConnect};
+use super::{AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace};
 use super::{
     Canceller, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace,
     Transport, Until,
 };
-use crate::exchange::fallback::{DroppedFields, Fallback};
+use crate::command::Continuation;
+use crate::exchange::Outcome;
+use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
 use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{SessionReply, StopTracing};
@@ -84,46 +87,39 @@ impl<C: Connect + ?Sized> Connect for &C {
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
-    deadlines: Deadlines,
-    canceller: Option<Canceller>,
-    checks_limits: bool,
+    options: CallOptions,
 }
 
 impl<C> Clone for Client<C> {
     fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), canceller: self.canceller.clone(), ..*self }
+        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
     }
 }
 
 impl<C: Connect> Client<C> {
     /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
-        Self {
-            connect: Arc::new(connect),
-            deadlines: Deadlines::DEFAULT,
-            canceller: None,
-            checks_limits: true,
-        }
+        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
 
     /// Sets the deadlines.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Lets `canceller` end calls early.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
-        self.canceller = Some(canceller);
+        self.options.canceller = Some(canceller);
         self
     }
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
     pub fn unchecked(mut self) -> Self {
-        self.checks_limits = false;
+        self.options.checks_limits = false;
         self
     }
 
@@ -131,97 +127,103 @@ impl<C: Connect> Client<C> {
     ///
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
-    pub fn connect(&self) -> Result<Connection<'_, C::Transport>, Error> {
-        self.connect_by(Clock::start(&self.deadlines, self.canceller.as_ref()))
+    pub fn connect(&self) -> Result<Connection<C::Transport>, Error> {
+        self.connect_by(self.start())
+    }
+
+    fn start(&self) -> Clock {
+        Clock::start(&self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
-    fn connect_by<'s>(&'s self, clock: Clock<'s>) -> Result<Connection<'s, C::Transport>, Error> {
-        let until = clock.within(self.deadlines.connect);
+    fn connect_by(&self, clock: Clock) -> Result<Connection<C::Transport>, Error> {
+        let until = self.options.until(clock, self.options.deadlines.connect);
         until.check().map_err(|stopped| stopped.during(Phase::Find))?;
         let transport = self.connect.connect(&until)?;
-        let mut connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
-        if let Some(canceller) = &self.canceller {
-            connection = connection.with_canceller(canceller);
-        }
-        Ok(if self.checks_limits { connection } else { connection.unchecked() })
-    }
-
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
-    /// sessions use [`trace`](Self::trace), for the environment
-    /// [`environment`](Self::environment).
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-        self.connect()?.call(request)
-    }
-
-    /// `ProcessEnvironment`: the block is then read entry by entry.
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub fn environment(&self) -> Result<EnvironmentBlock<'_, C::Transport>, Error> {
-        self.connect()?.environment()
-    }
-
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
-    ///
-    /// # Errors
-    /// [`Error`], as for every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for
-    /// a session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-    ) -> Result<Trace<C::Transport>, Error> {
-        let drive = ClientDriver::trace(request, self.checks_limits)?;
-        self.connect()?.begin_trace(drive)
-    }
-
-    /// Starts a session that streams with the newest command that the runtime knows, following
-    /// `fallback`; also returns what was lost. Each command uses a new connection;
-    /// [`Deadlines::whole`] covers all of them.
-    ///
-    /// # Errors
-    /// [`Error`] of the last command, as for every call.
-    pub fn trace_by(
-        &self,
-        mut fallback: Fallback<'_>,
-    ) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
-        if self.checks_limits {
-            fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
-        loop {
-            let drive = ClientDriver::trace_by(&fallback)?;
-            match self.connect_by(clock)?.begin_trace(drive) {
-                Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error)
-                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(Connection::of_call(transport, self.options.clone(), clock))
     }
 
     #[cfg(unix)]
     pub(super) const fn checks_limits(&self) -> bool {
-        self.checks_limits
-    }
-
-    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(
-        &self,
-        request: &R,
-    ) -> Result<(), Error> {
-        check_result(self.connect()?.call(request)?.message())
+        self.options.checks_limits
     }
 }
 
+/// The methods that send requests: for the blocking client, and again with `async` and `await`.
 macro_rules! commands {
-    ($client:ident, $connect:ident, [$($async:tt)*], [$($await:tt)*]) => {
+    ($client:ident, $connect:ident::$stream:ident, $connection:ident, $trace:ident, $environment:ident,
+     [$($async:tt)*], [$($await:tt)*], [$($no_fd:tt)*]) => {
         impl<C: $connect> $client<C> {
+            /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
+            /// sessions use [`trace`](Self::trace), for the environment
+            /// [`environment`](Self::environment).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
+                self.connect()$($await)*?.call(request)$($await)*
+            }
+
+            /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
+            $($async)* fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+                check_result(self.call(request)$($await)*?.message())
+            }
+
+            /// Sends the newest command that the runtime knows, following `fallback`. Each command uses a new
+            /// connection.
+            $($async)* fn newest(&self, fallback: &mut Fallback<'_>) -> Result<($connection<C::$stream>, Finished), Error> {
+                if self.options.checks_limits {
+                    fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+                }
+                let clock = self.start();
+                loop {
+                    let driver = ClientDriver::newest(fallback)?;
+                    let mut connection = self.connect_by(clock)$($await)*?;
+                    let finished = connection.run(driver $($no_fd)*)$($await)*?;
+                    let Outcome::Error { hresult, .. } = finished.outcome else {
+                        return Ok((connection, finished));
+                    };
+                    match fallback.refused(hresult) {
+                        Ok(_) => {}
+                        Err(FallbackError::OtherError(_)) => return Ok((connection, finished)),
+                        Err(why) => {
+                            let message = Some(why.to_string());
+                            return Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message }));
+                        }
+                    }
+                }
+            }
+
+            /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+            /// session type says so.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session that does not stream.
+            pub $($async)* fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<$trace<C::$stream>, Error> {
+                let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+                self.connect()$($await)*?.begin_trace(driver)$($await)*
+            }
+
+            /// Starts a session that streams with the newest command that the runtime knows, following
+            /// `fallback`; also returns the fields that were dropped. Each command uses a new connection;
+            /// [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. If no older command can express the session, the refusal says why.
+            pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<($trace<C::$stream>, DroppedFields), Error> {
+                ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
+                let (connection, finished) = self.newest(&mut fallback)$($await)*?;
+                Ok((connection.traced(finished)?, fallback.dropped()))
+            }
+
+            /// `ProcessEnvironment`: the block is then read entry by entry.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn environment(&self) -> Result<$environment<C::$stream>, Error> {
+                self.connect()$($await)*?.environment()$($await)*
+            }
+
             /// `ProcessInfo`. Since .NET 5.
             ///
             /// # Errors
@@ -341,9 +343,9 @@ macro_rules! commands {
     };
 }
 
-commands!(Client, Connect, [], []);
+commands!(Client, Connect::Transport, Connection, Trace, EnvironmentBlock, [], [], [, None]);
 #[cfg(feature = "tokio")]
-commands!(AsyncClient, AsyncConnect, [async], [.await]);
+commands!(AsyncClient, AsyncConnect::Stream, AsyncConnection, AsyncTrace, AsyncEnvironmentBlock, [async], [.await], []);
 
 /// An OK, and its payload.
 ///
@@ -400,7 +402,7 @@ impl<R> Answer<R> {
 }
 
 /// Whether the result in the OK `message` is a success too. The generic OK has none (F-2).
-pub(super) fn check_result(message: &[u8]) -> Result<(), Error> {
+fn check_result(message: &[u8]) -> Result<(), Error> {
     let decode = |message: Message<'_>| match message.payload {
         [] => Ok(HResult::OK),
         _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),

@@ -4,7 +4,7 @@ use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::deadlines::Clock;
+use super::deadlines::{CallOptions, Clock};
 use super::session::Streaming;
 use super::{
     Answer, Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Trace,
@@ -19,7 +19,7 @@ use crate::message::process::ProcessEnvironment;
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError};
+use crate::wire::{DecodeError, DecodeErrorKind, Encode};
 
 /// One request over an existing connection, which it consumes.
 ///
@@ -39,12 +39,11 @@ use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError};
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing is sent before a call"]
-pub struct Connection<'c, T> {
+pub struct Connection<T> {
     transport: T,
-    deadlines: Deadlines,
-    canceller: Option<&'c Canceller>,
-    checks_limits: bool,
-    clock: Option<Clock<'c>>,
+    options: CallOptions,
+    /// If the call has begun.
+    clock: Option<Clock>,
 }
 
 /// The descriptor type on systems that cannot pass one.
@@ -53,39 +52,32 @@ pub(super) type Fd<'f> = core::convert::Infallible;
 #[cfg(unix)]
 pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 
-impl<'c, T: Transport> Connection<'c, T> {
+impl<T: Transport> Connection<T> {
     /// A connection before any byte is sent.
     pub const fn new(transport: T) -> Self {
-        Self {
-            transport,
-            deadlines: Deadlines::DEFAULT,
-            canceller: None,
-            checks_limits: true,
-            clock: None,
-        }
+        Self { transport, options: CallOptions::DEFAULT, clock: None }
+    }
+
+    /// Continues a call that began when the client looked for the endpoint.
+    pub(super) const fn of_call(transport: T, options: CallOptions, clock: Clock) -> Self {
+        Self { transport, options, clock: Some(clock) }
     }
 
     /// Sets the deadlines.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Lets `canceller` end the call early.
-    pub const fn with_canceller(mut self, canceller: &'c Canceller) -> Self {
-        self.canceller = Some(canceller);
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.options.canceller = Some(canceller);
         self
     }
 
     /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
     pub const fn unchecked(mut self) -> Self {
-        self.checks_limits = false;
-        self
-    }
-
-    /// Like `new`, if the whole call began earlier.
-    pub(super) const fn begun(mut self, clock: Clock<'c>) -> Self {
-        self.clock = Some(clock);
+        self.options.checks_limits = false;
         self
     }
 
@@ -95,67 +87,57 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
     /// sent: it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let drive = ClientDriver::new(request, self.checks_limits)?;
-        self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
+        let driver = ClientDriver::new(request, self.options.checks_limits)?;
+        self.run(driver, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Performs the exchange's actions until it is finished.
     pub(super) fn run(
         &mut self,
-        mut drive: ClientDriver,
+        mut driver: ClientDriver,
         fd: Option<Fd<'_>>,
     ) -> Result<Finished, Error> {
         let clock = self.clock();
-        let sending = clock.within(self.deadlines.send);
-        let reply_within = drive.reply_within(&self.deadlines);
+        let deadlines = &self.options.deadlines;
+        let sending = self.options.until(clock, deadlines.send);
+        let reply_within = driver.reply_within(deadlines);
         let mut replying = None;
         loop {
-            match drive.next()? {
+            match driver.next()? {
                 Step::Send(bytes) => {
                     let sent = self.transport.send(bytes, &sending);
-                    drive.sent(sent)?;
+                    driver.sent(sent)?;
                 }
                 Step::SendFd => {
-                    let sent = self.send_fd(fd, &sending);
-                    drive.fd_sent(sent)?;
+                    let sent = send_fd(&mut self.transport, fd, &sending);
+                    driver.fd_sent(sent)?;
                 }
                 Step::Receive(into) => {
-                    let until = replying.get_or_insert_with(|| clock.within(reply_within));
+                    let until =
+                        replying.get_or_insert_with(|| self.options.until(clock, reply_within));
                     let received = self.transport.receive(into, until);
-                    drive.received(received)?;
+                    driver.received(received)?;
                 }
-                Step::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Step::Finish(outcome) => return Ok(driver.finish(outcome)),
             }
         }
     }
 
-    /// The deadlines of the call, which begins now unless it has begun.
-    fn clock(&mut self) -> Clock<'c> {
-        *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines, self.canceller))
-    }
-
-    #[cfg(unix)]
-    fn send_fd(&mut self, fd: Option<Fd<'_>>, until: &Until<'_>) -> Result<(), Stopped> {
-        fd.map_or_else(|| Err(no_fd()), |fd| self.transport.send_fd(fd, until))
-    }
-
-    #[cfg(not(unix))]
-    #[allow(clippy::unused_self)] // it is used where descriptors are
-    fn send_fd(&mut self, _: Option<Fd<'_>>, _: &Until<'_>) -> Result<(), Stopped> {
-        Err(no_fd())
+    /// The deadline of the call, which begins now unless it has begun.
+    fn clock(&mut self) -> Clock {
+        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
     }
 
     /// Asks for the environment, which is then read entry by entry.
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    pub fn environment(mut self) -> Result<EnvironmentBlock<'c, T>, Error> {
+    pub fn environment(mut self) -> Result<EnvironmentBlock<T>, Error> {
         let clock = self.clock();
-        let n_incoming_bytes = self
-            .run(ClientDriver::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
-            .environment()?;
-        let until = clock.within(self.deadlines.continuation);
-        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, until))
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run(driver, None)?.environment()?;
+        let until = self.options.until(clock, self.options.deadlines.continuation);
+        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, &until))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
@@ -189,13 +171,20 @@ impl<'c, T: Transport> Connection<'c, T> {
         self,
         request: &R,
     ) -> Result<Trace<T>, Error> {
-        let drive = ClientDriver::trace(request, self.checks_limits)?;
-        self.begin_trace(drive)
+        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+        self.begin_trace(driver)
     }
 
-    pub(super) fn begin_trace(mut self, drive: ClientDriver) -> Result<Trace<T>, Error> {
-        let session_id = self.run(drive, None)?.stream()?;
-        Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
+    pub(super) fn begin_trace(mut self, driver: ClientDriver) -> Result<Trace<T>, Error> {
+        let finished = self.run(driver, None)?;
+        self.traced(finished)
+    }
+
+    /// The stream after the reply to a request that starts a session.
+    pub(super) fn traced(self, finished: Finished) -> Result<Trace<T>, Error> {
+        let session_id = finished.stream()?;
+        let CallOptions { deadlines, canceller, .. } = self.options;
+        Ok(Trace::new(self.transport, session_id, deadlines.stream, canceller.as_ref()))
     }
 
     /// The connection in its current state: what follows the reply arrives on it.
@@ -203,6 +192,20 @@ impl<'c, T: Transport> Connection<'c, T> {
     pub(super) fn into_transport(self) -> T {
         self.transport
     }
+}
+
+#[cfg(unix)]
+fn send_fd<T: Transport>(
+    transport: &mut T,
+    fd: Option<Fd<'_>>,
+    until: &Until<'_>,
+) -> Result<(), Stopped> {
+    fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
+}
+
+#[cfg(not(unix))]
+fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &Until<'_>) -> Result<(), Stopped> {
+    Err(no_fd())
 }
 
 fn no_fd() -> Stopped {
@@ -250,12 +253,10 @@ pub(super) struct Finished {
 impl ClientDriver {
     /// A request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
-        if request.continuation() == Continuation::UserEvents {
-            // Without one, some runtimes lose a descriptor (F-74).
-            let why = "a user_events session takes a descriptor: Client::user_events passes one";
-            return Err(Error::new(Phase::Send, ErrorKind::Unsupported(why)));
-        }
-        Self::encode(request, checks_limits)
+        // Without one, some runtimes lose a descriptor (F-74).
+        let why = "a user_events session takes a descriptor: Client::user_events passes one";
+        ensure(request.continuation() != Continuation::UserEvents, why)?;
+        Self::of_request(request, checks_limits)
     }
 
     /// A request that starts a session that streams.
@@ -263,17 +264,8 @@ impl ClientDriver {
         request: &R,
         checks_limits: bool,
     ) -> Result<Self, Error> {
-        streams(request.continuation())?;
-        Self::encode(request, checks_limits)
-    }
-
-    /// The same for a fallback. Limits are checked once, on the newest request.
-    pub(super) fn trace_by(fallback: &Fallback<'_>) -> Result<Self, Error> {
-        let continuation = fallback.continuation().unwrap_or(Continuation::Close);
-        streams(continuation)?;
-        Self::start(fallback, continuation, |buffer| {
-            Client::with_payload(fallback.command(), Some(continuation), fallback, buffer)
-        })
+        ensure(request.continuation() == Continuation::Nettrace, NOT_STREAMING)?;
+        Self::of_request(request, checks_limits)
     }
 
     /// A request that starts a session that writes `user_events`.
@@ -282,41 +274,39 @@ impl ClientDriver {
         request: &R,
         checks_limits: bool,
     ) -> Result<Self, Error> {
-        if request.continuation() != Continuation::UserEvents {
-            return Err(Error::new(
-                Phase::Send,
-                ErrorKind::Unsupported("not a user_events session"),
-            ));
+        let why = "not a user_events session";
+        ensure(request.continuation() == Continuation::UserEvents, why)?;
+        Self::of_request(request, checks_limits)
+    }
+
+    /// The current command of a fallback, whose limits are checked.
+    pub(super) fn newest(fallback: &Fallback<'_>) -> Result<Self, Error> {
+        Self::encode(fallback.command(), fallback.continuation(), fallback)
+    }
+
+    fn of_request<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        if checks_limits {
+            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
         }
-        Self::encode(request, checks_limits)
+        Self::encode(R::COMMAND, Some(request.continuation()), request)
     }
 
-    fn encode<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
-        let new = if checks_limits { Client::new } else { Client::new_unchecked };
-        Self::start(request, request.continuation(), |buffer| new(request, buffer))
-    }
-
-    fn start<P: Encode>(
+    fn encode<P: Encode>(
+        command: Command,
+        continuation: Option<Continuation>,
         payload: &P,
-        continuation: Continuation,
-        new: impl FnOnce(&mut [u8]) -> Result<Client, EncodeError>,
     ) -> Result<Self, Error> {
         let refused = |error| Error::new(Phase::Send, error);
         // The exchange refuses a request that is too long, with its length.
-        let len = payload.encoded_len().map_err(refused)?;
-        let mut buffer =
-            std::vec![0; len.saturating_add(HEADER_LEN).clamp(INITIAL_CAPACITY, MAX_MESSAGE_LEN)];
-        let client = new(&mut buffer).map_err(refused)?;
-        let attach_timeout = if client.command() == Command::ATTACH_PROFILER {
-            attach_timeout(&buffer)
-        } else {
-            Duration::ZERO
-        };
+        let len = payload.encoded_len().map_err(refused)?.saturating_add(HEADER_LEN);
+        let mut buffer = std::vec![0; len.clamp(INITIAL_CAPACITY, MAX_MESSAGE_LEN)];
+        let client = Client::with_payload(command, continuation, payload, &mut buffer);
+        let attaches = command == Command::ATTACH_PROFILER;
         Ok(Self {
-            client,
+            client: client.map_err(refused)?,
+            attach_timeout: if attaches { attach_timeout(&buffer) } else { Duration::ZERO },
             buffer,
-            attach_timeout,
-            reads_ahead: continuation == Continuation::Close,
+            reads_ahead: continuation == Some(Continuation::Close),
             ahead: 0,
             session: None,
         })
@@ -410,11 +400,12 @@ impl ClientDriver {
     }
 }
 
-fn streams(continuation: Continuation) -> Result<(), Error> {
-    if continuation == Continuation::Nettrace {
-        return Ok(());
-    }
-    Err(Error::new(Phase::Send, ErrorKind::Unsupported("not a streaming session")))
+/// Why a request does not start a trace.
+pub(super) const NOT_STREAMING: &str = "not a streaming session";
+
+/// Returns an error that refuses to send a request unless `it` is true.
+pub(super) fn ensure(it: bool, why: &'static str) -> Result<(), Error> {
+    if it { Ok(()) } else { Err(Error::new(Phase::Send, ErrorKind::Unsupported(why))) }
 }
 
 fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {

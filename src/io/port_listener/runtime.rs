@@ -55,7 +55,7 @@ impl PortRuntime {
         let mut connection =
             Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
         if let Some(canceller) = until.canceller {
-            connection = connection.with_canceller(canceller);
+            connection = connection.with_canceller(canceller.clone());
         }
         connection.call(&ResumeRuntime {}).map(|answer| answer.result())
     }

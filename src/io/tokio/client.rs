@@ -6,16 +6,14 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
-use crate::exchange::fallback::{DroppedFields, Fallback};
-use crate::io::client::check_result;
 use crate::io::connection::{ClientDriver, Finished, Step};
+use crate::io::deadlines::CallOptions;
 #[cfg(unix)]
 use crate::io::found_socket::FoundSocket;
 use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped, Until};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
-use crate::message::server::ResultReply;
 
 /// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
 ///
@@ -155,33 +153,32 @@ impl AsyncConnect for Endpoint {
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
-    deadlines: Deadlines,
-    checks_limits: bool,
+    pub(in crate::io) options: CallOptions,
 }
 
 impl<C> Clone for AsyncClient<C> {
     fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), ..*self }
+        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
     }
 }
 
 impl<C: AsyncConnect> AsyncClient<C> {
     /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
-        Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, checks_limits: true }
+        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
 
-    /// Sets the deadlines.
+    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
     pub fn unchecked(mut self) -> Self {
-        self.checks_limits = false;
+        self.options.checks_limits = false;
         self
     }
 
@@ -190,81 +187,23 @@ impl<C: AsyncConnect> AsyncClient<C> {
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
     pub async fn connect(&self) -> Result<AsyncConnection<C::Stream>, Error> {
-        self.connect_by(Clock::start(&self.deadlines)).await
+        self.connect_by(self.start()).await
+    }
+
+    pub(in crate::io) fn start(&self) -> Clock {
+        Clock::start(&self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
-    async fn connect_by(&self, clock: Clock) -> Result<AsyncConnection<C::Stream>, Error> {
+    pub(in crate::io) async fn connect_by(
+        &self,
+        clock: Clock,
+    ) -> Result<AsyncConnection<C::Stream>, Error> {
         let connecting = async { Ok(self.connect.connect().await) };
-        let connected = until(clock.within(self.deadlines.connect), connecting).await;
+        let deadline = clock.within(self.options.deadlines.connect);
+        let connected = until(deadline, connecting).await;
         let stream = connected.map_err(|stopped: Stopped| stopped.during(Phase::Connect))??;
-        let connection = AsyncConnection::new(stream).with_deadlines(self.deadlines).begun(clock);
-        Ok(if self.checks_limits { connection } else { connection.unchecked() })
-    }
-
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
-    /// sessions use [`trace`](Self::trace), for the environment
-    /// [`environment`](Self::environment).
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub async fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-        self.connect().await?.call(request).await
-    }
-
-    /// `ProcessEnvironment`: the block is then read entry by entry.
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub async fn environment(&self) -> Result<AsyncEnvironmentBlock<C::Stream>, Error> {
-        self.connect().await?.environment().await
-    }
-
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
-    ///
-    /// # Errors
-    /// As [`Client::trace`](crate::io::Client::trace).
-    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-    ) -> Result<AsyncTrace<C::Stream>, Error> {
-        let drive = ClientDriver::trace(request, self.checks_limits)?;
-        self.connect().await?.begin_trace(drive).await
-    }
-
-    /// Starts a session that streams with the newest command that the runtime knows, following
-    /// `fallback`; also returns what was lost. Each command uses a new connection;
-    /// [`Deadlines::whole`] covers all of them.
-    ///
-    /// # Errors
-    /// [`Error`] of the last command, as for every call.
-    pub async fn trace_by(
-        &self,
-        mut fallback: Fallback<'_>,
-    ) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
-        if self.checks_limits {
-            fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let clock = Clock::start(&self.deadlines);
-        loop {
-            let drive = ClientDriver::trace_by(&fallback)?;
-            match self.connect_by(clock).await?.begin_trace(drive).await {
-                Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error)
-                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(in crate::io) async fn done<'r, R: Request<'r, Reply = ResultReply>>(
-        &self,
-        request: &R,
-    ) -> Result<(), Error> {
-        check_result(self.call(request).await?.message())
+        Ok(AsyncConnection { stream, options: self.options.clone(), clock: Some(clock) })
     }
 }
 
@@ -288,32 +227,26 @@ impl<C: AsyncConnect> AsyncClient<C> {
 #[must_use = "nothing is sent before a call"]
 pub struct AsyncConnection<S> {
     stream: S,
-    deadlines: Deadlines,
-    checks_limits: bool,
+    options: CallOptions,
+    /// If the call has begun.
     clock: Option<Clock>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// A connection before any byte is sent.
     pub const fn new(stream: S) -> Self {
-        Self { stream, deadlines: Deadlines::DEFAULT, checks_limits: true, clock: None }
+        Self { stream, options: CallOptions::DEFAULT, clock: None }
     }
 
-    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
+    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driverr.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
     pub const fn unchecked(mut self) -> Self {
-        self.checks_limits = false;
-        self
-    }
-
-    /// Like `new`, if the whole call began earlier.
-    pub(super) const fn begun(mut self, clock: Clock) -> Self {
-        self.clock = Some(clock);
+        self.options.checks_limits = false;
         self
     }
 
@@ -322,8 +255,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// # Errors
     /// As [`Connection::call`](crate::io::Connection::call).
     pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let drive = ClientDriver::new(request, self.checks_limits)?;
-        self.run(drive).await?.ok().map(|(message, _)| Answer::new(message))
+        let driver = ClientDriver::new(request, self.options.checks_limits)?;
+        self.run(driver).await?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
@@ -336,13 +269,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         self,
         request: &R,
     ) -> Result<AsyncTrace<S>, Error> {
-        let drive = ClientDriver::trace(request, self.checks_limits)?;
-        self.begin_trace(drive).await
+        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+        self.begin_trace(driver).await
     }
 
-    pub(super) async fn begin_trace(mut self, drive: ClientDriver) -> Result<AsyncTrace<S>, Error> {
-        let session_id = self.run(drive).await?.stream()?;
-        Ok(AsyncTrace::new(self.stream, session_id, self.deadlines.stream))
+    pub(in crate::io) async fn begin_trace(
+        mut self,
+        driver: ClientDriver,
+    ) -> Result<AsyncTrace<S>, Error> {
+        let finished = self.run(driver).await?;
+        self.traced(finished)
+    }
+
+    /// The stream after the reply to a request that starts a session.
+    pub(in crate::io) fn traced(self, finished: Finished) -> Result<AsyncTrace<S>, Error> {
+        let session_id = finished.stream()?;
+        Ok(AsyncTrace::new(self.stream, session_id, self.options.deadlines.stream))
     }
 
     /// Asks for the environment, which is then read entry by entry.
@@ -351,30 +293,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
     /// As [`call`](Self::call).
     pub async fn environment(mut self) -> Result<AsyncEnvironmentBlock<S>, Error> {
         let clock = self.clock();
-        let drive = ClientDriver::new(&ProcessEnvironment {}, self.checks_limits)?;
-        let n_incoming_bytes = self.run(drive).await?.environment()?;
-        let deadline = clock.within(self.deadlines.continuation);
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run(driver).await?.environment()?;
+        let deadline = clock.within(self.options.deadlines.continuation);
         Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
     }
 
     /// The deadlines of the call, which begins now unless it has begun.
     fn clock(&mut self) -> Clock {
-        *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines))
+        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
     }
 
     /// Performs the exchange's actions until it is finished.
-    pub(super) async fn run(&mut self, mut drive: ClientDriver) -> Result<Finished, Error> {
+    pub(in crate::io) async fn run(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
         let clock = self.clock();
-        let sending = clock.within(self.deadlines.send);
-        let reply_within = drive.reply_within(&self.deadlines);
+        let sending = clock.within(self.options.deadlines.send);
+        let reply_within = driver.reply_within(&self.options.deadlines);
         let mut replying = None;
         loop {
-            match drive.next()? {
+            match driver.next()? {
                 Step::Send(bytes) => {
                     let sent = until(sending, self.stream.write(bytes)).await;
-                    drive.sent(sent)?;
+                    driver.sent(sent)?;
                 }
-                Step::SendFd => drive
+                Step::SendFd => driver
                     .fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
                 Step::Receive(into) => {
                     if replying.is_none() {
@@ -383,9 +325,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
                     }
                     let deadline = *replying.get_or_insert_with(|| clock.within(reply_within));
                     let received = until(deadline, self.stream.read(into)).await;
-                    drive.received(received)?;
+                    driver.received(received)?;
                 }
-                Step::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Step::Finish(outcome) => return Ok(driver.finish(outcome)),
             }
         }
     }

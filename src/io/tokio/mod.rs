@@ -26,7 +26,7 @@ use super::{Deadlines, Stopped};
 
 /// The deadlines of a call that has begun, by the clock of tokio, which tests can stop.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+pub(super) struct Clock {
     whole: Option<Instant>,
 }
 

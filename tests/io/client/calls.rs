@@ -50,7 +50,7 @@ fn connection_cancelled_sends_nothing() {
     canceller.cancel();
     let transport = peer.connect(&Until::FOREVER).unwrap();
     let error =
-        Connection::new(transport).with_canceller(&canceller).call(&ResumeRuntime {}).unwrap_err();
+        Connection::new(transport).with_canceller(canceller).call(&ResumeRuntime {}).unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)),
         "{error:?}"
