@@ -1,7 +1,7 @@
 //! The blocking client: one method per command, one connection per call.
 
 use std::marker::PhantomData;
-use std::string::ToString as _;
+use std::string::{String, ToString as _};
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -13,7 +13,7 @@ use super::{
     Canceller, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace,
     Transport, Until,
 };
-use crate::command::Continuation;
+use crate::command::{Command, Continuation};
 use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
 use crate::hresult::HResult;
@@ -21,12 +21,13 @@ use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump
 use crate::message::eventpipe::{SessionReply, StopTracing};
 use crate::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2,
-    ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
+    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
+    SetEnvironmentVariable,
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
-use crate::message::{Message, Reply, Request};
-use crate::wire::IpcString;
+use crate::message::{AnyReply, AnyRequest, Message, Reply, Request};
+use crate::wire::{Guid, IpcString};
 
 /// Provides a [`Client`](super::Client) with a new connection for each request.
 ///
@@ -75,10 +76,8 @@ impl<C: Connect + ?Sized> Connect for &C {
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 ///
 /// let client = Client::new(Endpoint::process(12345));
-/// let answer = client.process_info3()?;
-/// if let Some(info) = answer.payload() {
-///     println!("{} runs {}", info.process_id, info.command_line);
-/// }
+/// let info = client.info()?;
+/// println!("{} runs {}", info.process_id, info.command_line);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -192,6 +191,31 @@ macro_rules! commands {
                         }
                     }
                 }
+            }
+
+            /// Asks for information about the process: `ProcessInfo3`, or the newest older command that the
+            /// runtime knows. [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. .NET Core 3.1 and older refuse it with
+            /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            pub $($async)* fn info(&self) -> Result<RuntimeInfo, Error> {
+                let mut fallback = Fallback::new(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
+                let (_, finished) = self.newest(&mut fallback)$($await)*?;
+                RuntimeInfo::from_reply(fallback.command(), &finished.ok()?.0)
+            }
+
+            /// Makes the process write a dump of itself: `GenerateCoreDump3`, or the newest older command that
+            /// the runtime knows. Returns once the dump is written. [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. .NET 5 and older have no flag but
+            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
+                let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
+                let (_, finished) = self.newest(&mut fallback)$($await)*?;
+                check_result(&finished.ok()?.0)
             }
 
             /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
@@ -346,6 +370,95 @@ macro_rules! commands {
 commands!(Client, Connect::Transport, Connection, Trace, EnvironmentBlock, [], [], [, None]);
 #[cfg(feature = "tokio")]
 commands!(AsyncClient, AsyncConnect::Stream, AsyncConnection, AsyncTrace, AsyncEnvironmentBlock, [async], [.await], []);
+
+/// What a process reports about itself.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+///
+/// let info = Client::new(Endpoint::process(12345)).info()?;
+/// let version = info.clr_product_version.as_deref().unwrap_or("5.0");
+/// println!("{} runs {} on .NET {version}", info.process_id, info.command_line);
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuntimeInfo {
+    /// The process id in the target's own pid namespace.
+    pub process_id: u64,
+    /// The same in every answer and advertise of one runtime.
+    pub runtime_cookie: Guid,
+    /// The executable, and its arguments once the runtime has started.
+    pub command_line: String,
+    /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+    pub os: String,
+    /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+    pub arch: String,
+    /// The name of the entry assembly; `None` before .NET 6.
+    pub managed_entrypoint_assembly_name: Option<String>,
+    /// The version of the runtime; `None` before .NET 6.
+    pub clr_product_version: Option<String>,
+    /// The platform that the runtime was built for; `None` before .NET 8.
+    pub runtime_identifier: Option<String>,
+}
+
+impl RuntimeInfo {
+    /// Reads the OK reply to one of the `ProcessInfo` commands.
+    fn from_reply(command: Command, message: &[u8]) -> Result<Self, Error> {
+        let reply = Message::decode(message).and_then(|message| message.reply_to(Some(command)));
+        match reply.map_err(|error| Error::new(Phase::Reply, error))? {
+            AnyReply::ProcessInfo(reply) => Ok(reply.into()),
+            AnyReply::ProcessInfo2(reply) => Ok(reply.into()),
+            AnyReply::ProcessInfo3(reply) => Ok(reply.into()),
+            _ => {
+                let why = "the runtime answered OK without a payload";
+                Err(Error::new(Phase::Reply, ErrorKind::Unsupported(why)))
+            }
+        }
+    }
+}
+
+impl From<ProcessInfoReply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfoReply<'_>) -> Self {
+        Self {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line.to_string(),
+            os: reply.os.to_string(),
+            arch: reply.arch.to_string(),
+            managed_entrypoint_assembly_name: None,
+            clr_product_version: None,
+            runtime_identifier: None,
+        }
+    }
+}
+
+impl From<ProcessInfo2Reply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfo2Reply<'_>) -> Self {
+        let ProcessInfo2Reply { process_id, runtime_cookie, command_line, os, arch, .. } = reply;
+        let ProcessInfo2Reply { managed_entrypoint_assembly_name, clr_product_version, .. } = reply;
+        Self {
+            managed_entrypoint_assembly_name: Some(managed_entrypoint_assembly_name.to_string()),
+            clr_product_version: Some(clr_product_version.to_string()),
+            ..ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch }.into()
+        }
+    }
+}
+
+impl From<ProcessInfo3Reply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfo3Reply<'_>) -> Self {
+        let older = ProcessInfo2Reply {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line,
+            os: reply.os,
+            arch: reply.arch,
+            managed_entrypoint_assembly_name: reply.managed_entrypoint_assembly_name,
+            clr_product_version: reply.clr_product_version,
+        };
+        Self { runtime_identifier: Some(reply.runtime_identifier.to_string()), ..older.into() }
+    }
+}
 
 /// An OK, and its payload.
 ///

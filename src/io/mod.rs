@@ -30,9 +30,8 @@
 //! #     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
 //!
 //! let client = Client::new(Endpoint::process(12345));
-//! if let Some(info) = client.process_info3()?.payload() {
-//!     println!("{} runs {}", info.process_id, info.command_line);
-//! }
+//! let info = client.info()?;
+//! println!("{} runs {}", info.process_id, info.command_line);
 //! let mut trace = client.trace(&request)?;
 //! let stopper = trace.stopper(&client);
 //! std::thread::spawn(move || {
@@ -83,7 +82,7 @@ pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
 };
 pub use canceller::Canceller;
-pub use client::{Answer, Client, Connect};
+pub use client::{Answer, Client, Connect, RuntimeInfo};
 pub use connection::Connection;
 pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;

@@ -326,6 +326,56 @@ async fn tokio_client_connects_for_each_command() {
     }
 }
 
+#[tokio::test]
+async fn tokio_info_and_dump_use_the_newest_known_command() {
+    const INFO: &[u8] = b"DOTNET_IPC_V1\0\x3c\0\xff\0\0\0\x07\0\0\0\0\0\0\0\
+        \x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\
+        \x02\0\0\0a\0\0\0\0\0\0\0\0\0\0\0";
+    let peer = Peer::saying(&[UNKNOWN, UNKNOWN, INFO, UNKNOWN, DONE]);
+    let client = AsyncClient::new(&peer);
+    let info = client.info().await.unwrap();
+    assert_eq!((info.process_id, &*info.command_line, info.clr_product_version), (7, "a", None));
+    let dump = GenerateCoreDump3 {
+        dump_name: "d".into(),
+        dump_type: DumpType::FULL,
+        flags: DumpFlags::NONE,
+    };
+    client.dump(&dump).await.unwrap();
+    let ends = std::mem::take(&mut *peer.ends.lock().unwrap());
+    let mut asked = Vec::new();
+    for mut end in ends {
+        let mut header = [0; 20];
+        end.read_exact(&mut header).await.unwrap();
+        asked.push([header[16], header[17]]);
+    }
+    assert_eq!(asked, [[4, 8], [4, 4], [4, 0], [1, 3], [1, 2]]);
+}
+
+/// A runtime's backlog is full, so the client must try again later: without a clock of tokio's.
+#[cfg(target_os = "linux")]
+#[test]
+fn tokio_client_without_deadlines_needs_no_time_driver() {
+    use std::io::Write as _;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    let directory = crate::directory();
+    let path = directory.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let first = UnixStream::connect(&path).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let client = AsyncClient::new(Endpoint::socket(&path)).with_deadlines(Deadlines::NONE);
+    let server = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        let accept = || listener.accept().unwrap().0;
+        let (_first, mut second) = (accept(), accept());
+        second.write_all(DONE).unwrap();
+        second
+    });
+    runtime.block_on(client.resume()).unwrap();
+    drop((first, server.join().unwrap()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn tokio_phase_ends_at_its_deadline() {
     /// Never connects.

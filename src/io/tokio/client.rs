@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
@@ -61,6 +62,15 @@ pub(super) async fn blocking<T: Send + 'static>(
     done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
 }
 
+/// Waits on a thread for blocking, because the tokio runtime may have no time driver.
+async fn pause(length: Duration) -> Result<(), Error> {
+    blocking(move || {
+        std::thread::sleep(length);
+        Ok(())
+    })
+    .await
+}
+
 /// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and
 /// [`trust`](crate::io::trust).
 #[cfg(unix)]
@@ -93,7 +103,7 @@ async fn connect_to(
             endpoint.check_peer(&stream, found)?;
             return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
         }
-        tokio::time::sleep(crate::io::unix::BACKLOG_PAUSE).await;
+        pause(crate::io::unix::BACKLOG_PAUSE).await?;
     }
 }
 
@@ -112,7 +122,7 @@ impl AsyncConnect for Endpoint {
             let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
                 Ok(tried) => tried,
                 Err(wait) => {
-                    tokio::time::sleep(wait).await;
+                    pause(wait).await?;
                     continue;
                 }
             };
@@ -136,11 +146,9 @@ impl AsyncConnect for Endpoint {
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let (one, other) = (AsyncClient::new(Endpoint::process(12345)), AsyncClient::new(Endpoint::process(12346)));
-/// let (one, other) = tokio::join!(one.process_info3(), other.process_info3());
-/// for answer in [one?, other?] {
-///     if let Some(info) = answer.payload() {
-///         println!("{} runs {}", info.process_id, info.command_line);
-///     }
+/// let (one, other) = tokio::join!(one.info(), other.info());
+/// for info in [one?, other?] {
+///     println!("{} runs {}", info.process_id, info.command_line);
 /// }
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// # })?;
