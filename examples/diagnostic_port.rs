@@ -55,17 +55,13 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     // Each call takes the next connection that the runtime makes.
     let client = Client::new(runtime.clone());
-    let command_line = || -> Result<String, Box<dyn Error>> {
-        let answer = client.process_info()?;
-        Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
-    };
-    println!("suspended: {}", command_line()?);
+    println!("suspended: {}", client.info()?.command_line);
     client.set_environment_variable(name, Some(value))?;
     println!("resumed: {}", runtime.resume(&patience)?);
 
     // Until managed code runs, its command line is only that of the executable (F-79).
     std::thread::sleep(Duration::from_secs(1));
-    println!("runs: {}", command_line()?);
+    println!("runs: {}", client.info()?.command_line);
     let mut is_set = false;
     client.environment()?.for_each(|entry| is_set |= entry.text() == assignment.as_str())?;
     println!("{assignment} {} in its environment", if is_set { "is" } else { "is not" });

@@ -294,7 +294,7 @@ impl Port {
     fn is_chosen(&self, runtime: &PortRuntime, stop: &Canceller) -> anyhow::Result<bool> {
         let Some(name) = &self.name else { return Ok(true) };
         let client = Client::new(runtime.clone()).with_canceller(stop.clone());
-        let info = Info::ask(&client, dotnet_diagnostics_ipc::command::Command::PROCESS_INFO3)?;
+        let Info(info) = Info::ask(&client)?;
         let program = u32::try_from(runtime.process_id()).ok().and_then(ps::program_of);
         Ok([info.managed_entrypoint_assembly_name, program].contains(&Some(name.clone())))
     }
