@@ -9,6 +9,7 @@ use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
     DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
 };
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -130,6 +131,14 @@ fn ports_and_names(texts: &mut Texts) {
 }
 
 fn exchanges(texts: &mut Texts) {
+    let command = Command::COLLECT_TRACING5;
+    let field = DroppedFields::EVENT_FILTERS;
+    texts.all([
+        FallbackError::OtherError(HResult::BAD_ENCODING),
+        FallbackError::Oldest(Command::COLLECT_TRACING2),
+        FallbackError::UserEvents,
+        FallbackError::FieldLost { command, field, provider: Some(3) },
+    ]);
     texts.all([End::Closed, End::Reset, End::TimedOut]);
     texts.all([
         MisuseError::NotAsked,

@@ -65,7 +65,7 @@ fn call_over_limit_is_sent_only_unchecked() {
         dump_type: DumpType(9),
         flags: DumpFlags::NONE,
     };
-    let why = "a runtime would refuse it (sending the request): GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let why = "a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
     let peer = Peer::saying(&[&[], FAILED, FAILED]);
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
@@ -73,12 +73,7 @@ fn call_over_limit_is_sent_only_unchecked() {
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
         "{error:?}"
     );
-    assert_eq!(format!("{error:#}"), why);
-    assert_eq!(error.to_string(), "a runtime would refuse it (sending the request)");
-    assert_eq!(
-        std::error::Error::source(&error).unwrap().to_string(),
-        why.split_once("): ").unwrap().1
-    );
+    assert_eq!(error.to_string(), why);
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
 
     let sent = b"DOTNET_IPC_V1\0\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x09\0\0\0\0\0\0\0";
