@@ -1,18 +1,16 @@
-//! The blocking client: one method per command, one connection per call.
+//! The blocking client; the methods that send requests are those of the async client too.
 
-use std::marker::PhantomData;
 use std::string::{String, ToString as _};
 use std::sync::Arc;
-use std::vec::Vec;
 
 use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure};
 use super::deadlines::{CallOptions, Clock};
+use super::{
+    Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error,
+    ErrorKind, Phase, Trace,
+};
 #[cfg(feature = "tokio")]
 use super::{AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace};
-use super::{
-    Canceller, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace,
-    Transport, Until,
-};
 use crate::command::{Command, Continuation};
 use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
@@ -26,48 +24,8 @@ use crate::message::process::{
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
-use crate::message::{AnyReply, AnyRequest, Message, Reply, Request};
+use crate::message::{AnyReply, AnyRequest, Message, Request};
 use crate::wire::{Guid, IpcString};
-
-/// Provides a [`Client`](super::Client) with a new connection for each request.
-///
-/// ```
-/// use std::net::TcpStream;
-/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
-///
-/// /// A runtime whose port is forwarded.
-/// struct Forwarded(&'static str);
-///
-/// impl Connect for Forwarded {
-///     type Transport = Stream<TcpStream>;
-///
-///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
-///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
-///         Ok(Stream(stream))
-///     }
-/// }
-///
-/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
-/// ```
-pub trait Connect {
-    /// The connection type.
-    type Transport: Transport;
-
-    /// A new connection, before any byte is sent.
-    ///
-    /// # Errors
-    /// [`Error`], with the phase that failed.
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
-}
-
-impl<C: Connect + ?Sized> Connect for &C {
-    type Transport = C::Transport;
-
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        (**self).connect(until)
-    }
-}
 
 /// A blocking client of a runtime. Each call opens a new connection: a connection carries one
 /// request.
@@ -354,7 +312,7 @@ macro_rules! commands {
             }
 
             /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
-            /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`](crate::io::Deadlines::whole) limits
+            /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`] limits
             /// it. For your own sessions use a trace's `stopper`.
             ///
             /// # Errors
@@ -457,60 +415,6 @@ impl From<ProcessInfo3Reply<'_>> for RuntimeInfo {
             clr_product_version: reply.clr_product_version,
         };
         Self { runtime_identifier: Some(reply.runtime_identifier.to_string()), ..older.into() }
-    }
-}
-
-/// An OK, and its payload.
-///
-/// ```
-/// # #[cfg(unix)] {
-/// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
-/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-///
-/// let (ours, mut theirs) = UnixStream::pair()?;
-/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
-/// assert_eq!(answer.payload().unwrap().session_id, 42);
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer<R> {
-    message: Vec<u8>,
-    request: PhantomData<fn() -> R>,
-}
-
-impl<R> Answer<R> {
-    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
-    pub(super) const fn new(message: Vec<u8>) -> Self {
-        Self { message, request: PhantomData }
-    }
-
-    /// The whole message, including the header.
-    pub fn message(&self) -> &[u8] {
-        &self.message
-    }
-
-    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
-    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
-    /// does not decode.
-    pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
-    where
-        R: Request<'s>,
-    {
-        match Message::decode(&self.message).ok()?.reply_as::<R>().ok()? {
-            Reply::Ok(reply) => Some(reply),
-            Reply::OkWithoutPayload | Reply::Error(_) => None,
-        }
-    }
-
-    /// The result in the payload; [`HResult::OK`] if there is none.
-    pub fn result<'s>(&'s self) -> HResult
-    where
-        R: Request<'s, Reply = ResultReply>,
-    {
-        self.payload().map_or(HResult::OK, |reply| reply.hresult)
     }
 }
 

@@ -1,5 +1,7 @@
-//! One request over one connection, and [`ClientDriver`]: the same without the I/O.
+//! How a client gets a connection, one request over it and its answer, and [`ClientDriver`]: the same
+//! without the I/O.
 
+use std::marker::PhantomData;
 use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
@@ -7,19 +9,114 @@ use std::vec::Vec;
 use super::deadlines::{CallOptions, Clock};
 use super::session::Streaming;
 use super::{
-    Answer, Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Trace,
-    Transport, Until,
+    Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Trace, Transport,
+    Until,
 };
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::Fallback;
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use crate::hresult::HResult;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
 use crate::message::profiler::AttachProfiler;
-use crate::message::server::ErrorReply;
-use crate::message::{Message, Request};
+use crate::message::server::{ErrorReply, ResultReply};
+use crate::message::{Message, Reply, Request};
 use crate::wire::{DecodeError, DecodeErrorKind, Encode};
+
+/// Provides a [`Client`](super::Client) with a new connection for each request.
+///
+/// ```
+/// use std::net::TcpStream;
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
+///
+/// /// A runtime whose port is forwarded.
+/// struct Forwarded(&'static str);
+///
+/// impl Connect for Forwarded {
+///     type Transport = Stream<TcpStream>;
+///
+///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
+///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
+///         Ok(Stream(stream))
+///     }
+/// }
+///
+/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
+/// ```
+pub trait Connect {
+    /// The connection type.
+    type Transport: Transport;
+
+    /// A new connection, before any byte is sent.
+    ///
+    /// # Errors
+    /// [`Error`], with the phase that failed.
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<C: Connect + ?Sized> Connect for &C {
+    type Transport = C::Transport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).connect(until)
+    }
+}
+
+/// An OK, and its payload.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+///
+/// let (ours, mut theirs) = UnixStream::pair()?;
+/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
+/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
+/// assert_eq!(answer.payload().unwrap().session_id, 42);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer<R> {
+    message: Vec<u8>,
+    request: PhantomData<fn() -> R>,
+}
+
+impl<R> Answer<R> {
+    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
+    pub(super) const fn new(message: Vec<u8>) -> Self {
+        Self { message, request: PhantomData }
+    }
+
+    /// The whole message, including the header.
+    pub fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
+    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
+    /// does not decode.
+    pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
+    where
+        R: Request<'s>,
+    {
+        match Message::decode(&self.message).ok()?.reply_as::<R>().ok()? {
+            Reply::Ok(reply) => Some(reply),
+            Reply::OkWithoutPayload | Reply::Error(_) => None,
+        }
+    }
+
+    /// The result in the payload; [`HResult::OK`] if there is none.
+    pub fn result<'s>(&'s self) -> HResult
+    where
+        R: Request<'s, Reply = ResultReply>,
+    {
+        self.payload().map_or(HResult::OK, |reply| reply.hresult)
+    }
+}
 
 /// One request over an existing connection, which it consumes.
 ///

@@ -6,7 +6,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | a blocking client: one method per command, one connection per call |
+//! | [`Client`] | a blocking client: one method per command, one connection per call; [`RuntimeInfo`] |
 //! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`Stopper`] | the stream of a session, and its stop from another thread |
 //! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
@@ -82,8 +82,8 @@ pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
 };
 pub use canceller::Canceller;
-pub use client::{Answer, Client, Connect, RuntimeInfo};
-pub use connection::Connection;
+pub use client::{Client, RuntimeInfo};
+pub use connection::{Answer, Connect, Connection};
 pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
