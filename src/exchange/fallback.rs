@@ -292,11 +292,6 @@ impl DroppedFields {
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-
-    /// Returns whether no field is dropped.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
 }
 
 /// Prints the document's names of the fields, separated by commas; `nothing` if there are none.
@@ -309,12 +304,12 @@ impl fmt::Display for DroppedFields {
             (Self::STACKS, Field::RequestStackwalk),
             (Self::DUMP_FLAGS, Field::Flags),
         ];
-        let mut separator = "";
-        for (_, field) in names.iter().filter(|(bit, _)| self.contains(*bit)) {
-            write!(f, "{separator}{}", field.name())?;
-            separator = ", ";
+        let dropped = names.iter().filter(|(bit, _)| self.contains(*bit));
+        for (nth, (_, field)) in dropped.enumerate() {
+            f.write_str(if nth == 0 { "" } else { ", " })?;
+            f.write_str(field.name())?;
         }
-        if self.is_empty() { f.write_str("nothing") } else { Ok(()) }
+        if *self == Self::NONE { f.write_str("nothing") } else { Ok(()) }
     }
 }
 
@@ -381,7 +376,6 @@ mod tests {
     /// 5201, 5301, 5401 and 6001.
     const AB: &[u8] =
         b"\x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
-    const NO_FILTER: &[u8] = b"\0\0\0\0\0";
     /// 256 MB, nettrace.
     const STREAM: &[u8] = b"\0\x01\0\0\x01\0\0\0";
 
@@ -431,7 +425,7 @@ mod tests {
         const ONLY_4: &[u8] = b"\x01\x01\0\0\0\x04\0\0\0";
         const ALL_BUT_4: &[u8] = b"\0\x01\0\0\0\x04\0\0\0";
         const NO_EVENT: &[u8] = b"\x01\0\0\0\0";
-        const ALL: &[u8] = NO_FILTER;
+        const ALL: &[u8] = b"\0\0\0\0\0";
         let one = b"\x01\0\0\0";
         let five = message(2, 6, &[b"\0\0\0\0", STREAM, &[0; 8], b"\x01", one, AB, ALL]);
         let four = |count: u8| {
@@ -440,48 +434,22 @@ mod tests {
         let three = message(2, 4, &[STREAM, b"\x01\x01", one, AB]);
         let two = message(2, 3, &[STREAM, b"\0", one, AB]);
         let dump = |id, flags| message(1, id, &[b"\x02\0\0\0d\0\0\0\x04\0\0\0", &[flags, 0, 0, 0]]);
+        let filters = |filters| six(0, true, filters, 0);
+        let keyword = |keyword| six(keyword, true, &[ALL], 0);
+        let (mode, filter) = (DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS);
+        let (rundown, flags) = (DroppedFields::RUNDOWN_KEYWORD, DroppedFields::DUMP_FLAGS);
         // The number of steps before, the path, the field, and the message after the step that
         // loses it.
         let cases = [
-            (six(0, true, &[ALL], 1), 0, "CollectTracing6.", DroppedFields::BUFFER_MODE, five),
-            (
-                six(0, true, &[ALL, ALL, ALL, ONLY_4], 0),
-                1,
-                "CollectTracing5.providers[3].",
-                DroppedFields::EVENT_FILTERS,
-                four(4),
-            ),
-            (
-                six(0, true, &[ALL_BUT_4], 0),
-                1,
-                "CollectTracing5.providers[0].",
-                DroppedFields::EVENT_FILTERS,
-                four(1),
-            ),
-            (
-                six(0, true, &[ALL, NO_EVENT, ONLY_4], 0),
-                1,
-                "CollectTracing5.providers[1].",
-                DroppedFields::EVENT_FILTERS,
-                four(3),
-            ),
-            (
-                six(0x100, true, &[ALL], 0),
-                2,
-                "CollectTracing4.",
-                DroppedFields::RUNDOWN_KEYWORD,
-                three.clone(),
-            ),
-            (
-                six(0x1_8002_0139, true, &[ALL], 0),
-                2,
-                "CollectTracing4.",
-                DroppedFields::RUNDOWN_KEYWORD,
-                three,
-            ),
-            (six(0, false, &[ALL], 0), 3, "CollectTracing3.", DroppedFields::STACKS, two),
-            (dump(3, 4), 1, "GenerateCoreDump2.", DroppedFields::DUMP_FLAGS, dump(1, 0)),
-            (dump(3, 7), 1, "GenerateCoreDump2.", DroppedFields::DUMP_FLAGS, dump(1, 1)),
+            (six(0, true, &[ALL], 1), 0, "CollectTracing6", mode, five),
+            (filters(&[ALL, ALL, ONLY_4]), 1, "CollectTracing5.providers[2]", filter, four(3)),
+            (filters(&[ALL_BUT_4]), 1, "CollectTracing5.providers[0]", filter, four(1)),
+            (filters(&[ALL, NO_EVENT]), 1, "CollectTracing5.providers[1]", filter, four(2)),
+            (keyword(0x100), 2, "CollectTracing4", rundown, three.clone()),
+            (keyword(0x1_8002_0139), 2, "CollectTracing4", rundown, three),
+            (six(0, false, &[ALL], 0), 3, "CollectTracing3", DroppedFields::STACKS, two),
+            (dump(3, 4), 1, "GenerateCoreDump2", flags, dump(1, 0)),
+            (dump(3, 7), 1, "GenerateCoreDump2", flags, dump(1, 1)),
         ];
         for (newest, before, path, field, expected) in cases {
             // Allowing the other fields is not enough.
@@ -493,13 +461,25 @@ mod tests {
             }
             let unchanged = fallback;
             let error = fallback.refused(HResult::UNKNOWN_COMMAND).unwrap_err();
-            let text = format!("{path}{field}: no older command has this field");
+            let text = format!("{path}.{field}: no older command has this field");
             assert_eq!((error.to_string(), fallback), (text, unchanged));
 
             let mut fallback = fallback.allowing(field);
             assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND), Ok(field));
             assert_eq!((wire(&fallback), fallback.dropped()), (expected, field), "{path}");
         }
+    }
+
+    #[test]
+    fn user_events_session_has_no_command_below_5() {
+        let session = [&b"\x01\0\0\0"[..], &[0; 8], b"\0\0\0\0"];
+        let newest = message(2, 7, &session);
+        let mut fallback = fallback(&newest).allowing(DroppedFields::ALL);
+        assert_eq!(fallback.refused(HResult::UNKNOWN_COMMAND), Ok(DroppedFields::NONE));
+        assert_eq!(wire(&fallback), message(2, 6, &session));
+        assert_eq!(fallback.continuation(), Some(Continuation::UserEvents));
+        let error = fallback.refused(HResult::UNKNOWN_COMMAND);
+        assert_eq!(error, Err(FallbackError::UserEvents));
     }
 
     #[test]
