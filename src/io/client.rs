@@ -3,7 +3,7 @@
 use std::string::{String, ToString as _};
 use std::sync::Arc;
 
-use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure};
+use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure, lacking};
 use super::deadlines::{CallOptions, Clock};
 use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error,
@@ -14,7 +14,6 @@ use super::{AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, A
 use crate::command::{Command, Continuation};
 use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
-use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{SessionReply, StopTracing};
 use crate::message::process::{
@@ -24,7 +23,7 @@ use crate::message::process::{
 };
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
-use crate::message::{AnyReply, AnyRequest, Message, Request};
+use crate::message::{AnyReply, AnyRequest, Message, Reply, Request};
 use crate::wire::{Guid, IpcString};
 
 /// A blocking client of a runtime. Each call opens a new connection: a connection carries one
@@ -368,10 +367,7 @@ impl RuntimeInfo {
             AnyReply::ProcessInfo(reply) => Ok(reply.into()),
             AnyReply::ProcessInfo2(reply) => Ok(reply.into()),
             AnyReply::ProcessInfo3(reply) => Ok(reply.into()),
-            _ => {
-                let why = "the runtime answered OK without a payload";
-                Err(Error::new(Phase::Reply, ErrorKind::Unsupported(why)))
-            }
+            _ => lacking("the runtime answered OK without a payload"),
         }
     }
 }
@@ -418,17 +414,11 @@ impl From<ProcessInfo3Reply<'_>> for RuntimeInfo {
     }
 }
 
-/// Whether the result in the OK `message` is a success too. The generic OK has none (F-2).
+/// Checks that the result in the OK `message` is a success too. The generic OK has none (F-2).
 fn check_result(message: &[u8]) -> Result<(), Error> {
-    let decode = |message: Message<'_>| match message.payload {
-        [] => Ok(HResult::OK),
-        _ => message.decode_payload().map(|(ResultReply { hresult }, _)| hresult),
-    };
-    match Message::decode(message)
-        .and_then(decode)
-        .map_err(|error| Error::new(Phase::Reply, error))?
-    {
-        hresult if !hresult.is_success() => {
+    let reply = Message::decode(message).and_then(|message| message.reply_as::<ResumeRuntime>());
+    match reply.map_err(|error| Error::new(Phase::Reply, error))? {
+        Reply::Ok(ResultReply { hresult }) if !hresult.is_success() => {
             Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None }))
         }
         _ => Ok(()),

@@ -505,6 +505,11 @@ pub(super) fn ensure(it: bool, why: &'static str) -> Result<(), Error> {
     if it { Ok(()) } else { Err(Error::new(Phase::Send, ErrorKind::Unsupported(why))) }
 }
 
+/// An OK without what the caller asked for.
+pub(super) fn lacking<T>(why: &'static str) -> Result<T, Error> {
+    Err(Error::new(Phase::Reply, ErrorKind::Unsupported(why)))
+}
+
 fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {
     move |illegal| Error::new(phase, illegal)
 }
@@ -538,10 +543,7 @@ impl Finished {
     pub(super) fn stream(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
             (_, AfterReply::Stream { session_id }) => Ok(session_id),
-            _ => Err(Error::new(
-                Phase::Reply,
-                ErrorKind::Unsupported("the runtime did not start a stream"),
-            )),
+            _ => lacking("the runtime did not start a stream"),
         }
     }
 
@@ -550,10 +552,7 @@ impl Finished {
         match self.ok()? {
             (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
             // The generic OK does not include the size (F-2).
-            _ => Err(Error::new(
-                Phase::Reply,
-                ErrorKind::Unsupported("the runtime did not report the size of the environment"),
-            )),
+            _ => lacking("the runtime did not report the size of the environment"),
         }
     }
 
