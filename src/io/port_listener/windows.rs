@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::system::{LISTENER, Room, System};
+use super::thread::LISTENER;
 use crate::advertise::ADVERTISE_LEN;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
 use crate::io::{Error, Phase};
@@ -63,7 +63,7 @@ impl Waker {
 /// own memory shows which of them did. Starting an operation resets that event, so none is started
 /// between the check of all of them and the wait.
 #[derive(Debug)]
-pub(super) struct Pipes {
+pub(super) struct Poller {
     maker: PipeMaker,
     free: Vec<Connection>,
     woken: Woken,
@@ -72,7 +72,7 @@ pub(super) struct Pipes {
     is_paused: bool,
 }
 
-impl Pipes {
+impl Poller {
     pub(super) fn new(listener: PipeListener, woken: Woken) -> io::Result<Self> {
         let ended = Arc::new(Event::for_each_wait()?);
         let (maker, first) = listener.into_parts();
@@ -97,12 +97,8 @@ impl Pipes {
         });
         failed
     }
-}
 
-impl System for Pipes {
-    type Connection = Connection;
-
-    fn accept(&mut self) -> io::Result<Connection> {
+    pub(super) fn accept(&mut self) -> io::Result<Connection> {
         while let Some(nth) = self.free.iter().position(Watched::is_over) {
             // The others stay in the order in which the system gives them to clients.
             let mut pipe = self.free.remove(nth);
@@ -118,32 +114,24 @@ impl System for Pipes {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         self.is_paused = true;
     }
 
-    fn resume(&mut self) -> bool {
+    pub(super) fn resume(&mut self) -> bool {
         self.is_paused = self.make_free().is_err();
         !self.is_paused
     }
 
-    fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
+    pub(super) fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
         Ok(())
     }
 
-    fn read(&mut self, connection: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
-        connection.read(into)
-    }
-
-    fn await_end(&mut self, connection: &mut Connection) -> io::Result<()> {
-        connection.begin_read(1)
-    }
-
-    fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
+    pub(super) fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
         connection.give_up()
     }
 
-    fn wait<'c>(
+    pub(super) fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Connection)>,
         timeout: Option<Duration>,
@@ -167,9 +155,21 @@ impl System for Pipes {
         }
         Ok(())
     }
+}
 
-    /// A process may have sixteen million handles: the port's limit is lower.
-    fn room(&self) -> Room {
-        Room { connections: usize::MAX, held: usize::MAX }
-    }
+pub(super) fn read(from: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
+    from.read(into)
+}
+
+pub(super) fn await_end(connection: &mut Connection) -> io::Result<()> {
+    connection.begin_read(1)
+}
+
+/// A process may have sixteen million handles: the port's limit is lower.
+pub(super) fn most_connections() -> usize {
+    usize::MAX
+}
+
+pub(super) fn most_held() -> usize {
+    usize::MAX
 }
