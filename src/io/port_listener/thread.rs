@@ -14,7 +14,7 @@ use super::unix as system;
 use super::windows as system;
 use super::{Connection, Poller, PortCounts, PortEvent, PortOptions, PortRuntime};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
-use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
+use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, End};
 use crate::wire::Guid;
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
@@ -250,8 +250,8 @@ pub(super) struct PortThread {
     silent: BTreeMap<u64, Silent>,
     /// Likewise.
     held: BTreeMap<u64, Held>,
-    /// The number of each runtime's connection in `held`.
-    by_cookie: BTreeMap<Guid, u64>,
+    /// The numbers of the connections in `held`.
+    port: DiagnosticPort<'static, u64>,
     next: u64,
     /// Accepting is paused until then.
     paused: Option<Instant>,
@@ -288,7 +288,7 @@ impl PortThread {
             options,
             silent: BTreeMap::new(),
             held: BTreeMap::new(),
-            by_cookie: BTreeMap::new(),
+            port: DiagnosticPort::sorted(options.most_held as usize),
             next: LISTENER,
             paused: None,
             next_gone: None,
@@ -434,9 +434,9 @@ impl PortThread {
 
     fn hold(&mut self, state: &mut State, advertise: Advertise, id: u64, mut held: Held) {
         let cookie = held.cookie;
-        let replaced = self.by_cookie.get(&cookie).copied();
+        let replaces = self.port.find(cookie).is_some();
         let most = system::most_held().min(self.options.most_held as usize);
-        let is_full = replaced.is_none() && self.held.len() >= most;
+        let is_full = !replaces && self.held.len() >= most;
         let most_known = MOST_ABSENT.saturating_add(self.options.most_held as usize);
         if !is_full && system::await_end(&mut held.connection).is_err() {
             add(&mut state.counts.ended_waiting);
@@ -444,8 +444,9 @@ impl PortThread {
             add(&mut state.counts.refused);
         } else {
             self.held.insert(id, held);
-            self.by_cookie.insert(cookie, id);
-            if let Some(replaced) = replaced.and_then(|replaced| self.held.remove(&replaced)) {
+            // There is room.
+            let replaced = self.port.hold(advertise, id).ok().flatten();
+            if let Some(replaced) = replaced.and_then(|waiting| self.held.remove(&waiting.token)) {
                 add(&mut state.counts.replaced);
                 self.close(replaced.connection);
             }
@@ -453,7 +454,7 @@ impl PortThread {
         }
         self.close(held.connection);
         // If it is known, it has not ended.
-        if replaced.is_none() {
+        if !replaces {
             state.runtimes.left(cookie, Instant::now().checked_add(self.options.reconnect));
         }
     }
@@ -467,8 +468,7 @@ impl PortThread {
     /// Takes a connection out of those that are held.
     fn unhold(&mut self, id: u64) -> Option<Held> {
         let held = self.held.remove(&id)?;
-        self.by_cookie.remove(&held.cookie);
-        Some(held)
+        self.port.take(held.cookie).map(|_| held)
     }
 
     /// Closes a held connection; returns whether it was held.
@@ -513,7 +513,7 @@ impl PortThread {
 
     /// Gives a runtime's connection to the first caller that waits for it.
     fn hand_out(&mut self, state: &mut State, cookie: Guid) {
-        let Some(id) = self.by_cookie.get(&cookie).copied() else { return };
+        let Some(id) = self.port.find(cookie).map(|waiting| waiting.token) else { return };
         let first = state.requests.range((cookie, 0)..=(cookie, u64::MAX)).next();
         let Some(request) = first.map(|(request, _)| *request) else { return };
         let Some(mut held) = self.unhold(id) else { return };
