@@ -70,11 +70,11 @@ async fn record(runtime: PortRuntime, to: &Path, limit: Duration) -> Result<u64,
     let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await?;
     client.resume().await?;
     let stopper = trace.stopper(&client);
-    let (bytes, stopped) = tokio::join!(tokio::io::copy(&mut trace, &mut file), async {
+    let (bytes, answer) = tokio::join!(tokio::io::copy(&mut trace, &mut file), async {
         tokio::time::sleep(limit).await;
         stopper.stop().await
     });
-    stopped?;
+    answer?;
     trace.check_complete()?;
     Ok(bytes?)
 }

@@ -269,44 +269,4 @@ mod tests {
         });
         both(0, |mut port| assert!(port.hold(advertise(0), 0).is_err() && port.is_empty()));
     }
-
-    #[test]
-    fn port_equals_linear_list_after_random_steps() {
-        both(16, |mut port| {
-            let mut list: Vec<(u32, u32)> = Vec::new();
-            let mut random = 1u64;
-            for token in 0..5000 {
-                random = random
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                let number = u32::try_from(random >> 40).unwrap() % 23;
-                let old = list.iter().position(|(of, _)| *of == number);
-                // The port fills, and then it empties, in turn.
-                if (random >> 33) % 8 < if token % 400 < 200 { 6 } else { 2 } {
-                    match port.hold(advertise(number), token) {
-                        Ok(replaced) => {
-                            let old = old.map(|index| list.remove(index).1);
-                            assert_eq!(replaced.map(|held| held.token), old);
-                            list.push((number, token));
-                        }
-                        Err(refused) => {
-                            assert_eq!((refused.token, refused.most), (token, 16));
-                            assert_eq!((list.len(), old), (16, None));
-                        }
-                    }
-                } else {
-                    let taken = port.take(cookie(number));
-                    assert_eq!(
-                        taken.map(|held| (held.advertise, held.token)),
-                        old.map(|index| (advertise(number), list.remove(index).1))
-                    );
-                }
-                assert_eq!(port.len(), list.len());
-                for number in 0..23 {
-                    let held = list.iter().find(|(of, _)| *of == number).map(|(_, token)| *token);
-                    assert_eq!(port.find(cookie(number)).map(|held| held.token), held);
-                }
-            }
-        });
-    }
 }

@@ -45,11 +45,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Builder, JoinHandle, Thread, current, park, park_timeout};
 use std::time::Duration;
 
-use thread::{NextConnection, PortThread, Shared};
+use thread::{EventKind, NextConnection, PortThread, Shared};
 #[cfg(unix)]
-use unix::{Connection, Poller, Woken, bind_private, transport, wake_channel};
+use unix::{Connection, Poller, Waker as PollerWaker, bind_private, transport};
 #[cfg(windows)]
-use windows::{Connection, Poller, Woken, bind_private, transport, wake_channel};
+use windows::{Connection, Poller, Waker as PollerWaker, bind_private, transport};
 
 use super::canceller::Sleeper;
 use super::{Connect, Deadlines, Error, ErrorKind, Phase, Stopped, Until};
@@ -225,7 +225,7 @@ impl PortListener {
     /// [`Phase::Listen`].
     pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
         let (listener, path) = bind_private(path.as_ref())?;
-        Self::start(path, options, |woken| Poller::new(listener, woken))
+        Self::start(path, options, Poller::new(listener))
     }
 
     /// Listens on a socket or pipe made by the caller. The caller controls its permissions and its
@@ -234,18 +234,18 @@ impl PortListener {
     /// # Errors
     /// [`Phase::Listen`].
     pub fn on(listener: Listener, options: PortOptions) -> Result<Self, Error> {
-        Self::start(Box::new(()), options, |woken| Poller::new(listener, woken))
+        Self::start(Box::new(()), options, Poller::new(listener))
     }
 
     fn start(
         path: Box<dyn Any + Send + Sync>,
         options: PortOptions,
-        poller: impl FnOnce(Woken) -> io::Result<Poller>,
+        poller: io::Result<(Poller, PollerWaker)>,
     ) -> Result<Self, Error> {
         let start = || -> io::Result<_> {
-            let (waker, woken) = wake_channel()?;
+            let (poller, waker) = poller?;
             let shared = Arc::new(Shared::new(waker));
-            let thread = PortThread::new(poller(woken)?, Arc::clone(&shared), options);
+            let thread = PortThread::new(poller, Arc::clone(&shared), options);
             let name = String::from("diagnostic port");
             Ok((shared, Builder::new().name(name).spawn(move || thread.run())?))
         };
@@ -406,9 +406,13 @@ impl Future for NextEvent<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.shared.lock();
         self.wait.take().map(|wait| state.waits.remove(&wait));
-        let runtime = |advertise| PortRuntime { shared: Arc::clone(self.shared), advertise };
-        if let Some(event) = state.runtimes.next_event(runtime) {
-            return Poll::Ready(Ok(event));
+        if let Some((what, advertise)) = state.runtimes.next_event() {
+            let runtime = PortRuntime { shared: Arc::clone(self.shared), advertise };
+            return Poll::Ready(Ok(match what {
+                EventKind::New => PortEvent::New(runtime),
+                EventKind::Again => PortEvent::Again(runtime),
+                EventKind::Gone => PortEvent::Gone(runtime),
+            }));
         }
         if !state.is_open {
             return Poll::Ready(Err(closed()));
@@ -487,9 +491,7 @@ mod tests {
             reconnect: Duration::ZERO,
             ..PortOptions::DEFAULT
         };
-        let port =
-            PortListener::start(Box::new(()), options, |woken| Poller::with_poll(listener, woken))
-                .unwrap();
+        let port = PortListener::start(Box::new(()), options, Poller::with_poll(listener)).unwrap();
         let until = Until {
             deadline: Instant::now().checked_add(Duration::from_secs(10)),
             canceller: None,

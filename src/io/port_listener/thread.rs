@@ -12,7 +12,7 @@ use std::vec::Vec;
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Connection, Poller, PortCounts, PortEvent, PortOptions, PortRuntime};
+use super::{Connection, Poller, PortCounts, PortOptions};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, End};
 use crate::wire::Guid;
@@ -21,10 +21,10 @@ use crate::wire::Guid;
 pub(super) const LISTENER: u64 = 0;
 
 /// How many connections are accepted before the others are served.
-const AT_ONCE: usize = 64;
+const ACCEPTS_AT_ONCE: usize = 64;
 
 /// How long accepting pauses if the system has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a runtime whose connection was taken may be busy with the command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
@@ -222,24 +222,28 @@ impl Runtimes {
         }
     }
 
-    pub(super) fn next_event(
-        &mut self,
-        runtime: impl FnOnce(Advertise) -> PortRuntime,
-    ) -> Option<PortEvent> {
+    pub(super) fn next_event(&mut self) -> Option<(EventKind, Advertise)> {
         let (_, cookie) = self.queue.pop_first()?;
         let known = self.known.get_mut(&cookie)?;
         known.queued = None;
-        let was_reported = core::mem::replace(&mut known.is_reported, true);
-        let runtime = runtime(known.advertise);
-        Some(match known.presence {
-            Presence::Gone(number) => {
+        let what = match (known.presence, core::mem::replace(&mut known.is_reported, true)) {
+            (Presence::Gone(number), _) => {
                 self.gone.insert(number, cookie);
-                PortEvent::Gone(runtime)
+                EventKind::Gone
             }
-            _ if was_reported => PortEvent::Again(runtime),
-            _ => PortEvent::New(runtime),
-        })
+            (_, true) => EventKind::Again,
+            (_, false) => EventKind::New,
+        };
+        Some((what, known.advertise))
     }
+}
+
+/// What a [`PortEvent`](super::PortEvent) is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum EventKind {
+    New,
+    Again,
+    Gone,
 }
 
 pub(super) struct PortThread {
@@ -352,7 +356,7 @@ impl PortThread {
     }
 
     fn accept(&mut self, state: &mut State) {
-        for _ in 0..AT_ONCE {
+        for _ in 0..ACCEPTS_AT_ONCE {
             match self.poller.accept() {
                 Ok(connection) => {
                     add(&mut state.counts.accepted);
@@ -368,7 +372,7 @@ impl PortThread {
                 Err(_) if self.drop_oldest(state) => {}
                 Err(_) => {
                     self.poller.pause();
-                    self.paused = Instant::now().checked_add(PAUSE);
+                    self.paused = Instant::now().checked_add(ACCEPT_PAUSE);
                     break;
                 }
             }
@@ -434,9 +438,9 @@ impl PortThread {
 
     fn hold(&mut self, state: &mut State, advertise: Advertise, id: u64, mut held: Held) {
         let cookie = held.cookie;
-        let replaces = self.port.find(cookie).is_some();
+        let is_held = self.port.find(cookie).is_some();
         let most = system::most_held().min(self.options.most_held as usize);
-        let is_full = !replaces && self.held.len() >= most;
+        let is_full = !is_held && self.held.len() >= most;
         let most_known = MOST_ABSENT.saturating_add(self.options.most_held as usize);
         if !is_full && system::await_end(&mut held.connection).is_err() {
             add(&mut state.counts.ended_waiting);
@@ -454,7 +458,7 @@ impl PortThread {
         }
         self.close(held.connection);
         // If it is known, it has not ended.
-        if !replaces {
+        if !is_held {
             state.runtimes.left(cookie, Instant::now().checked_add(self.options.reconnect));
         }
     }
@@ -506,7 +510,7 @@ impl PortThread {
         }
         if self.paused.is_some_and(|paused| paused <= now) {
             // If even that fails, it is tried again after another pause.
-            self.paused = if self.poller.resume() { None } else { now.checked_add(PAUSE) };
+            self.paused = if self.poller.resume() { None } else { now.checked_add(ACCEPT_PAUSE) };
         }
         state.runtimes.expire(now);
     }
@@ -539,84 +543,66 @@ impl Drop for PortThread {
 
 #[cfg(test)]
 mod tests {
-    use std::vec;
-
+    use super::EventKind::{Again, Gone, New};
     use super::*;
 
-    fn advertise(number: u32) -> Advertise {
-        let runtime_cookie = Guid::from_bytes(u128::from(number).to_be_bytes());
-        Advertise { runtime_cookie, process_id: number.into(), future: 0 }
-    }
-
-    /// A table without a port.
-    struct Table {
-        runtimes: Runtimes,
-        shared: Arc<Shared>,
-        start: Instant,
-        most: usize,
-    }
+    /// The table of a port that remembers so many runtimes.
+    struct Table(Runtimes, Instant, usize);
 
     impl Table {
         fn new(most: usize) -> Self {
-            let (waker, _) = system::wake_channel().unwrap();
-            let shared = Arc::new(Shared::new(waker));
-            Self { runtimes: Runtimes::default(), shared, start: Instant::now(), most }
+            Self(Runtimes::default(), Instant::now(), most)
         }
 
-        fn waits(&mut self, number: u32) -> bool {
-            self.runtimes.waits(advertise(number), self.most)
+        fn cookie(number: u64) -> Guid {
+            Guid::from_bytes(u128::from(number).to_be_bytes())
+        }
+
+        fn waits(&mut self, number: u64) -> bool {
+            let runtime_cookie = Self::cookie(number);
+            self.0.waits(Advertise { runtime_cookie, process_id: number, future: 0 }, self.2)
         }
 
         /// It is gone this many seconds after the start.
-        fn left(&mut self, number: u32, gone: u64) {
-            let gone = Some(self.start + Duration::from_secs(gone));
-            self.runtimes.left(advertise(number).runtime_cookie, gone);
+        fn left(&mut self, number: u64, gone: u64) {
+            self.0.left(Self::cookie(number), Some(self.1 + Duration::from_secs(gone)));
         }
 
         fn expire(&mut self, seconds: u64) {
-            self.runtimes.expire(self.start + Duration::from_secs(seconds));
+            self.0.expire(self.1 + Duration::from_secs(seconds));
         }
 
-        fn event(&mut self) -> Option<(&'static str, u64)> {
-            let shared = &self.shared;
-            let runtime = |advertise| PortRuntime { shared: Arc::clone(shared), advertise };
-            Some(match self.runtimes.next_event(runtime)? {
-                PortEvent::New(runtime) => ("new", runtime.process_id()),
-                PortEvent::Again(runtime) => ("again", runtime.process_id()),
-                PortEvent::Gone(runtime) => ("gone", runtime.process_id()),
-            })
+        /// All events, by process id.
+        fn events(&mut self) -> Vec<(EventKind, u64)> {
+            let next = || self.0.next_event().map(|(what, advertise)| (what, advertise.process_id));
+            core::iter::from_fn(next).collect()
         }
 
-        fn events(&mut self) -> Vec<(&'static str, u64)> {
-            core::iter::from_fn(|| self.event()).collect()
+        /// How many entries each collection has.
+        fn sizes(&self) -> [usize; 4] {
+            let Runtimes { known, queue, absent, gone, .. } = &self.0;
+            [known.len(), queue.len(), absent.len(), gone.len()]
         }
     }
 
     #[test]
     fn ten_thousand_runtimes_are_each_new_once_in_order() {
         let mut table = Table::new(10_000);
-        for number in 0..10_000 {
-            assert!(table.waits(number));
-            // The second connection of an unreported runtime is no second event.
-            assert!(table.waits(number));
-        }
-        assert_eq!(table.runtimes.queue.len(), 10_000);
-        for number in 0..10_000 {
-            assert_eq!(table.event(), Some(("new", number)));
-            table.left(u32::try_from(number).unwrap(), 600);
-        }
-        assert_eq!(table.event(), None);
-        for number in (0..10_000).rev() {
-            assert!(table.waits(number));
-        }
-        assert_eq!(table.event(), Some(("again", 9_999)));
+        // The second connection of an unreported runtime is no second event.
+        assert!((0..10_000).all(|number| table.waits(number) && table.waits(number)));
+        assert_eq!(table.sizes(), [10_000, 10_000, 0, 0]);
+        assert!(table.events().into_iter().eq((0..10_000).map(|number| (New, number))));
+        (0..10_000).for_each(|number| table.left(number, 600));
+        assert_eq!(table.sizes(), [10_000, 0, 10_000, 0]);
+        assert!((0..10_000).rev().all(|number| table.waits(number)));
+        assert!(table.events().into_iter().eq((0..10_000).rev().map(|number| (Again, number))));
     }
 
     #[test]
     fn runtime_is_gone_after_its_time_unless_it_returns() {
         let mut table = Table::new(10);
         assert!(table.waits(1) && table.waits(2) && table.waits(3));
-        assert_eq!(table.events(), [("new", 1), ("new", 2), ("new", 3)]);
+        assert_eq!(table.events(), [(New, 1), (New, 2), (New, 3)]);
         table.left(1, 5);
         table.left(2, 5);
         table.left(3, 600);
@@ -624,20 +610,20 @@ mod tests {
         assert_eq!(table.events(), []);
         assert!(table.waits(2));
         table.expire(5);
-        assert_eq!(table.events(), [("again", 2), ("gone", 1)]);
+        assert_eq!(table.events(), [(Again, 2), (Gone, 1)]);
         // A runtime that was refused has more time, but one that is gone stays so.
         table.left(3, 900);
         table.left(1, 901);
         table.expire(899);
         assert_eq!(table.events(), []);
         table.expire(902);
-        assert_eq!(table.events(), [("gone", 3)]);
+        assert_eq!(table.events(), [(Gone, 3)]);
         // It returns after all, and a runtime that returns before its end was reported was not gone.
         assert!(table.waits(3));
         table.left(2, 910);
         table.expire(910);
         assert!(table.waits(2));
-        assert_eq!(table.events(), [("again", 3), ("again", 2)]);
+        assert_eq!(table.events(), [(Again, 3), (Again, 2)]);
     }
 
     #[test]
@@ -647,31 +633,27 @@ mod tests {
             assert!(table.waits(number));
             table.left(number, 5);
         }
-        let Runtimes { known, queue, absent, gone, .. } = &table.runtimes;
-        assert_eq!(vec![known.len(), queue.len(), absent.len(), gone.len()], [0; 4]);
+        assert_eq!(table.sizes(), [0; 4]);
         assert!(table.waits(7));
-        assert_eq!(table.events(), [("new", 7)]);
+        assert_eq!(table.events(), [(New, 7)]);
     }
 
     #[test]
     fn memory_is_bounded_and_oldest_gone_are_forgotten() {
         let mut table = Table::new(100);
-        for number in 0..100_000u32 {
+        for number in 0..100_000 {
             assert!(table.waits(number));
-            assert_eq!(table.event(), Some(("new", number.into())));
-            table.left(number, number.into());
-            table.expire(number.into());
-            assert_eq!(table.event(), Some(("gone", number.into())));
+            assert_eq!(table.events(), [(New, number)]);
+            table.left(number, number);
+            table.expire(number);
+            assert_eq!(table.events(), [(Gone, number)]);
         }
-        let Runtimes { known, queue, absent, gone, .. } = &table.runtimes;
-        assert_eq!(vec![known.len(), queue.len(), absent.len(), gone.len()], [100, 0, 0, 100]);
+        assert_eq!(table.sizes(), [100, 0, 0, 100]);
         assert!(table.waits(99_950) && table.waits(5));
-        assert_eq!(table.events(), [("again", 99950), ("new", 5)]);
+        assert_eq!(table.events(), [(Again, 99_950), (New, 5)]);
         // If none is gone, one more is refused.
-        for number in 0..98 {
-            assert!(table.waits(200_000 + number));
-        }
+        assert!((0..98).all(|number| table.waits(200_000 + number)));
         assert!(!table.waits(300_000) && table.waits(5));
-        assert_eq!(table.runtimes.known.len(), 100);
+        assert_eq!(table.0.known.len(), 100);
     }
 }

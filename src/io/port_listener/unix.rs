@@ -20,7 +20,7 @@ use crate::io::{Error, UnixTransport, listening_path};
 
 /// How many ready descriptors are returned at once; the next wait returns the others.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const AT_ONCE: usize = 256;
+const EVENTS_AT_ONCE: usize = 256;
 
 /// The number of the channel that wakes the thread: no connection has it.
 const WAKE: u64 = u64::MAX;
@@ -45,19 +45,6 @@ pub(super) fn transport(connection: Connection) -> io::Result<UnixTransport> {
 #[derive(Debug)]
 pub(super) struct Waker(UnixStream);
 
-/// The thread's half.
-#[derive(Debug)]
-pub(super) struct Woken(UnixStream);
-
-pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    theirs.set_nonblocking(true)?;
-    // The thread may have ended by then.
-    without_signal(&ours)?;
-    Ok((Waker(ours), Woken(theirs)))
-}
-
 impl Waker {
     pub(super) fn wake(&self) {
         // If it is full, it is readable.
@@ -73,7 +60,8 @@ impl Waker {
 pub(super) struct Poller {
     readiness: Readiness,
     listener: UnixListener,
-    woken: Woken,
+    /// Readable once the thread is to be woken.
+    woken: UnixStream,
     is_paused: bool,
 }
 
@@ -93,26 +81,31 @@ enum Readiness {
 }
 
 impl Poller {
-    pub(super) fn new(listener: UnixListener, woken: Woken) -> io::Result<Self> {
+    pub(super) fn new(listener: UnixListener) -> io::Result<(Self, Waker)> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let readiness = Readiness::Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let readiness = Readiness::Poll;
-        Self::with(readiness, listener, woken)
+        Self::with(readiness, listener)
     }
 
     /// A poller as on systems without `epoll`.
     #[cfg(test)]
-    pub(super) fn with_poll(listener: UnixListener, woken: Woken) -> io::Result<Self> {
-        Self::with(Readiness::Poll, listener, woken)
+    pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, Waker)> {
+        Self::with(Readiness::Poll, listener)
     }
 
-    fn with(readiness: Readiness, listener: UnixListener, woken: Woken) -> io::Result<Self> {
+    fn with(readiness: Readiness, listener: UnixListener) -> io::Result<(Self, Waker)> {
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
         listener.set_nonblocking(true)?;
+        // The thread may have ended by the time of a wake-up.
+        without_signal(&waker)?;
         let poller = Self { readiness, listener, woken, is_paused: false };
         poller.watch(poller.listener.as_fd(), LISTENER)?;
-        poller.watch(poller.woken.0.as_fd(), WAKE)?;
-        Ok(poller)
+        poller.watch(poller.woken.as_fd(), WAKE)?;
+        Ok((poller, Waker(waker)))
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "with epoll it may fail")]
@@ -188,7 +181,7 @@ impl Poller {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             Readiness::Epoll(epoll) => {
                 drop(all);
-                let mut events = Vec::with_capacity(AT_ONCE);
+                let mut events = Vec::with_capacity(EVENTS_AT_ONCE);
                 let room = rustix::buffer::spare_capacity(&mut events);
                 epoll::wait(epoll, room, timeout.as_ref()).map(drop).or_else(interrupted)?;
                 ready.extend(events.iter().map(|event| event.data.u64()));
@@ -197,7 +190,7 @@ impl Poller {
             Readiness::Poll => {
                 use rustix::event::{PollFd, PollFlags, poll};
                 let listener = (!self.is_paused).then_some((LISTENER, self.listener.as_fd()));
-                let own = listener.into_iter().chain([(WAKE, self.woken.0.as_fd())]);
+                let own = listener.into_iter().chain([(WAKE, self.woken.as_fd())]);
                 let (ids, mut fds): (Vec<_>, Vec<_>) = own
                     .chain(all.map(|(id, connection)| (id, connection.as_fd())))
                     .map(|(id, fd)| (id, PollFd::from_borrowed_fd(fd, PollFlags::IN)))
@@ -209,7 +202,7 @@ impl Poller {
         }
         ready.retain(|id| *id != WAKE);
         let mut bytes = [0; 64];
-        while matches!((&self.woken.0).read(&mut bytes), Ok(1..)) {}
+        while matches!((&self.woken).read(&mut bytes), Ok(1..)) {}
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::io::{Error, Phase};
 
 /// How many runtimes can connect before any of them is accepted. A runtime that finds none free
 /// retries by itself, some 400 ms later (F-124).
-const FREE: usize = 4;
+const FREE_PIPES: usize = 4;
 
 pub(super) type Connection = Watched<ADVERTISE_LEN>;
 
@@ -41,15 +41,6 @@ pub(super) fn transport(connection: Connection) -> io::Result<PipeTransport> {
 #[derive(Debug)]
 pub(super) struct Waker(Arc<Event>);
 
-/// The thread's half.
-#[derive(Debug)]
-pub(super) struct Woken(Arc<Event>);
-
-pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
-    let event = Arc::new(Event::for_each_wait()?);
-    Ok((Waker(Arc::clone(&event)), Woken(event)))
-}
-
 impl Waker {
     pub(super) fn wake(&self) {
         self.0.set();
@@ -66,23 +57,25 @@ impl Waker {
 pub(super) struct Poller {
     maker: PipeMaker,
     free: Vec<Connection>,
-    woken: Woken,
+    woken: Arc<Event>,
     /// Set by each operation that ends.
     ended: Arc<Event>,
     is_paused: bool,
 }
 
 impl Poller {
-    pub(super) fn new(listener: PipeListener, woken: Woken) -> io::Result<Self> {
+    pub(super) fn new(listener: PipeListener) -> io::Result<(Self, Waker)> {
+        let woken = Arc::new(Event::for_each_wait()?);
         let ended = Arc::new(Event::for_each_wait()?);
         let (maker, first) = listener.into_parts();
         let free = first.map(|pipe| Watched::new(pipe, &ended)).into_iter().collect();
-        Ok(Self { maker, free, woken, ended, is_paused: false })
+        let waker = Waker(Arc::clone(&woken));
+        Ok((Self { maker, free, woken, ended, is_paused: false }, waker))
     }
 
     /// Lets some pipes wait for a client before one is looked for.
     fn make_free(&mut self) -> io::Result<()> {
-        while self.free.len() < FREE {
+        while self.free.len() < FREE_PIPES {
             let pipe = self.maker.make()?;
             self.free.push(Watched::new(pipe, &self.ended));
         }
@@ -150,7 +143,7 @@ impl Poller {
         };
         look(ready);
         if ready.is_empty() {
-            Event::wait([&self.woken.0, &self.ended], timeout)?;
+            Event::wait([&self.woken, &self.ended], timeout)?;
             look(ready);
         }
         Ok(())
