@@ -93,7 +93,7 @@ enum State {
 }
 
 impl AdvertiseReceiver {
-    /// Nothing was received.
+    /// Creates a receiver that has received nothing.
     pub const fn new() -> Self {
         Self(State::Receive(0))
     }

@@ -8,17 +8,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
+use super::options::{PortCounts, PortOptions};
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Connection, Poller, PortCounts, PortOptions};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, End};
 use crate::wire::Guid;
-
-/// The number of the listener among the ready ones. Connections have higher numbers.
-pub(super) const LISTENER: u64 = 0;
+use system::{Connection, LISTENER, Poller};
 
 /// How many connections are accepted before the others are served.
 const ACCEPTS_AT_ONCE: usize = 64;
@@ -252,7 +250,7 @@ pub(super) struct PortThread {
     options: PortOptions,
     /// In order of arrival, which is also that of their deadlines.
     silent: BTreeMap<u64, Silent>,
-    /// Likewise.
+    /// Also in order of arrival.
     held: BTreeMap<u64, Held>,
     /// The numbers of the connections in `held`.
     port: DiagnosticPort<'static, u64>,
@@ -261,7 +259,7 @@ pub(super) struct PortThread {
     paused: Option<Instant>,
     /// When the next runtime counts as gone.
     next_gone: Option<Instant>,
-    /// To be woken once the state is unlocked.
+    /// Wakers to use once the state is unlocked.
     woken: Vec<Waker>,
 }
 

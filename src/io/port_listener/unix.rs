@@ -14,9 +14,11 @@ use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::process::{Resource, getrlimit};
 
-use super::thread::LISTENER;
 use crate::io::fd::without_signal;
 use crate::io::{Error, UnixTransport, listening_path};
+
+/// The number of the listener among the ready ones. Connections have higher numbers.
+pub(super) const LISTENER: u64 = 0;
 
 /// How many ready descriptors are returned at once; the next wait returns the others.
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::thread::LISTENER;
 use crate::advertise::ADVERTISE_LEN;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
 use crate::io::{Error, Phase};
+
+/// The number of the listener among the ready ones. Connections have higher numbers.
+pub(super) const LISTENER: u64 = 0;
 
 /// How many runtimes can connect before any of them is accepted. A runtime that finds none free
 /// retries by itself, some 400 ms later (F-124).

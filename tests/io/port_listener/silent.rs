@@ -215,7 +215,7 @@ fn port_1199_advertises_leave_descriptors() {
     flood.end();
 }
 
-/// Of as many as there is room for, none is found twice, and none is missed.
+/// Each of as many runtimes as there is room for is reported once.
 #[test]
 fn port_10000_runtimes_are_each_new_once() {
     if Silent::play() {
