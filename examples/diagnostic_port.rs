@@ -13,7 +13,7 @@ use std::error::Error;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 use dotnet_diagnostics_ipc::io::{Client, Until};
 
 fn main() -> ExitCode {
@@ -50,7 +50,9 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     let patience =
         Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
-    let runtime = port.wait_for(RuntimeFilter::Any, &patience)?;
+    let PortEvent::New(runtime) = port.next_event(&patience)? else {
+        unreachable!("the first event is that of a new runtime")
+    };
     println!("process {} is waiting, cookie {}", runtime.process_id(), runtime.cookie());
 
     // Each call takes the next connection that the runtime makes.

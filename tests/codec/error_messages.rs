@@ -6,9 +6,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Environment;
 use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
-    DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
-};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
 use dotnet_diagnostics_ipc::header::Header;
@@ -158,8 +156,7 @@ fn exchanges(texts: &mut Texts) {
         RefusalReason::TooManyProviders { limit: 3, found: 4 },
         RefusalReason::NoDescriptor,
     ]);
-    texts.all([HoldErrorKind::Full { most: 8 }, HoldErrorKind::CookieFull { most: 2 }]);
-    texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
+    texts.all([HoldError { token: 0, most: 8 }]);
 }
 
 /// A separate part, present only with the feature.
@@ -415,7 +412,6 @@ fn fault_positions_are_reported() {
         1
     );
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
-    assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
     assert!(check_path_len(107, 107).is_ok());
 }
 

@@ -34,6 +34,7 @@ fn client_types_are_send() {
 fn port_types_are_send() {
     shared::<port_listener::PortListener>();
     cloned::<port_listener::PortRuntime>();
+    cloned::<port_listener::PortEvent>();
     cloned::<port_listener::PortOptions>();
 }
 

@@ -706,48 +706,118 @@ async fn tokio_calls_can_be_spawned() {
     assert_eq!(task.await.unwrap().0, StopOutcome::Answered);
 }
 
-/// A call takes the next connection of a runtime that came to a port. A wait that is dropped ends,
-/// at the latest with the next connection, and a runtime connects again.
 #[cfg(unix)]
-#[tokio::test]
-async fn tokio_port_hands_out_connections() {
+mod port {
+    use std::path::Path;
+
     use dotnet_diagnostics_ipc::advertise::Advertise;
-    use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+    use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
+    use tokio::net::UnixStream;
 
-    let directory = crate::directory();
-    let path = directory.path().join("port");
-    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
-    let late = Duration::from_millis(20);
-    tokio::time::timeout(late, port.wait_for_async(RuntimeFilter::Any)).await.unwrap_err();
+    use super::*;
 
-    let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 77, future: 0 };
-    let come = async || {
-        let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
+    const LATE: Duration = Duration::from_millis(20);
+
+    async fn come(path: &Path, process_id: u8) -> UnixStream {
+        let runtime_cookie = Guid::from_bytes([process_id; 16]);
+        let advertise = Advertise { runtime_cookie, process_id: process_id.into(), future: 0 };
+        let mut stream = UnixStream::connect(path).await.unwrap();
         stream.write_all(&advertise.to_bytes()).await.unwrap();
         stream
-    };
-    let (runtime, mut first) =
-        tokio::join!(port.wait_for_async(RuntimeFilter::Process(77)), come());
-    let client = AsyncClient::new(runtime.unwrap());
-    let answer = async |stream: &mut tokio::net::UnixStream| {
-        stream.read_exact(&mut [0; 20]).await.unwrap();
-        stream.write_all(DONE).await.unwrap();
-    };
-    let (asked, ()) = tokio::join!(client.resume(), answer(&mut first));
-    asked.unwrap();
+    }
 
-    tokio::time::timeout(late, client.resume()).await.unwrap_err();
-    let again = async {
-        for _ in 0..2 {
-            let mut next = come().await;
-            if next.read_exact(&mut [0; 20]).await.is_ok() {
-                return next.write_all(DONE).await.unwrap();
+    /// A call takes the next connection of a runtime that connected to a port. A wait that is
+    /// dropped ends.
+    #[tokio::test]
+    async fn tokio_port_hands_out_connections() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+        tokio::time::timeout(LATE, port.next_event_async()).await.unwrap_err();
+
+        let (event, mut first) = tokio::join!(port.next_event_async(), come(&path, 77));
+        let PortEvent::New(runtime) = event.unwrap() else { panic!("it is not new") };
+        let client = AsyncClient::new(runtime);
+        let answer = async |stream: &mut UnixStream| {
+            stream.read_exact(&mut [0; 20]).await.unwrap();
+            stream.write_all(DONE).await.unwrap();
+        };
+        let (asked, ()) = tokio::join!(client.resume(), answer(&mut first));
+        asked.unwrap();
+
+        tokio::time::timeout(LATE, client.resume()).await.unwrap_err();
+        let again = async { answer(&mut come(&path, 77).await).await };
+        let (asked, ()) = tokio::join!(client.resume(), again);
+        asked.unwrap();
+        port.close().unwrap();
+        assert!(!path.exists());
+    }
+
+    /// An event that is reported while its wait is dropped belongs to the next wait.
+    #[tokio::test]
+    async fn tokio_dropped_wait_loses_no_event() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+        for process_id in 1..=50 {
+            let mut waits = [(); 2].map(|()| Box::pin(port.next_event_async()));
+            for wait in &mut waits {
+                assert!(poll_once(wait.as_mut()).await.is_pending());
             }
+            let _stream = come(&path, process_id).await;
+            // The first wait was woken, or is woken in this moment.
+            std::thread::sleep(Duration::from_millis(process_id.into()) / 10);
+            let [first, second] = waits;
+            let (dropped, left) =
+                if process_id % 2 == 0 { (first, second) } else { (second, first) };
+            drop(dropped);
+            let event = left.await.unwrap();
+            assert!(matches!(event, PortEvent::New(it) if it.process_id() == process_id.into()));
         }
-        panic!("two connections were lost");
-    };
-    let (asked, ()) = tokio::join!(client.resume(), again);
-    asked.unwrap();
-    port.close().unwrap();
-    assert!(!path.exists());
+    }
+
+    /// Polls once, with the waker of this task.
+    async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+        std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
+    }
+
+    /// A wait needs no thread: a file can be read beside 600 of them, although there is one thread
+    /// for blocking.
+    #[test]
+    fn tokio_600_port_waits_take_no_thread() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+            let (event, stream) = tokio::join!(port.next_event_async(), come(&path, 77));
+            let PortEvent::New(runtime) = event.unwrap() else { panic!("it is not new") };
+            // It has exited.
+            drop(stream);
+            while port.counts().held > 0 {
+                tokio::time::sleep(LATE).await;
+            }
+            let mut waits = tokio::task::JoinSet::new();
+            for _ in 0..600 {
+                let runtime = runtime.clone();
+                waits.spawn(async move { AsyncConnect::connect(&runtime).await.map(drop) });
+            }
+            tokio::time::sleep(LATE).await;
+            let began = std::time::Instant::now();
+            assert_eq!(tokio::fs::read("/dev/null").await.unwrap(), []);
+            println!("a file was read in {:?} beside {} waits", began.elapsed(), waits.len());
+            assert!(waits.try_join_next().is_none());
+            let _streams = [come(&path, 77).await, come(&path, 77).await];
+            port.close().unwrap();
+            let mut connected = 0;
+            while let Some(wait) = waits.join_next().await {
+                connected += usize::from(wait.unwrap().is_ok());
+            }
+            assert!(connected <= 2, "{connected}");
+        });
+    }
 }

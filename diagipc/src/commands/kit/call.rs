@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::exchange::StreamEnd;
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{
-    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+    PortEvent, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
@@ -295,9 +295,12 @@ fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRunt
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline =
         waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let runtime =
-        port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
-    Ok((port, runtime))
+    let until = Until { deadline, canceller: Some(&waits.canceller) };
+    loop {
+        if let PortEvent::New(runtime) = port.next_event(&until)? {
+            return Ok((port, runtime));
+        }
+    }
 }
 
 fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::Result<()> {
