@@ -4,7 +4,7 @@ use std::boxed::Box;
 use std::fmt;
 use std::task::Waker;
 
-use super::drive::Drive;
+use super::connection::ClientDriver;
 use super::trace::SharedSession;
 use super::{Client, Connect, Error, ErrorKind, Phase, Trace};
 use crate::exchange::{Outcome, SessionAction, StopOutcome};
@@ -44,8 +44,8 @@ impl<C: Connect> StopHandle<C> {
         let Some(mut stop) = PendingStop::begin(&self.session)? else {
             return Ok(StopOutcome::NotSent);
         };
-        let (drive, transport) = stop.parts()?;
-        let asked = self.client.perform(drive, transport);
+        let (driver, transport) = stop.parts()?;
+        let asked = self.client.perform(driver, transport);
         stop.finish(asked)
     }
 }
@@ -72,7 +72,7 @@ impl<T> Trace<T> {
 
 /// A `StopTracing` that is sent over a connection, or will be.
 struct SentStop<T> {
-    drive: Drive,
+    driver: ClientDriver,
     connection: Option<T>,
 }
 
@@ -105,7 +105,8 @@ impl<'s, T: Send + 'static> PendingStop<'s, T> {
             return refused(ErrorKind::Unsupported("the runtime did not report the session id"));
         };
         // Connecting may take its time: it is sent only while the session lasts.
-        let drive = Drive::new(&StopTracing { session_id }, true)?.while_open(session.clone());
+        let driver =
+            ClientDriver::new(&StopTracing { session_id }, true)?.while_open(session.clone());
         let Ok(begun) = state.session.begin_stop() else {
             return refused(ErrorKind::AlreadyStopped);
         };
@@ -115,12 +116,12 @@ impl<'s, T: Send + 'static> PendingStop<'s, T> {
             reader.into_iter().for_each(Waker::wake);
             return Ok(None);
         }
-        Ok(Some(Self { session, sent: Some(SentStop { drive, connection: None }) }))
+        Ok(Some(Self { session, sent: Some(SentStop { driver, connection: None }) }))
     }
 
     /// Returns the request, and the place of its connection: `None` while there is none.
-    pub(super) fn parts(&mut self) -> Result<(&mut Drive, &mut Option<T>), Error> {
-        let parts = self.sent.as_mut().map(|sent| (&mut sent.drive, &mut sent.connection));
+    pub(super) fn parts(&mut self) -> Result<(&mut ClientDriver, &mut Option<T>), Error> {
+        let parts = self.sent.as_mut().map(|sent| (&mut sent.driver, &mut sent.connection));
         parts.ok_or_else(|| Error::new(Phase::Stop, ErrorKind::AlreadyStopped))
     }
 
@@ -132,11 +133,11 @@ impl<'s, T: Send + 'static> PendingStop<'s, T> {
             ErrorKind::Cancelled if error.phase() == Phase::Reply => at(ErrorKind::Cancelled),
             _ => error,
         })?;
-        let Some(SentStop { drive, .. }) = self.sent.take() else {
+        let Some(SentStop { driver, .. }) = self.sent.take() else {
             return Err(at(ErrorKind::AlreadyStopped));
         };
         let session = &mut self.session.lock().session;
-        let buffer = drive.finish(outcome).buffer;
+        let buffer = driver.finish(outcome).buffer;
         session.stop_finished(outcome, &buffer).map_err(|illegal| at(illegal.into()))?;
         match session.stop() {
             StopOutcome::Refused(hresult) => Err(at(ErrorKind::Refused { hresult, message: None })),
@@ -150,9 +151,9 @@ impl<T: Send + 'static> Drop for PendingStop<'_, T> {
     fn drop(&mut self) {
         let Some(mut sent) = self.sent.take() else { return };
         let mut state = self.session.lock();
-        if sent.drive.awaits_reply() {
+        if sent.driver.awaits_reply() {
             // The session would own itself.
-            sent.drive.forget_session();
+            sent.driver.forget_session();
             state.sent_stop = Some(Box::new(sent));
         } else {
             // It is pending, so this cannot fail.

@@ -36,8 +36,8 @@ impl<C: AsyncConnect> AsyncStopHandle<C> {
         let Some(mut stop) = PendingStop::begin(&self.session)? else {
             return Ok(StopOutcome::NotSent);
         };
-        let (drive, stream) = stop.parts()?;
-        let asked = self.client.perform(drive, stream).await;
+        let (driver, stream) = stop.parts()?;
+        let asked = self.client.perform(driver, stream).await;
         stop.finish(asked)
     }
 }
