@@ -1,6 +1,6 @@
 //! The byte that carries a file descriptor.
 
-use crate::wire::{Cursor, Decode, Encode, EncodeError, Sink, decode_by_read};
+use crate::wire::{Decode, Encode, EncodeError, Sink, decode_from};
 
 /// The byte that carries the file descriptor of a `user_events` session.
 ///
@@ -46,13 +46,7 @@ impl Default for FdByte {
 
 /// Accepts any byte.
 impl<'a> Decode<'a> for FdByte {
-    const MIN_LEN: usize = 1;
-
-    decode_by_read! {}
-
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        u8::read(cursor).map(Self)
-    }
+    decode_from! { u8, Self }
 }
 
 /// Always writes 0.

@@ -6,7 +6,7 @@ use super::process::Tail;
 use super::server::ErrorReply;
 use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
-use crate::wire::{DecodeError, Encode, EncodeError, Reader, Sink, Visit as _, Visitor};
+use crate::wire::{DecodeError, Encode, EncodeError, Sink, Visit as _, Visitor};
 
 macro_rules! replies {
     ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
@@ -42,24 +42,15 @@ macro_rules! replies {
             /// # Errors
             /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
             pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
-                message.read(command.unwrap_or(message.command), |reader| Self::read(message, command, reader))
-            }
-
-            /// The same; the reader keeps what is wrong.
-            #[inline(never)]
-            pub(super) fn read(message: &Message<'a>, command: Option<Command>, reader: &mut Reader<'a>) -> Option<Self> {
-                match message.command {
-                    Command::OK if message.payload.is_empty() => Some(Self::OkWithoutPayload),
+                message.read(command.unwrap_or(message.command), |cursor| match message.command {
+                    Command::OK if message.payload.is_empty() => Ok(Self::OkWithoutPayload),
                     Command::OK => match command.and_then(Command::reply_type) {
-                        Some(reply_type) => Self::build(reply_type, reader).ok(),
-                        None => Some(Self::Unknown { payload: message.payload }),
+                        Some(reply_type) => Self::build(reply_type, cursor),
+                        None => Ok(Self::Unknown { payload: message.payload }),
                     },
-                    Command::ERROR => ErrorReply::read(reader, command).map(Self::Error),
-                    other => {
-                        not_a_reply(reader, other);
-                        None
-                    }
-                }
+                    Command::ERROR => ErrorReply::read(cursor, command).map(Self::Error),
+                    other => Err(cursor.fail_with(not_a_reply(other))),
+                })
             }
 
             /// The payload of an OK reply from any source.

@@ -43,8 +43,10 @@ macro_rules! requests {
             /// Those of the payload of a known command.
             pub fn from_message(message: &Message<'a>) -> Result<Self, DecodeError> {
                 let command = message.command;
-                let request = message.read(command, |reader| Self::build(command, reader).ok())?;
-                Ok(request.unwrap_or(Self::Unknown { command, payload: message.payload }))
+                message.read(command, |cursor| {
+                    let unknown = Self::Unknown { command, payload: message.payload };
+                    Self::build(command, cursor).map(|request| request.unwrap_or(unknown))
+                })
             }
 
             /// The payload of a known command from any source.

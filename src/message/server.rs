@@ -17,8 +17,8 @@ use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Cursor, Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink,
-    decode_by_read, macros::wire_struct,
+    Cursor, Decode, DecodeError, Encode, EncodeError, Failed, Field, IpcString, Reader, Root, Sink,
+    macros::wire_struct,
 };
 
 wire_struct! {
@@ -89,26 +89,24 @@ impl<'a> ErrorReply<'a> {
         message: &Message<'a>,
         command: Option<Command>,
     ) -> Result<Self, DecodeError> {
-        message.read(message.command, |reader| Self::read(reader, command))
+        message.read(Command::ERROR, |cursor| Self::read(cursor, command))
     }
 
     #[inline]
-    pub(super) fn read(reader: &mut Reader<'a>, command: Option<Command>) -> Option<Self> {
-        let error = Self::fields(reader, Self::has_message(command));
-        if error.is_none() {
-            reader.in_root(Root::of(Command::ERROR));
-        }
-        error
+    pub(super) fn read(
+        cursor: &mut Cursor<'a, '_>,
+        command: Option<Command>,
+    ) -> Result<Self, Failed> {
+        let error = Self::fields(cursor, Self::has_message(command));
+        error.map_err(|Failed| cursor.in_root(Root::of(Command::ERROR)))
     }
 
     #[inline]
-    fn fields(reader: &mut Reader<'a>, has_message: bool) -> Option<Self> {
-        let hresult = reader.read_field(Field::HResult)?;
-        let texted = has_message && !reader.rest().is_empty();
-        Some(Self {
-            hresult,
-            message: if texted { Some(reader.read_field(Field::Message)?) } else { None },
-        })
+    fn fields(cursor: &mut Cursor<'a, '_>, has_message: bool) -> Result<Self, Failed> {
+        let hresult = cursor.read_field(Field::HResult)?;
+        let texted = has_message && !cursor.rest().is_empty();
+        let message = if texted { Some(cursor.read_field(Field::Message)?) } else { None };
+        Ok(Self { hresult, message })
     }
 }
 
@@ -124,11 +122,8 @@ impl Encode for ErrorReply<'_> {
 impl<'a> Decode<'a> for () {
     const MIN_LEN: usize = 0;
 
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(_: &mut C) -> Option<Self> {
-        Some(())
+    fn decode(_: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(())
     }
 }
 

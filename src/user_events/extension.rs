@@ -5,8 +5,8 @@ use core::fmt;
 use super::Metadata;
 use crate::message::process::Tail;
 use crate::wire::{
-    Cursor, Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader, Sink, Visit, Visitor,
-    decode_by_read,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, Reader, Sink, Visit, Visitor,
+    decode_by_build, decode_by_read,
 };
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
@@ -63,12 +63,7 @@ impl ExtensionItem<'_> {
 impl<'a> Decode<'a> for ExtensionItem<'a> {
     const MIN_LEN: usize = 1;
 
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        Self::build(cursor).ok()
-    }
+    decode_by_build! {}
 }
 
 impl<'a> Visit<'a> for ExtensionItem<'a> {
@@ -199,7 +194,7 @@ impl<'a> Iterator for ExtensionIter<'a> {
     fn next(&mut self) -> Option<ExtensionItem<'a>> {
         match &mut self.0 {
             // `None` only at the end: `Extension::decode` read every item.
-            IterRepr::Wire(reader) => ExtensionItem::read(reader),
+            IterRepr::Wire(reader) => ExtensionItem::decode(reader).ok(),
             IterRepr::Items(items) => items.next().copied(),
         }
     }
@@ -248,31 +243,20 @@ impl fmt::Debug for Extension<'_> {
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
-    #[inline]
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        reader.explain(Self::items)
-    }
-}
+    decode_by_read! {}
 
-impl<'a> Extension<'a> {
-    #[inline]
-    fn items(reader: &mut Reader<'a>) -> Option<Self> {
-        let all = reader.rest();
-        let mut index = 0usize;
-        while !reader.rest().is_empty() {
-            if ExtensionItem::read(reader).is_none() {
-                reader.at_index(index);
-                reader.within(Field::Extension);
-                return None;
-            }
+    fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
+        let all = cursor.rest();
+        let mut index = 0u32;
+        while !cursor.rest().is_empty() {
+            let item = cursor.read_item::<ExtensionItem<'a>>(index);
+            item.map_err(|Failed| cursor.within(Field::Extension))?;
             index = index.saturating_add(1);
         }
-        Some(Self(Repr::Wire(all)))
+        Ok(Self(Repr::Wire(all)))
     }
 }
 
-/// # Errors
-/// [`EncodeError::UnknownLabelNotLast`], [`EncodeError::NotUnknown`]: such bytes would not be read back as these items.
 impl Encode for Extension<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::wire::{
-    Cursor, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink,
-    Units, Visit, Visitor, clamp, decode_by_read,
+    Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink, Units,
+    Visit, Visitor, clamp, decode_from,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
@@ -155,14 +155,7 @@ impl fmt::Debug for Metadata<'_> {
 }
 
 impl<'a> Decode<'a> for Metadata<'a> {
-    const MIN_LEN: usize = 4;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        <&[u8]>::read(cursor).map(Self::new)
-    }
+    decode_from! { &'a [u8], Self::new }
 }
 
 /// The bytes after the length: they do not show whether they begin with a provider's name.

@@ -2,9 +2,7 @@
 //! tracepoint gets it.
 
 use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
-use crate::wire::{
-    Cursor as _, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Separate, Sink,
-};
+use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
 /// removes.
@@ -129,59 +127,23 @@ impl<'a> Record<'a> {
     /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of
     /// `extension` or `payload` if any of its bytes is outside the data after the fixed fields.
     /// An empty array must have a place there too.
-    #[inline]
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(record) => Ok(record),
-            None => explained(reader).value,
-        }
-    }
-
-    /// A valid record of version 1.
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let all = scan.bytes(scan.rest().len())?;
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(all.first_chunk::<FIXED_LEN>()?);
-        if u8::read(&mut fixed)? != 1 {
-            return None;
-        }
-        let event_id = u16::read(&mut fixed)?;
-        let mut find = |end| {
-            RelLoc::from_u32(u32::read(&mut fixed)?)
-                .resolve(end, FIXED_LEN..all.len())
-                .and_then(|range| all.get(range))
+        let (all, start) = (reader.rest(), reader.offset());
+        let (version, fixed) = reader.read(|cursor| {
+            let version = cursor.read_field(Field::Version)?;
+            if version != 1 {
+                return Ok((version, None));
+            }
+            let event_id = cursor.read_field(Field::EventId)?;
+            let extension = cursor.read_field(Field::Extension)?;
+            let payload = cursor.read_field(Field::Payload)?;
+            Ok((version, Some((event_id, extension, payload))))
+        })?;
+        let rest = reader.take(reader.rest().len())?;
+        let Some((event_id, extension, payload)) = fixed else {
+            return Ok(Self::Other { version, rest });
         };
-        Some(Self::V1(RecordV1 {
-            event_id,
-            extension: find(EXTENSION_END)?,
-            payload: find(PAYLOAD_END)?,
-        }))
-    }
-
-    /// Reads it again, field by field, to find the error; and records of other versions.
-    fn explain(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
-        let all = reader.rest();
-        let version = reader.field(Field::Version)?;
-        if version != 1 {
-            return Ok(Self::Other {
-                version,
-                rest: reader
-                    .take(reader.rest().len())
-                    .map_err(|error| error.within(Field::Rest))?,
-            });
-        }
-        let extension_at = reader.offset().saturating_add(2);
-        let payload_at = extension_at.saturating_add(4);
-        let fields = |reader: &mut Reader<'a>| {
-            let fixed = (
-                reader.read_field(Field::EventId)?,
-                reader.read_field(Field::Extension)?,
-                reader.read_field(Field::Payload)?,
-            );
-            reader.bytes(reader.rest().len()).map(|_| fixed)
-        };
-        let (event_id, extension, payload) = reader.explain(fields)?;
+        let (extension_at, payload_at) = (start.saturating_add(3), start.saturating_add(7));
         let find = |loc: RelLoc, end, at, field| {
             let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
             let kind = UserEventsErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
@@ -198,12 +160,6 @@ impl<'a> Record<'a> {
 /// # Errors
 /// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as
 /// [`Record::Other`].
-#[cold]
-#[inline(never)]
-fn explained<'a>(reader: &mut Reader<'a>) -> Separate<Result<Record<'a>, UserEventsError>> {
-    Separate::new(Record::explain(reader))
-}
-
 impl Encode for Record<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {

@@ -1,10 +1,7 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind};
-use crate::wire::{
-    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, SliceSink,
-    Visitor,
-};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink, SliceSink};
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
 pub const USER_REG_LEN: usize = 32;
@@ -182,43 +179,17 @@ impl UserReg {
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
     /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding
     /// that is not zero, as the kernel refuses it (`E2BIG`).
-    #[inline]
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(reg) => Ok(reg),
-            None => explained(reader).value,
-        }
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(scan.chunk::<USER_REG_PACKED_LEN>()?);
-        let size = UserRegSize::from_bytes(u32::read(&mut fixed)?)?;
-        let is_padded = match size {
-            UserRegSize::Packed => true,
-            UserRegSize::Padded => *scan.chunk()? == [0; 4],
-        };
-        if is_padded { Self::fields(size, &mut fixed).ok() } else { None }
-    }
-
-    #[inline]
-    fn fields<'a, S: Visitor<'a>>(size: UserRegSize, source: &mut S) -> Result<Self, S::Error> {
-        Ok(Self {
-            size,
-            enable_bit: source.field(Field::EnableBit)?,
-            enable_size: source.field(Field::EnableSize)?,
-            flags: source.field(Field::Flags)?,
-            enable_addr: source.field(Field::EnableAddr)?,
-            name_args: source.field(Field::NameArgs)?,
-            write_index: source.field(Field::WriteIndex)?,
-        })
-    }
-
-    /// Reads it again, field by field, to find the error.
-    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         let size = UserRegSize::decode(reader)?;
-        let reg = reader.explain(|reader| Self::fields(size, reader).ok())?;
+        let reg = Self {
+            size,
+            enable_bit: reader.field(Field::EnableBit)?,
+            enable_size: reader.field(Field::EnableSize)?,
+            flags: reader.field(Field::Flags)?,
+            enable_addr: reader.field(Field::EnableAddr)?,
+            name_args: reader.field(Field::NameArgs)?,
+            write_index: reader.field(Field::WriteIndex)?,
+        };
         let offset = reader.offset();
         let padding = reader.take(reg.size.padding().len())?;
         match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
@@ -228,12 +199,6 @@ impl UserReg {
             None => Ok(reg),
         }
     }
-}
-
-#[cold]
-#[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserReg, UserEventsError>> {
-    Separate::new(UserReg::explain(reader))
 }
 
 #[cfg(test)]

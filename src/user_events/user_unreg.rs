@@ -1,9 +1,7 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
 use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{
-    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, Visitor,
-};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -62,33 +60,7 @@ impl UserUnreg {
     /// # Errors
     /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
     /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field.
-    #[inline]
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(unreg) => Ok(unreg),
-            None => explained(reader).value,
-        }
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(scan.chunk::<USER_UNREG_LEN>()?);
-        if u32::read(&mut fixed)? == SIZE { Self::fields(&mut fixed).ok() } else { None }
-    }
-
-    #[inline]
-    fn fields<'a, S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
-        Ok(Self {
-            disable_bit: source.field(Field::DisableBit)?,
-            reserved: source.field(Field::Reserved)?,
-            reserved2: source.field(Field::Reserved2)?,
-            disable_addr: source.field(Field::DisableAddr)?,
-        })
-    }
-
-    /// Reads it again, field by field, to find the error.
-    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
         let offset = reader.offset();
         match reader.field::<u32>(Field::Size)? {
             SIZE => {}
@@ -97,14 +69,13 @@ impl UserUnreg {
                 return Err(UserEventsError::new(wrong, offset).within(Field::Size));
             }
         }
-        Ok(reader.explain(|reader| Self::fields(reader).ok())?)
+        Ok(Self {
+            disable_bit: reader.field(Field::DisableBit)?,
+            reserved: reader.field(Field::Reserved)?,
+            reserved2: reader.field(Field::Reserved2)?,
+            disable_addr: reader.field(Field::DisableAddr)?,
+        })
     }
-}
-
-#[cold]
-#[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserUnreg, UserEventsError>> {
-    Separate::new(UserUnreg::explain(reader))
 }
 
 impl Encode for UserUnreg {

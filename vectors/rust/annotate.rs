@@ -305,7 +305,7 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
     }
 
     fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let user_events = self.reader.clone().explain(|reader| reader.is_user_events().ok())?;
+        let user_events = self.reader.clone().read(|cursor| cursor.is_user_events())?;
         self.field::<SessionType>(Field::SessionType)?;
         Ok(user_events)
     }

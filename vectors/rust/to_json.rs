@@ -101,7 +101,7 @@ impl<'a> Visitor<'a> for ToJson<'_> {
     }
 
     fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let user_events = self.reader.explain(|reader| reader.is_user_events().ok())?;
+        let user_events = self.reader.read(|cursor| cursor.is_user_events())?;
         self.object.put(Field::SessionType, u32::from(user_events).into());
         Ok(user_events)
     }

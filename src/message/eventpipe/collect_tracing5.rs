@@ -8,8 +8,8 @@ use super::{
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Cursor, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Sink,
-    Visit, Visitor, decode_by_read, macros::wire_struct,
+    Array, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Sink, Visit,
+    Visitor, decode_by_build, macros::wire_struct,
 };
 
 wire_struct! {
@@ -141,12 +141,7 @@ macro_rules! typed_session_request {
         impl<'a> Decode<'a> for $Request<'a> {
             const MIN_LEN: usize = 16;
 
-            decode_by_read! {}
-
-            #[inline]
-            fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-                Self::build(cursor).ok()
-            }
+            decode_by_build! {}
         }
 
         impl<'a> Visit<'a> for $Request<'a> {
