@@ -1,6 +1,7 @@
 //! The tool's side of one connection: a request, its reply, and the state of the connection after
 //! it.
 
+use core::fmt;
 use core::ops::Range;
 
 use super::incoming::{Incoming, Progress};
@@ -10,7 +11,7 @@ use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
 use crate::header::Header;
 use crate::message::{self, Announced, AnyRequest, Message, OkPayload, Reply, Request};
-use crate::wire::{DecodeError, Encode, EncodeError, clamp};
+use crate::wire::{DecodeError, Encode, EncodeError, LimitError, clamp};
 
 /// What a [`Client`] asks for.
 ///
@@ -85,6 +86,47 @@ pub struct Client {
     state: State,
 }
 
+/// An error of [`Client::new`]: a request that is not sent.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, RequestError};
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+/// use dotnet_diagnostics_ipc::wire::EncodeError;
+///
+/// let error = Client::new(&ResumeRuntime {}, &mut [0; 19]).unwrap_err();
+/// assert_eq!(error, RequestError::Encode(EncodeError::BufferTooSmall { needed: 20 }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// A runtime would refuse the request, or crash on it (F-72, P-19).
+    Limit(LimitError),
+    /// The request cannot be encoded.
+    Encode(EncodeError),
+}
+
+impl From<LimitError> for RequestError {
+    fn from(error: LimitError) -> Self {
+        Self::Limit(error)
+    }
+}
+
+impl From<EncodeError> for RequestError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Send(Outgoing),
@@ -110,11 +152,11 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`EncodeError::OverLimit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
+    /// [`RequestError::Limit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
     #[inline]
-    pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        request.check_limits().map_err(EncodeError::OverLimit)?;
-        Self::new_unchecked(request, buffer)
+    pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, RequestError> {
+        request.check_limits()?;
+        Ok(Self::new_unchecked(request, buffer)?)
     }
 
     /// Encodes `request` as [`new`](Self::new) does, without the check. Some refused requests kill the
@@ -137,9 +179,9 @@ impl Client {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        request.check_limits().map_err(EncodeError::OverLimit)?;
-        Self::with_payload(request.command(), request.continuation(), request, buffer)
+    pub fn with_any(request: &AnyRequest<'_>, buffer: &mut [u8]) -> Result<Self, RequestError> {
+        request.check_limits()?;
+        Ok(Self::with_payload(request.command(), request.continuation(), request, buffer)?)
     }
 
     /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked.

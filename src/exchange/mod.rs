@@ -134,7 +134,7 @@ mod retry;
 mod server;
 mod session;
 
-pub use client::{Client, ClientAction};
+pub use client::{Client, ClientAction, RequestError};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use end::End;

@@ -11,12 +11,12 @@ use super::session::Streaming;
 use super::{Deadlines, Error, ErrorKind, Phase, Stopped};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::{FallbackRequest as _, TracingRequest};
-use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
+use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome, RequestError};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode, EncodeError};
+use crate::wire::{DecodeError, DecodeErrorKind, Encode};
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const ROOM: usize = 1024;
@@ -81,7 +81,7 @@ impl Drive {
         streams(request.continuation())?;
         let (command, continuation) = (request.command(), request.continuation());
         Self::start(request, continuation, |buffer| {
-            Client::with_payload(command, Some(continuation), request, buffer)
+            Ok(Client::with_payload(command, Some(continuation), request, buffer)?)
         })
     }
 
@@ -101,20 +101,22 @@ impl Drive {
     }
 
     fn encode<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
-        let new = if checks_limits { Client::new } else { Client::new_unchecked };
+        let new = |request: &R, buffer: &mut [u8]| match checks_limits {
+            true => Client::new(request, buffer),
+            false => Ok(Client::new_unchecked(request, buffer)?),
+        };
         Self::start(request, request.continuation(), |buffer| new(request, buffer))
     }
 
     fn start<P: Encode>(
         payload: &P,
         continuation: Continuation,
-        new: impl FnOnce(&mut [u8]) -> Result<Client, EncodeError>,
+        new: impl FnOnce(&mut [u8]) -> Result<Client, RequestError>,
     ) -> Result<Self, Error> {
-        let refused = |error| Error::new(Phase::Send, error);
         // The exchange refuses a request that is too long, with its length.
-        let len = payload.encoded_len().map_err(refused)?;
+        let len = payload.encoded_len().map_err(|error| Error::new(Phase::Send, error))?;
         let mut buffer = std::vec![0; len.saturating_add(HEADER_LEN).clamp(ROOM, MAX_MESSAGE_LEN)];
-        let client = new(&mut buffer).map_err(refused)?;
+        let client = new(&mut buffer).map_err(|error| Error::new(Phase::Send, error))?;
         let attach_timeout = if client.command() == Command::ATTACH_PROFILER {
             attach_timeout(&buffer)
         } else {

@@ -7,7 +7,7 @@ use std::string::String;
 use super::Stopped;
 use super::trust::Distrust;
 use crate::continuation::{EnvironmentError, EnvironmentErrorKind};
-use crate::exchange::{End, MisuseError};
+use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
 use crate::wire::{DecodeError, EncodeError, LimitError};
 
@@ -307,9 +307,15 @@ impl From<std::io::Error> for ErrorKind {
 
 impl From<EncodeError> for ErrorKind {
     fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<RequestError> for ErrorKind {
+    fn from(error: RequestError) -> Self {
         match error {
-            EncodeError::OverLimit(error) => Self::Limit(error),
-            error => Self::Encode(error),
+            RequestError::Limit(error) => Self::Limit(error),
+            RequestError::Encode(error) => Self::Encode(error),
         }
     }
 }

@@ -10,7 +10,9 @@ use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
     DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
 };
 use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
-use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
+use dotnet_diagnostics_ipc::exchange::{
+    End, MisuseError, RefusalReason, RequestError, RespondError,
+};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
@@ -67,7 +69,10 @@ fn codec(texts: &mut Texts) {
         EncodeError::ForbiddenUnit { unit: 0x20 },
         EncodeError::NotUnknown { code: 3 },
         EncodeError::UnknownLabelNotLast { label: 9 },
-        EncodeError::OverLimit(
+    ]);
+    texts.all([
+        RequestError::Encode(EncodeError::BufferTooSmall { needed: 28 }),
+        RequestError::Limit(
             EnablePerfMap { perf_map_type: PerfMapType(0) }.check_limits().unwrap_err(),
         ),
     ]);
