@@ -60,7 +60,7 @@ impl Encode for FdByte {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{DecodeErrorKind, Reader, SliceSink};
+    use crate::wire::{Reader, SliceSink, WireErrorKind};
 
     #[test]
     fn any_byte_is_accepted_and_0_is_written() {
@@ -76,6 +76,6 @@ mod tests {
     #[test]
     fn missing_byte_is_refused() {
         let error = FdByte::decode(&mut Reader::new(&[])).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
+        assert_eq!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
     }
 }

@@ -11,7 +11,7 @@ use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
 use crate::header::Header;
 use crate::message::{self, Announced, AnyRequest, Message, OkPayload, Reply, Request};
-use crate::wire::{DecodeError, Encode, EncodeError, LimitError, clamp};
+use crate::wire::{Encode, EncodeError, WireError, clamp};
 
 /// What a [`Client`] asks for.
 ///
@@ -99,13 +99,13 @@ pub struct Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// A runtime would refuse the request, or crash on it (F-72, P-19).
-    Limit(LimitError),
+    Limit(WireError),
     /// The request cannot be encoded.
     Encode(EncodeError),
 }
 
-impl From<LimitError> for RequestError {
-    fn from(error: LimitError) -> Self {
+impl From<WireError> for RequestError {
+    fn from(error: WireError) -> Self {
         Self::Limit(error)
     }
 }
@@ -204,7 +204,7 @@ impl Client {
     ///
     /// # Errors
     /// Those of a message that does not decode: what follows its reply is unknown.
-    pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
+    pub fn from_message(buffer: &[u8]) -> Result<Self, WireError> {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
         let continuation = message.request()?.continuation();

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::MisuseError;
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{DecodeError, DecodeErrorKind};
+use crate::wire::{WireError, WireErrorKind};
 
 /// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
 /// then as many as `size`.
@@ -82,11 +82,11 @@ impl Incoming {
     /// # Errors
     /// As [`Header::decode`]: a wrong magic at its first wrong byte, a `size` below 20.
     #[inline]
-    pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
+    pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
         match Header::read(self.bytes(buffer)) {
             Some(header) => Ok(self.want_all(header)),
             None => match Header::decode(self.bytes(buffer)) {
-                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
+                Err(error) if !matches!(error.kind(), WireErrorKind::EndOfInput { .. }) => {
                     Err(error)
                 }
                 _ => Ok(Progress::InHeader),
@@ -100,13 +100,13 @@ impl Incoming {
     /// # Errors
     /// As [`Header::decode`].
     #[inline]
-    pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
+    pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
         let bytes = self.bytes(buffer);
         let Some(RawSize { size, command }) = RawSize::of(bytes) else {
             return Ok(Progress::InHeader);
         };
         if usize::from(size) < HEADER_LEN {
-            return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14));
+            return Err(WireError::new(WireErrorKind::SizeTooSmall { size }, 14));
         }
         if self.have < size {
             return Ok(self.want_all(Header { size, command, reserved: 0 }));

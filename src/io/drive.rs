@@ -16,7 +16,7 @@ use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::ErrorReply;
 use crate::message::{Message, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode};
+use crate::wire::{Encode, WireError, WireErrorKind};
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const ROOM: usize = 1024;
@@ -280,14 +280,14 @@ impl Finished {
     }
 
     /// Why the front of the buffer is not a reply, with the path of the field.
-    fn why(&self) -> DecodeError {
+    fn why(&self) -> WireError {
         match Message::decode_prefix(&self.buffer)
             .and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message))
         {
             Err(error) => error,
             // It was malformed before it was complete; later bytes in the buffer are not part of
             // it.
-            Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
+            Ok(_) => WireError::new(WireErrorKind::BadMagic, 0),
         }
     }
 }

@@ -6,10 +6,9 @@ use std::string::String;
 
 use super::Stopped;
 use super::trust::Distrust;
-use crate::continuation::{EnvironmentError, EnvironmentErrorKind};
 use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, EncodeError, LimitError};
+use crate::wire::{EncodeError, Layer, WireError, WireErrorKind};
 
 /// The phase of a call.
 ///
@@ -81,7 +80,7 @@ pub enum ErrorKind {
     /// The request cannot be encoded; nothing was sent.
     Encode(EncodeError),
     /// A runtime would refuse the request, or crash on it; nothing was sent.
-    Limit(LimitError),
+    Limit(WireError),
     /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed
     /// (F-127).
     Refused {
@@ -90,10 +89,9 @@ pub enum ErrorKind {
         /// The reason, from `GenerateCoreDump3`.
         message: Option<String>,
     },
-    /// The reply is invalid, or does not decode.
-    Malformed(DecodeError),
-    /// An environment block does not decode, or was interrupted by an error message (F-43).
-    MalformedEnvironment(EnvironmentError),
+    /// The reply is invalid or does not decode, or an error message interrupted an environment block
+    /// (F-43).
+    Malformed(WireError),
     /// The connection ended.
     Ended {
         /// How.
@@ -215,9 +213,7 @@ impl fmt::Display for ErrorKind {
                 }
                 message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
             }
-            Self::Malformed(_) | Self::MalformedEnvironment(_) => {
-                f.write_str("the reply cannot be decoded")
-            }
+            Self::Malformed(_) => f.write_str("the reply cannot be decoded"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "received more than the limit of {limit}"),
@@ -262,7 +258,6 @@ impl std::error::Error for Error {
             ErrorKind::Encode(error) => Some(error),
             ErrorKind::Limit(error) => Some(error),
             ErrorKind::Malformed(error) => Some(error),
-            ErrorKind::MalformedEnvironment(error) => Some(error),
             ErrorKind::Untrusted(reason) => Some(reason),
             ErrorKind::Bug(illegal) => Some(illegal),
             _ => None,
@@ -320,25 +315,14 @@ impl From<RequestError> for ErrorKind {
     }
 }
 
-impl From<LimitError> for ErrorKind {
-    fn from(error: LimitError) -> Self {
-        Self::Limit(error)
-    }
-}
-
-impl From<DecodeError> for ErrorKind {
-    fn from(error: DecodeError) -> Self {
-        Self::Malformed(error)
-    }
-}
-
-impl From<EnvironmentError> for ErrorKind {
-    fn from(error: EnvironmentError) -> Self {
+impl From<WireError> for ErrorKind {
+    fn from(error: WireError) -> Self {
         match error.kind() {
-            EnvironmentErrorKind::LimitExceeded { limit, .. } => {
+            WireErrorKind::LimitExceeded { limit, .. } => {
                 Self::LimitExceeded { limit: limit.into() }
             }
-            _ => Self::MalformedEnvironment(error),
+            kind if kind.layer() == Layer::Limits => Self::Limit(error),
+            _ => Self::Malformed(error),
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{
-    Comparer, Cursor, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Failed, Fault,
-    Field, Reader, Root, SliceSink, clamp,
+    Comparer, Cursor, Decode, Encode, EncodeError, Failed, Fault, Field, Reader, Root, SliceSink,
+    WireError, WireErrorKind, clamp,
 };
 
 /// A message: its header, and its payload as bytes.
@@ -18,7 +18,7 @@ use crate::wire::{
 /// let (message, rest) = Message::decode_prefix(bytes)?;
 /// assert_eq!(message.reply_as::<CollectTracing2>()?, Reply::Ok(SessionReply { session_id: 42 }));
 /// assert_eq!(rest, b"N");
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
@@ -35,10 +35,10 @@ impl<'a> Message<'a> {
     /// continuation.
     ///
     /// # Errors
-    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) if there are fewer
+    /// As [`Header::decode`], and [`EndOfInput`](WireErrorKind::EndOfInput) if there are fewer
     /// bytes than `size`.
     #[inline]
-    pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
+    pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         match Self::split(bytes) {
             Some(split) => Ok(split),
             None => Err(not_whole(bytes)),
@@ -70,10 +70,10 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// As [`decode`](Self::decode_prefix), and
-    /// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are more bytes
+    /// [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if there are more bytes
     /// than `size`.
     #[inline]
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, WireError> {
         match Self::whole(bytes) {
             Some(message) => Ok(message),
             None => Err(not_one(bytes)),
@@ -86,7 +86,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of `T`.
     #[inline]
-    pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), DecodeError> {
+    pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), WireError> {
         let mut reader = self.reader();
         let value = T::decode(&mut reader)?;
         Ok((value, reader.rest()))
@@ -106,7 +106,7 @@ impl<'a> Message<'a> {
 
     /// An error unless the header has `command`.
     #[doc(hidden)]
-    pub fn expect(&self, command: Command) -> Result<(), DecodeError> {
+    pub fn expect(&self, command: Command) -> Result<(), WireError> {
         if self.command == command { Ok(()) } else { Err(not_that(self.command, command)) }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Message<'a> {
         &self,
         command: Command,
         read: impl FnOnce(&mut Cursor<'a, '_>) -> Result<T, Failed>,
-    ) -> Result<T, DecodeError> {
+    ) -> Result<T, WireError> {
         let fault = Fault::of(self.payload, HEADER_LEN);
         match read(&mut Cursor::new(self.payload, &fault)) {
             Ok(value) => Ok(value),
@@ -128,10 +128,10 @@ impl<'a> Message<'a> {
 /// Why there is no whole message at the front of `bytes`.
 #[cold]
 #[inline(never)]
-fn not_whole(bytes: &[u8]) -> DecodeError {
+fn not_whole(bytes: &[u8]) -> WireError {
     match Header::decode(bytes) {
         Ok(Header { size, .. }) => {
-            DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len())
+            WireError::new(WireErrorKind::EndOfInput { needed: size.into() }, bytes.len())
                 .in_root(Root::PAYLOAD)
         }
         Err(error) => error,
@@ -141,31 +141,31 @@ fn not_whole(bytes: &[u8]) -> DecodeError {
 /// Why `bytes` are not one whole message.
 #[cold]
 #[inline(never)]
-fn not_one(bytes: &[u8]) -> DecodeError {
+fn not_one(bytes: &[u8]) -> WireError {
     let Some((_, rest)) = Message::split(bytes) else { return not_whole(bytes) };
-    let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-    DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD)
+    let kind = WireErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
+    WireError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD)
 }
 
 /// The header has another command.
 #[cold]
 #[inline(never)]
-pub(super) fn not_that(have: Command, expected: Command) -> DecodeError {
-    let kind = DecodeErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
+pub(super) fn not_that(have: Command, expected: Command) -> WireError {
+    let kind = WireErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
     wrong_code(kind, have.set == expected.set)
 }
 
 /// The header has a command where a reply is expected.
 #[cold]
-pub(super) fn not_a_reply(have: Command) -> DecodeError {
-    wrong_code(DecodeErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set)
+pub(super) fn not_a_reply(have: Command) -> WireError {
+    wrong_code(WireErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set)
 }
 
 /// An error at the command's id, or at its set if that differs too.
 #[cold]
-fn wrong_code(kind: DecodeErrorKind, is_of_set: bool) -> DecodeError {
+fn wrong_code(kind: WireErrorKind, is_of_set: bool) -> WireError {
     let (offset, field) = if is_of_set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
-    DecodeError::new(kind, offset).within(field).in_root(Root::HEADER)
+    WireError::new(kind, offset).within(field).in_root(Root::HEADER)
 }
 
 /// Writes a message to the front of `buffer`, in one pass, and returns its size in bytes.

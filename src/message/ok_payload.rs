@@ -8,7 +8,7 @@ use super::server::ErrorReply;
 use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
-use crate::wire::{Cursor, Decode as _, DecodeError, Failed};
+use crate::wire::{Cursor, Decode as _, Failed, WireError};
 
 /// Decodes the payload of an OK reply to one command. A function pointer, so that a program with
 /// one command links one decoder.
@@ -64,7 +64,7 @@ impl Message<'_> {
         &self,
         command: Command,
         ok: OkPayload,
-    ) -> Result<Announced, DecodeError> {
+    ) -> Result<Announced, WireError> {
         self.read(command, |cursor| match self.command {
             Command::OK if self.payload.is_empty() => Ok(Announced::Nothing),
             Command::OK => ok.0(cursor),

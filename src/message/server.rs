@@ -10,14 +10,14 @@
 //! let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
 //! let Reply::Error(error) = message.reply_as::<ResumeRuntime>()? else { panic!("no error") };
 //! assert_eq!(error.hresult.to_string(), "0x80131385 DS_IPC_E_UNKNOWN_COMMAND");
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 
 use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Cursor, Decode, DecodeError, Encode, EncodeError, Failed, Field, IpcString, Reader, Root, Sink,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, IpcString, Reader, Root, Sink, WireError,
     macros::wire_struct,
 };
 
@@ -35,7 +35,7 @@ wire_struct! {
     ///
     /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
     /// assert_eq!(message.reply_as::<ResumeRuntime>()?, Reply::Ok(ResultReply { hresult: HResult::OK }));
-    /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
     /// ```
     pub struct ResultReply {
         /// 0 for success.
@@ -59,7 +59,7 @@ wire_struct! {
 /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
 /// let error = ErrorReply::from_message(&message, Some(Command::PROCESS_INFO3))?;
 /// assert_eq!(error, ErrorReply { hresult: HResult::UNKNOWN_COMMAND, message: None });
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReply<'a> {
@@ -88,7 +88,7 @@ impl<'a> ErrorReply<'a> {
     pub fn from_message(
         message: &Message<'a>,
         command: Option<Command>,
-    ) -> Result<Self, DecodeError> {
+    ) -> Result<Self, WireError> {
         message.read(Command::ERROR, |cursor| Self::read(cursor, command))
     }
 
@@ -122,7 +122,7 @@ impl Encode for ErrorReply<'_> {
 impl<'a> Decode<'a> for () {
     const MIN_LEN: usize = 0;
 
-    fn decode(_: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(_: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::frame::{not_a_reply, not_that};
 use super::server::ErrorReply;
 use super::{AnyReply, AnyRequest, Message, Request};
 use crate::command::Command;
-use crate::wire::{Decode as _, DecodeError};
+use crate::wire::{Decode as _, WireError};
 
 /// A reply to a request: the command's own payload, the generic OK, or an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ impl<'a> Message<'a> {
     /// (F-4).
     ///
     /// # Errors
-    /// [`UnexpectedCommand`](crate::wire::DecodeErrorKind::UnexpectedCommand) if the header has
+    /// [`UnexpectedCommand`](crate::wire::WireErrorKind::UnexpectedCommand) if the header has
     /// another command, and those of the payload.
     #[inline]
-    pub fn request_as<R: Request<'a>>(&self) -> Result<R, DecodeError> {
+    pub fn request_as<R: Request<'a>>(&self) -> Result<R, WireError> {
         self.read(R::COMMAND, |cursor| {
             if self.command.code() == R::COMMAND.code() {
                 R::read(cursor)
@@ -40,16 +40,16 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// Those of the payload of a known command.
-    pub fn request(&self) -> Result<AnyRequest<'a>, DecodeError> {
+    pub fn request(&self) -> Result<AnyRequest<'a>, WireError> {
         AnyRequest::from_message(self)
     }
 
     /// Reads the message as the reply to the request `R`. Bytes after the last field are ignored.
     ///
     /// # Errors
-    /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
+    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
     #[inline]
-    pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, DecodeError> {
+    pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, WireError> {
         // The code as one number.
         let code = self.command.code();
         self.read(R::COMMAND, |cursor| {
@@ -69,8 +69,8 @@ impl<'a> Message<'a> {
     /// be distinguished.
     ///
     /// # Errors
-    /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
-    pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, DecodeError> {
+    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
+    pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, WireError> {
         AnyReply::from_message(self, command)
     }
 }

@@ -276,14 +276,14 @@ impl Encode for Extension<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::{String, ToString as _};
 
     const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
     const RELATED: Guid = Guid::from_bytes(*b"fedcba9876543210");
     const BYTES: &[u8; 44] = b"\x01\x05\0\0\0P\0\0\0\x2a\x020123456789abcdef\x03fedcba9876543210";
 
-    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (DecodeErrorKind, usize, String)> {
+    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (WireErrorKind, usize, String)> {
         Extension::decode(&mut Reader::new(bytes))
             .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
@@ -353,10 +353,10 @@ mod tests {
 
     #[test]
     fn fault_reports_item_and_offset() {
-        let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
+        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
         assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
-        let count = DecodeErrorKind::CountTooLarge { count: 5, remaining: 4 };
+        let count = WireErrorKind::CountTooLarge { count: 5, remaining: 4 };
         assert_eq!(decode(&BYTES[..9]), Err((count, 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..11]), Err((end(16, 0), 11, "extension[1].guid".into())));
         assert_eq!(decode(&BYTES[..43]), Err((end(16, 15), 28, "extension[2].guid".into())));
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn length_of_32_bits_does_not_wrap() {
-        let count = DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
+        let count = WireErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
         assert_eq!(
             decode(b"\x01\xff\xff\xff\xff\x00"),
             Err((count, 1, "extension[0].metadata".into()))

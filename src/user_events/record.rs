@@ -1,8 +1,10 @@
 //! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the
 //! tracepoint gets it.
 
-use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
-use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
+use super::{Extension, RelLoc};
+use crate::wire::{
+    Decode as _, Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind,
+};
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
 /// removes.
@@ -108,7 +110,7 @@ impl<'a> RecordV1<'a> {
     ///
     /// # Errors
     /// If they do not decode; offsets count from the first byte of the extension.
-    pub fn extension(&self) -> Result<Extension<'a>, DecodeError> {
+    pub fn extension(&self) -> Result<Extension<'a>, WireError> {
         Extension::decode(&mut Reader::new(self.extension))
     }
 
@@ -123,11 +125,11 @@ impl<'a> Record<'a> {
     /// checked.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a fixed field;
-    /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a fixed field;
+    /// [`RelLocOutOfRange`](WireErrorKind::RelLocOutOfRange) at the `__rel_loc` of
     /// `extension` or `payload` if any of its bytes is outside the data after the fixed fields.
     /// An empty array must have a place there too.
-    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let (all, start) = (reader.rest(), reader.offset());
         let (version, fixed) = reader.read(|cursor| {
             let version = cursor.read_field(Field::Version)?;
@@ -146,8 +148,8 @@ impl<'a> Record<'a> {
         let (extension_at, payload_at) = (start.saturating_add(3), start.saturating_add(7));
         let find = |loc: RelLoc, end, at, field| {
             let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
-            let kind = UserEventsErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
-            bytes.ok_or_else(|| UserEventsError::new(kind, at).within(field))
+            let kind = WireErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
+            bytes.ok_or_else(|| WireError::new(kind, at).within(field))
         };
         Ok(Self::V1(RecordV1 {
             event_id,
@@ -211,7 +213,7 @@ impl<'a> WrittenRecord<'a> {
     ///
     /// # Errors
     /// As [`Record::decode`].
-    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self { write_index: reader.field(Field::WriteIndex)?, record: Record::decode(reader)? })
     }
 }
@@ -228,7 +230,7 @@ impl Encode for WrittenRecord<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::{String, ToString as _};
     use std::{vec, vec::Vec};
 
@@ -239,7 +241,7 @@ mod tests {
         RecordV1 { event_id: 0x0201, extension: b"\x09AB", payload: b"cd" }
     }
 
-    fn decode(bytes: &[u8]) -> Result<Record<'_>, (UserEventsErrorKind, usize, String)> {
+    fn decode(bytes: &[u8]) -> Result<Record<'_>, (WireErrorKind, usize, String)> {
         Record::decode(&mut Reader::new(bytes))
             .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
@@ -261,8 +263,8 @@ mod tests {
         bytes
     }
 
-    fn out_of_range(offset: u16, len: u16) -> UserEventsErrorKind {
-        UserEventsErrorKind::RelLocOutOfRange { offset, len }
+    fn out_of_range(offset: u16, len: u16) -> WireErrorKind {
+        WireErrorKind::RelLocOutOfRange { offset, len }
     }
 
     #[test]
@@ -286,9 +288,7 @@ mod tests {
 
     #[test]
     fn fixed_fields_are_checked_before_arrays() {
-        let end = |needed, remaining| {
-            UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining })
-        };
+        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
         assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));

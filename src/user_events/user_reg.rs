@@ -1,7 +1,6 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
-use super::{UserEventsError, UserEventsErrorKind};
-use crate::wire::{Encode, EncodeError, Field, Reader, Sink, SliceSink};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink, SliceSink, WireError, WireErrorKind};
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
 pub const USER_REG_LEN: usize = 32;
@@ -50,12 +49,11 @@ impl UserRegSize {
     }
 
     #[doc(hidden)]
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         let size = reader.field(Field::Size)?;
-        let wrong = UserEventsErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
-        Self::from_bytes(size)
-            .ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
+        let wrong = WireErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
+        Self::from_bytes(size).ok_or_else(|| WireError::new(wrong, offset).within(Field::Size))
     }
 
     /// The bytes after the fields.
@@ -175,11 +173,11 @@ impl UserReg {
     /// Reads a structure, including padding, and moves the reader after it.
     ///
     /// # Errors
-    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
-    /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding
+    /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a field or in the padding;
+    /// [`NonZeroPadding`](WireErrorKind::NonZeroPadding) at the first byte of the padding
     /// that is not zero, as the kernel refuses it (`E2BIG`).
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let size = UserRegSize::decode(reader)?;
         let reg = Self {
             size,
@@ -194,7 +192,7 @@ impl UserReg {
         let padding = reader.take(reg.size.padding().len())?;
         match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
             Some((at, byte)) => {
-                Err(UserEventsError::new(UserEventsErrorKind::NonZeroPadding { byte: *byte }, at))
+                Err(WireError::new(WireErrorKind::NonZeroPadding { byte: *byte }, at))
             }
             None => Ok(reg),
         }
@@ -205,7 +203,7 @@ impl UserReg {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::{string::ToString as _, vec, vec::Vec};
 
     const BYTES: [u8; USER_REG_LEN] =
@@ -266,7 +264,7 @@ mod tests {
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
             assert_eq!(
                 error.kind(),
-                UserEventsErrorKind::WrongStructSize { size: size.into(), expected: 28 }
+                WireErrorKind::WrongStructSize { size: size.into(), expected: 28 }
             );
             assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
         }
@@ -280,7 +278,7 @@ mod tests {
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
             assert_eq!(
                 (error.kind(), error.offset()),
-                (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at)
+                (WireErrorKind::NonZeroPadding { byte: 0x80 }, at)
             );
             // After 28 bytes it is not part of the structure.
             bytes[0] = 28;
@@ -294,10 +292,7 @@ mod tests {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();
                 assert!(
-                    matches!(
-                        error.kind(),
-                        UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
-                    ),
+                    matches!(error.kind(), WireErrorKind::UnexpectedEnd { .. }),
                     "{len} of {size}"
                 );
                 assert!(error.offset() <= len);

@@ -1,7 +1,7 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
-use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{Encode, EncodeError, Field, Reader, Sink};
+use super::UserReg;
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -58,15 +58,15 @@ impl UserUnreg {
     /// Reads a structure and moves the reader after it.
     ///
     /// # Errors
-    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field.
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a field.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         match reader.field::<u32>(Field::Size)? {
             SIZE => {}
             size => {
-                let wrong = UserEventsErrorKind::WrongStructSize { size, expected: SIZE };
-                return Err(UserEventsError::new(wrong, offset).within(Field::Size));
+                let wrong = WireErrorKind::WrongStructSize { size, expected: SIZE };
+                return Err(WireError::new(wrong, offset).within(Field::Size));
             }
         }
         Ok(Self {
@@ -93,7 +93,7 @@ impl Encode for UserUnreg {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::ToString as _;
 
     const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";
@@ -125,7 +125,7 @@ mod tests {
         let mut bytes = BYTES;
         bytes[0] = 28;
         let error = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap_err();
-        assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: 28, expected: 16 });
+        assert_eq!(error.kind(), WireErrorKind::WrongStructSize { size: 28, expected: 16 });
         assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
     }
 
@@ -134,10 +134,8 @@ mod tests {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(
-                matches!(
-                    error.kind(),
-                    UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
-                ) && error.offset() <= len,
+                matches!(error.kind(), WireErrorKind::UnexpectedEnd { .. })
+                    && error.offset() <= len,
                 "{len}"
             );
         }

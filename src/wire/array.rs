@@ -234,14 +234,14 @@ impl Encode for &[u8] {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::super::{DecodeErrorKind, IpcString, Reader, SliceSink};
+    use super::super::{IpcString, Reader, SliceSink, WireErrorKind};
     use super::*;
     use crate::message::eventpipe::EventFilter;
 
     #[test]
     fn huge_count_is_refused_before_any_item_is_read() {
         let error = Array::<u32>::decode(&mut Reader::at(&[0xff; 12], 20)).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 8 });
+        assert_eq!(error.kind(), WireErrorKind::CountTooLarge { count: u32::MAX, remaining: 8 });
         assert_eq!(error.offset(), 20);
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let error =
             Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0"))
                 .unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::MissingTerminator { unit: 0x61 });
+        assert_eq!(error.kind(), WireErrorKind::MissingTerminator { unit: 0x61 });
         assert_eq!((error.offset(), std::format!("{}", error.path())), (12, "[1]".into()));
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! | pass | by | why it exists |
 //! |---|---|---|
-//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first fault. Items of an array are read when the array is read, and again when it is walked |
+//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first error. Items of an array are read when the array is read, and again when it is walked |
 //! | write | [`Encode`] into a [`Sink`] | the bytes |
 //! | measure | the same into a sink that counts | [`Encode::encoded_len`]; the offset of the field that a server refuses |
 //! | visit | `Visit` with a `Visitor` | the parts from elsewhere than the wire: JSON, annotated dumps, generated values, the grammar as data |
@@ -47,12 +47,10 @@
 //! ```
 
 mod array;
-mod decode_error;
 mod encode_error;
 mod error;
 mod field;
 mod guid;
-mod limit_error;
 pub(crate) mod macros;
 mod path;
 mod reader;
@@ -63,13 +61,11 @@ mod transcode;
 pub mod visit;
 
 pub use array::{Array, Iter};
-pub use decode_error::{DecodeError, DecodeErrorKind};
 pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
 #[doc(hidden)]
 pub use field::Field;
 pub use guid::{Clsid, Guid, ParseGuidError};
-pub use limit_error::{LimitError, LimitKind};
 pub use path::{Path, Segments};
 #[doc(hidden)]
 pub use reader::{Cursor, Failed};
@@ -78,8 +74,7 @@ pub use sink::{Encode, Sink, SliceSink};
 pub(crate) use string::is_white_space;
 pub use string::{IpcString, Units};
 
-pub(crate) use error::sealed::Sealed;
-pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
+pub(crate) use error::MAX_TRACEPOINT_NAME_LEN;
 #[doc(hidden)]
 pub use path::Root;
 pub(crate) use path::clamp;

@@ -8,7 +8,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::field::Field;
 use super::path::{Path, Root, clamp};
-use super::{DecodeError, DecodeErrorKind};
+use super::{WireError, WireErrorKind};
 
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {
@@ -25,7 +25,7 @@ pub trait Decode<'a>: Sized {
     ///
     /// # Errors
     /// The kind, offset and field. The reader's position is then unspecified.
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError>;
 
     /// Reads a value that is inside another. The large error does not pass from field to field: that
     /// costs 2 KB of code on a Cortex-M0.
@@ -45,7 +45,7 @@ pub struct Failed;
 
 /// The error of a failed read, and the end of the bytes, from which its offset is counted.
 pub(crate) struct Fault {
-    error: Cell<Option<DecodeError>>,
+    error: Cell<Option<WireError>>,
     /// The offset after the last byte.
     end: usize,
 }
@@ -60,10 +60,10 @@ impl Fault {
     /// Returns the error of a failed read. `root` begins its path, unless it already has a root.
     #[cold]
     #[inline(never)]
-    pub(crate) fn explain(&self, root: Option<Root>) -> DecodeError {
+    pub(crate) fn explain(&self, root: Option<Root>) -> WireError {
         // Every failing read stores its error, so there is one.
-        let nothing = DecodeErrorKind::EndOfInput { needed: 0 };
-        let mut error = self.error.take().unwrap_or_else(|| DecodeError::new(nothing, 0));
+        let nothing = WireErrorKind::EndOfInput { needed: 0 };
+        let mut error = self.error.take().unwrap_or_else(|| WireError::new(nothing, 0));
         if let Some(root) = root {
             error.path_mut().begin(root);
         }
@@ -79,9 +79,9 @@ impl Keep<'_> {
     /// Stores an error `left` bytes before the end.
     #[cold]
     #[inline(never)]
-    fn error(self, left: usize, kind: DecodeErrorKind) -> Failed {
+    fn error(self, left: usize, kind: WireErrorKind) -> Failed {
         if let Some(fault) = self.0 {
-            fault.error.set(Some(DecodeError::new(kind, fault.end.wrapping_sub(left))));
+            fault.error.set(Some(WireError::new(kind, fault.end.wrapping_sub(left))));
         }
         Failed
     }
@@ -90,13 +90,13 @@ impl Keep<'_> {
     #[inline(never)]
     fn ends(self, left: usize, needed: usize) -> Failed {
         let (needed, remaining) = (clamp(needed), clamp(left));
-        self.error(left, DecodeErrorKind::UnexpectedEnd { needed, remaining })
+        self.error(left, WireErrorKind::UnexpectedEnd { needed, remaining })
     }
 
     #[cold]
     #[inline(never)]
     fn too_large(self, left: usize, count: u32) -> Failed {
-        let kind = DecodeErrorKind::CountTooLarge { count, remaining: clamp(left) };
+        let kind = WireErrorKind::CountTooLarge { count, remaining: clamp(left) };
         self.error(left.saturating_add(4), kind)
     }
 
@@ -202,13 +202,13 @@ impl<'a, 'f> Cursor<'a, 'f> {
 
     /// Stores an error `back` bytes before the next one.
     #[inline]
-    pub(crate) fn fail(&self, back: usize, kind: DecodeErrorKind) -> Failed {
+    pub(crate) fn fail(&self, back: usize, kind: WireErrorKind) -> Failed {
         self.keep.error(self.rest.len().saturating_add(back), kind)
     }
 
     /// Stores an error that another reader returned.
     #[inline]
-    pub(crate) fn fail_with(&self, error: DecodeError) -> Failed {
+    pub(crate) fn fail_with(&self, error: WireError) -> Failed {
         if let Some(fault) = self.keep.0 {
             fault.error.set(Some(error));
         }
@@ -272,30 +272,30 @@ impl<'a> Reader<'a> {
     /// Takes the next `n` bytes.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
     #[inline]
-    pub fn take(&mut self, n: usize) -> Result<&'a [u8], DecodeError> {
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], WireError> {
         self.read(|cursor| cursor.take(n))
     }
 
     /// Takes the next `N` bytes as a reference to an array.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
     #[inline]
-    pub fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], DecodeError> {
+    pub fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], WireError> {
         #[allow(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime")]
         self.read(|cursor| cursor.take_array())
     }
 
     /// Reads the value of the field `field`.
-    pub(crate) fn field<T: Decode<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
+    pub(crate) fn field<T: Decode<'a>>(&mut self, field: Field) -> Result<T, WireError> {
         self.read(|cursor| cursor.read_field(field))
     }
 
     /// Reads the count of a string or array whose items take at least `item` bytes each.
     #[doc(hidden)]
-    pub fn count(&mut self, item: usize) -> Result<u32, DecodeError> {
+    pub fn count(&mut self, item: usize) -> Result<u32, WireError> {
         self.read(|cursor| cursor.count(item))
     }
 
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
     pub fn read<T>(
         &mut self,
         read: impl FnOnce(&mut Cursor<'a, '_>) -> Result<T, Failed>,
-    ) -> Result<T, DecodeError> {
+    ) -> Result<T, WireError> {
         let fault = Fault { error: Cell::new(None), end: self.end };
         let mut cursor = Cursor::new(self.rest, &fault);
         let value = read(&mut cursor);
@@ -333,9 +333,7 @@ impl fmt::Debug for Reader<'_> {
 macro_rules! decode_by_read {
     () => {
         #[inline]
-        fn decode(
-            reader: &mut $crate::wire::Reader<'a>,
-        ) -> Result<Self, $crate::wire::DecodeError> {
+        fn decode(reader: &mut $crate::wire::Reader<'a>) -> Result<Self, $crate::wire::WireError> {
             reader.read(Self::read)
         }
     };
@@ -366,7 +364,7 @@ mod tests {
         let mut reader = Reader::at(&[1, 2, 3], 7);
         assert_eq!(
             reader.take(4).map_err(|e| (e.kind(), e.offset())),
-            Err((DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 }, 7))
+            Err((WireErrorKind::UnexpectedEnd { needed: 4, remaining: 3 }, 7))
         );
         assert_eq!(reader.take(3), Ok(&[1, 2, 3][..]));
         assert_eq!(reader.offset(), 10);
@@ -376,10 +374,7 @@ mod tests {
     fn count_is_checked_in_64_bits() {
         // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes follow.
         let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).read(|cursor| cursor.count(2)).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            DecodeErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 }
-        );
+        assert_eq!(error.kind(), WireErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 });
         assert_eq!(error.offset(), 0);
     }
 }

@@ -4,9 +4,7 @@
 use byteorder::{ByteOrder as _, LittleEndian};
 
 use super::reader::{Cursor, Failed, decode_from};
-use super::{
-    Array, Decode, DecodeErrorKind, Encode, Field, Guid, IpcString, LimitError, LimitKind,
-};
+use super::{Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -26,17 +24,13 @@ pub(crate) trait Layout {
     /// What a server refuses in a field.
     #[cold]
     #[inline(never)]
-    fn refuse<T>(&self, field: Field, kind: LimitKind) -> Result<T, LimitError> {
-        Err(LimitError::new(kind, self.offset_of(field)).within(field))
+    fn refuse<T>(&self, field: Field, kind: WireErrorKind) -> Result<T, WireError> {
+        Err(WireError::new(kind, self.offset_of(field)).within(field))
     }
 
     /// What is refused inside a field.
     #[inline]
-    fn in_field(
-        &self,
-        field: Field,
-        mut checked: Result<(), LimitError>,
-    ) -> Result<(), LimitError> {
+    fn in_field(&self, field: Field, mut checked: Result<(), WireError>) -> Result<(), WireError> {
         if let Err(error) = &mut checked {
             error.move_behind(self.offset_of(field));
             error.path_mut().push(field);
@@ -133,7 +127,7 @@ impl<'a> Visitor<'a> for Cursor<'a, '_> {
             Some((text, [0, 0])) => Ok(IpcString::from_wire_units(text)),
             last => {
                 let unit = last.map_or(0, |(_, unit)| u16::from_le_bytes(*unit));
-                let kind = DecodeErrorKind::MissingTerminator { unit };
+                let kind = WireErrorKind::MissingTerminator { unit };
                 Err(self.fail(2, kind))
             }
         }
@@ -166,7 +160,7 @@ impl<'a> Visitor<'a> for Cursor<'a, '_> {
             0u32 => Ok(false),
             1 => Ok(true),
             session_type => {
-                self.fail(4, DecodeErrorKind::UnknownSessionType { session_type });
+                self.fail(4, WireErrorKind::UnknownSessionType { session_type });
                 Err(self.within(Field::SessionType))
             }
         }

@@ -10,7 +10,7 @@ use crate::message::eventpipe::{
     CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode,
     StreamingProviderConfig, StreamingSession, request_rundown,
 };
-use crate::wire::{Encode, EncodeError, LimitError, Sink, clamp};
+use crate::wire::{Encode, EncodeError, Sink, WireError, clamp};
 
 /// From [`CollectTracing6`] or [`CollectTracing5`] down.
 ///
@@ -112,7 +112,7 @@ impl<'a> TracingRequest<'a> {
     ///
     /// # Errors
     /// As [`Request::check_limits`](crate::message::Request::check_limits).
-    pub fn check_limits(&self) -> Result<(), LimitError> {
+    pub fn check_limits(&self) -> Result<(), WireError> {
         match self.request {
             Newest::Five(request) => request.check_limits(),
             Newest::Six(request) => request.check_limits(),

@@ -21,7 +21,7 @@ use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::{self, Message, server::ErrorReply};
-use crate::wire::{DecodeError, Encode, clamp};
+use crate::wire::{Encode, WireError, clamp};
 
 /// The runtime's side of one connection.
 ///
@@ -165,7 +165,7 @@ impl Server {
 
     /// Whether the command is unknown, and that is answered now: at the header by a strict server,
     /// after the payload by a runtime.
-    fn refuses_now(&self, progress: &Result<Progress, DecodeError>, header: Header) -> bool {
+    fn refuses_now(&self, progress: &Result<Progress, WireError>, header: Header) -> bool {
         let now =
             self.options.order == CheckOrder::Strict || matches!(progress, Ok(Progress::Whole(_)));
         now && !self.options.commands.contains(header.command)

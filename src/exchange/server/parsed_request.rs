@@ -1,7 +1,7 @@
 //! The result of reading a request.
 
 use crate::message::AnyRequest;
-use crate::wire::{DecodeError, LimitError};
+use crate::wire::WireError;
 
 /// A request, or the reason for refusing it: the result of
 /// [`Server::request`](super::Server::request).
@@ -24,9 +24,9 @@ pub enum ParsedRequest<'b> {
     /// A request that decodes, and is within the limits.
     Request(AnyRequest<'b>),
     /// It does not decode.
-    Malformed(DecodeError),
+    Malformed(WireError),
     /// A runtime refuses such a value.
-    OverLimit(LimitError),
+    OverLimit(WireError),
     /// It has more providers than the caller's limit.
     TooManyProviders {
         /// The limit.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::command::Command;
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, DecodeErrorKind, LimitKind, WireErrorKind as _, clamp};
+use crate::wire::{WireError, WireErrorKind, clamp};
 
 /// Why a server refuses a request.
 ///
@@ -27,7 +27,7 @@ pub enum RefusalReason {
     /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
     Malformed {
         /// What is wrong.
-        kind: DecodeErrorKind,
+        kind: WireErrorKind,
         /// The byte offset in the message.
         offset: u32,
     },
@@ -39,7 +39,7 @@ pub enum RefusalReason {
     /// The bytes decode to values that runtimes refuse.
     OverLimit {
         /// The limit.
-        kind: LimitKind,
+        kind: WireErrorKind,
         /// The byte offset in the message.
         offset: u32,
     },
@@ -55,7 +55,7 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    pub(super) fn malformed(error: DecodeError) -> Self {
+    pub(super) fn malformed(error: WireError) -> Self {
         Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
     }
 

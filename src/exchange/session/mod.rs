@@ -389,7 +389,7 @@ mod tests {
                 StopOutcome::Refused(HResult::BAD_ENCODING)
             ),
             (
-                Outcome::Malformed { kind: crate::wire::DecodeErrorKind::BadMagic, offset: 0 },
+                Outcome::Malformed { kind: crate::wire::WireErrorKind::BadMagic, offset: 0 },
                 &[],
                 StopOutcome::Malformed
             ),

@@ -8,8 +8,8 @@ use super::{
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Sink, Visit,
-    Visitor, decode_by_build, macros::wire_struct,
+    Array, Decode, Encode, EncodeError, Field, Layout as _, Sink, Visit, Visitor, WireError,
+    WireErrorKind, decode_by_build, macros::wire_struct,
 };
 
 wire_struct! {
@@ -179,7 +179,7 @@ macro_rules! typed_session_request {
                 }
             }
 
-            fn check_values(&self) -> Result<(), LimitError> {
+            fn check_values(&self) -> Result<(), WireError> {
                 let mut checked = match self {
                     Self::Streaming(session) => {
                         let buffer = (Field::StreamingCircularBufferMb, session.circular_buffer_mb);
@@ -240,10 +240,11 @@ typed_session_request! {
     CollectTracing6, COLLECT_TRACING6, StreamingSession6, check_buffer_mode
 }
 
-fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), LimitError> {
+fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), WireError> {
     let mode = session.session_buffer_mode;
     match mode.name() {
         Some(_) => Ok(()),
-        None => session.refuse(Field::SessionBufferMode, LimitKind::UnknownBufferMode(mode.0)),
+        None => session
+            .refuse(Field::SessionBufferMode, WireErrorKind::UnknownBufferMode { mode: mode.0 }),
     }
 }

@@ -23,7 +23,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, DecodeErrorKind, Reader};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
@@ -194,7 +194,7 @@ impl Tool {
                 AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset }) => {
                     socket.close();
                     return Err(ScriptOutcome::BadAdvertise {
-                        error: fault(DecodeErrorKind::BadMagic, offset.into()),
+                        error: fault(WireErrorKind::BadMagic, offset.into()),
                     });
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }) => {

@@ -10,10 +10,7 @@ use core::hint::black_box;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, ServerAction};
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession,
-    TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
-};
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession, TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::wire::Array;
 use machine::{keep, memory, say, say_number, stack_of};
