@@ -13,7 +13,7 @@ use std::error::Error;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 use dotnet_diagnostics_ipc::io::{Client, Until};
 
 fn main() -> ExitCode {
@@ -50,22 +50,20 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     let patience =
         Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
-    let runtime = port.wait_for(RuntimeFilter::Any, &patience)?;
+    let PortEvent::New(runtime) = port.next_event(&patience)? else {
+        unreachable!("the first event is that of a new runtime")
+    };
     println!("process {} is waiting, cookie {}", runtime.process_id(), runtime.cookie());
 
     // Each call takes the next connection that the runtime makes.
     let client = Client::new(runtime.clone());
-    let command_line = || -> Result<String, Box<dyn Error>> {
-        let answer = client.process_info()?;
-        Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
-    };
-    println!("suspended: {}", command_line()?);
+    println!("suspended: {}", client.info()?.command_line);
     client.set_environment_variable(name, Some(value))?;
     println!("resumed: {}", runtime.resume(&patience)?);
 
     // Until managed code runs, its command line is only that of the executable (F-79).
     std::thread::sleep(Duration::from_secs(1));
-    println!("runs: {}", command_line()?);
+    println!("runs: {}", client.info()?.command_line);
     let mut is_set = false;
     client.environment()?.for_each(|entry| is_set |= entry.text() == assignment.as_str())?;
     println!("{assignment} {} in its environment", if is_set { "is" } else { "is not" });

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
 };
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
+use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint, Error as IoError};
 
 /// Time limit for everything asked of one process.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,19 +41,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The command line that the process reports.
-fn command_line(found: &DiscoveredEndpoint) -> Result<String, Box<dyn Error>> {
+fn command_line(found: &DiscoveredEndpoint) -> Result<String, IoError> {
     // It is only asked for its info. Root may ask other users' processes; for others the socket's
     // mode refuses it. No other process may answer for it.
     let policy = found
         .owner
         .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
-    let answer = Client::new(Endpoint::from(found).trusting(policy))
-        .with_deadlines(deadlines)
-        .process_info()?;
-    let info = answer.payload().ok_or("OK without a payload")?;
+    let client = Client::new(Endpoint::from(found).trusting(policy)).with_deadlines(deadlines);
     // A process may choose any name: characters that would move the cursor are escaped.
-    Ok(info.command_line.to_string().escape_debug().to_string())
+    Ok(client.info()?.command_line.escape_debug().to_string())
 }
 
 /// One line for each reason.

@@ -10,8 +10,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::io::{AsyncClient, Endpoint};
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
     StreamingProviderConfig, StreamingSession,
@@ -46,15 +47,15 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
     }];
-    let request = CollectTracing5::Streaming(StreamingSession {
+    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
         rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
         request_stackwalk: true,
         providers: Array::new(&providers),
-    });
+    }));
     let mut file = File::create(path)?;
-    let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await?;
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).await?;
 
     // The stop is answered when the stream has been read to its end: both at once.
     let stopper = trace.stopper(&client);

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
     StreamingProviderConfig, StreamingSession6,
@@ -56,21 +57,17 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     ];
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
-    let request = CollectTracing6::Streaming(StreamingSession6 {
+    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
         rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
         request_stackwalk: true,
         providers: Array::new(&providers),
         session_buffer_mode: SessionBufferMode::DROP,
-    });
+    }));
     let mut file = File::create(path)?;
-    let (mut trace, lost) =
-        client.trace_by(TracingFallback::new(&request).allowing(DroppedFields::NONE))?;
-    eprintln!(
-        "session {:#x}; fields lost in an older command: {lost}",
-        trace.session_id().unwrap_or_default()
-    );
+    let (mut trace, _) = client.trace_by(Fallback::new(request))?;
+    eprintln!("session {:#x}", trace.session_id().unwrap_or_default());
 
     // The stop is answered when the stream has been read to its end, so one thread stops and the
     // other continues reading.

@@ -47,10 +47,8 @@
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 
 let client = Client::new(Endpoint::process(12345));
-let answer = client.process_info3()?;
-if let Some(info) = answer.payload() {
-    println!(\"{} runs {}\", info.process_id, info.command_line);
-}
+let info = client.info()?;
+println!(\"{} runs {}\", info.process_id, info.command_line);
 client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 # Ok::<(), Box<dyn std::error::Error>>(())
 ```

@@ -4,7 +4,7 @@
 use allocation_counter::{AllocationInfo, measure};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
+use dotnet_diagnostics_ipc::exchange::DiagnosticPort;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
@@ -95,11 +95,10 @@ fn vec_sink_allocates_at_most_three_times_its_bytes() {
 
 /// Every accepted connection costs the same, also while the table grows.
 #[test]
-fn held_connection_allocates_at_most_six_slots() {
-    let slot = size_of::<Slot<u32>>();
+fn held_connection_allocates_at_most_192_bytes() {
     for connections in [1u32, 8, 9, 100, 1000, 10_000] {
         let taken = bytes_max(|| {
-            let mut port = DiagnosticPort::with_seed(Vec::new(), SameCookie::Replace, 1).unwrap();
+            let mut port = DiagnosticPort::sorted(10_000);
             for number in 0..connections {
                 let mut cookie = [0; 16];
                 cookie[..4].copy_from_slice(&number.to_le_bytes());
@@ -111,7 +110,7 @@ fn held_connection_allocates_at_most_six_slots() {
                 assert!(port.hold(advertise, number).is_ok());
             }
         });
-        let most = 6 * slot * usize::try_from(connections).unwrap().max(8);
+        let most = 192 * usize::try_from(connections).unwrap().max(8);
         assert!(taken <= most, "{connections}: {taken} of {most}");
     }
 }

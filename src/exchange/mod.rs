@@ -100,7 +100,7 @@
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
-//! | [`fallback`] | the older command if the newer one is unknown, and what is lost |
+//! | [`fallback`] | the older command if the runtime does not know the newer one, and the fields that it drops |
 //! | [`ConnectPort`], [`RetryPolicy`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
 //! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
 //!
@@ -114,7 +114,7 @@
 //! | bytes of a stream | [`Session::streaming`] | none, the caller chooses: a session streams as long as it lasts |
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
 //! | providers of a session | [`ServerOptions::max_providers`] | 1,000 (F-16) |
-//! | waiting connections of a port | the slots of a [`DiagnosticPort`] | the number of lent slots |
+//! | waiting connections of a port | [`DiagnosticPort`] | the number of lent slots, or the limit of a sorted port |
 //!
 //! [`Continuation::Close`]: crate::command::Continuation::Close
 #![forbid(unsafe_code)]
@@ -122,6 +122,7 @@
 pub mod diagnostic_port;
 pub mod fallback;
 
+mod advertise_receiver;
 mod client;
 mod connect_port;
 mod end;

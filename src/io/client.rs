@@ -1,18 +1,30 @@
-//! The blocking client: one method per command, one connection per call.
+//! The blocking client; the methods that send requests are those of the async client too.
 
+use std::string::{String, ToString as _};
 use std::sync::Arc;
 
-use super::answer::check_result;
-use super::deadlines::Clock;
-use super::drive::Drive;
+use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure, lacking};
+use super::deadlines::{CallOptions, Clock};
 use super::{
-    Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, Phase,
-    Trace,
+    Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error,
+    ErrorKind, Phase, Trace,
 };
-use crate::exchange::fallback::{DroppedFields, TracingFallback};
-use crate::message::Request;
-use crate::message::eventpipe::SessionReply;
+#[cfg(feature = "tokio")]
+use super::{AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace};
+use crate::command::{Command, Continuation};
+use crate::exchange::Outcome;
+use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
+use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+use crate::message::eventpipe::{SessionReply, StopTracing};
+use crate::message::process::{
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessInfo, ProcessInfo2,
+    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProcessInfoReply, ResumeRuntime,
+    SetEnvironmentVariable,
+};
+use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
+use crate::message::{AnyReply, AnyRequest, Message, Reply, Request};
+use crate::wire::{Guid, IpcString};
 
 /// A blocking client of a runtime. Each call opens a new connection: a connection carries one
 /// request.
@@ -21,58 +33,49 @@ use crate::message::server::ResultReply;
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 ///
 /// let client = Client::new(Endpoint::process(12345));
-/// let answer = client.process_info3()?;
-/// if let Some(info) = answer.payload() {
-///     println!("{} runs {}", info.process_id, info.command_line);
-/// }
+/// let info = client.info()?;
+/// println!("{} runs {}", info.process_id, info.command_line);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// A request that a runtime would refuse, or crash on, is not sent: see
-/// [`without_limits`](Self::without_limits).
+/// [`unchecked`](Self::unchecked).
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
-    deadlines: Deadlines,
-    canceller: Option<Canceller>,
-    checks_limits: bool,
+    options: CallOptions,
 }
 
 impl<C> Clone for Client<C> {
     fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), canceller: self.canceller.clone(), ..*self }
+        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
     }
 }
 
 impl<C: Connect> Client<C> {
     /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
-        Self {
-            connect: Arc::new(connect),
-            deadlines: Deadlines::DEFAULT,
-            canceller: None,
-            checks_limits: true,
-        }
+        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
 
     /// Sets the deadlines.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Lets `canceller` end calls early.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
-        self.canceller = Some(canceller);
+        self.options.canceller = Some(canceller);
         self
     }
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
-    pub fn without_limits(mut self) -> Self {
-        self.checks_limits = false;
+    pub fn unchecked(mut self) -> Self {
+        self.options.checks_limits = false;
         self
     }
 
@@ -80,90 +83,344 @@ impl<C: Connect> Client<C> {
     ///
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
-    pub fn connect(&self) -> Result<Connection<'_, C::Transport>, Error> {
-        self.connect_by(Clock::start(&self.deadlines, self.canceller.as_ref()))
+    pub fn connect(&self) -> Result<Connection<C::Transport>, Error> {
+        self.connect_by(self.start())
+    }
+
+    fn start(&self) -> Clock {
+        Clock::start(&self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
-    fn connect_by<'s>(&'s self, clock: Clock<'s>) -> Result<Connection<'s, C::Transport>, Error> {
-        let until = clock.within(self.deadlines.connect);
+    fn connect_by(&self, clock: Clock) -> Result<Connection<C::Transport>, Error> {
+        let until = self.options.until(clock, self.options.deadlines.connect);
         until.check().map_err(|stopped| stopped.during(Phase::Find))?;
         let transport = self.connect.connect(&until)?;
-        let mut connection = Connection::new(transport).with_deadlines(self.deadlines).begun(clock);
-        if let Some(canceller) = &self.canceller {
-            connection = connection.with_canceller(canceller);
-        }
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
-    }
-
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
-    /// sessions use [`trace`](Self::trace), for the environment
-    /// [`environment`](Self::environment).
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-        self.connect()?.call(request)
-    }
-
-    /// `ProcessEnvironment`: the block is then read entry by entry.
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub fn environment(&self) -> Result<EnvironmentBlock<'_, C::Transport>, Error> {
-        self.connect()?.environment()
-    }
-
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
-    ///
-    /// # Errors
-    /// [`Error`], as for every call; [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for
-    /// a session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-    ) -> Result<Trace<C::Transport>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
-        self.connect()?.begin_trace(drive)
-    }
-
-    /// Starts a session that streams with the newest command that the runtime knows, following
-    /// `fallback`; also returns what was lost. Each command uses a new connection;
-    /// [`Deadlines::whole`] covers all of them.
-    ///
-    /// # Errors
-    /// [`Error`] of the last command, as for every call.
-    pub fn trace_by(
-        &self,
-        mut fallback: TracingFallback<'_>,
-    ) -> Result<(Trace<C::Transport>, DroppedFields), Error> {
-        if self.checks_limits {
-            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let clock = Clock::start(&self.deadlines, self.canceller.as_ref());
-        loop {
-            let drive = Drive::trace_by(&fallback.request())?;
-            match self.connect_by(clock)?.begin_trace(drive) {
-                Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error)
-                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(Connection::of_call(transport, self.options.clone(), clock))
     }
 
     #[cfg(unix)]
     pub(super) const fn checks_limits(&self) -> bool {
-        self.checks_limits
+        self.options.checks_limits
     }
+}
 
-    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(super) fn done<'r, R: Request<'r, Reply = ResultReply>>(
-        &self,
-        request: &R,
-    ) -> Result<(), Error> {
-        check_result(self.connect()?.call(request)?.message())
+/// The methods that send requests: for the blocking client, and again with `async` and `await`.
+macro_rules! commands {
+    ($client:ident, $connect:ident::$stream:ident, $connection:ident, $trace:ident, $environment:ident,
+     [$($async:tt)*], [$($await:tt)*], [$($no_fd:tt)*]) => {
+        impl<C: $connect> $client<C> {
+            /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
+            /// sessions use [`trace`](Self::trace), for the environment
+            /// [`environment`](Self::environment).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
+                self.connect()$($await)*?.call(request)$($await)*
+            }
+
+            /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
+            $($async)* fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
+                check_result(self.call(request)$($await)*?.message())
+            }
+
+            /// Sends the newest command that the runtime knows, following `fallback`. Each command uses a new
+            /// connection.
+            $($async)* fn newest(&self, fallback: &mut Fallback<'_>) -> Result<($connection<C::$stream>, Finished), Error> {
+                if self.options.checks_limits {
+                    fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+                }
+                let clock = self.start();
+                loop {
+                    let driver = ClientDriver::newest(fallback)?;
+                    let mut connection = self.connect_by(clock)$($await)*?;
+                    let finished = connection.run(driver $($no_fd)*)$($await)*?;
+                    let Outcome::Error { hresult, .. } = finished.outcome else {
+                        return Ok((connection, finished));
+                    };
+                    match fallback.refused(hresult) {
+                        Ok(_) => {}
+                        Err(FallbackError::OtherError(_)) => return Ok((connection, finished)),
+                        Err(why) => {
+                            let message = Some(why.to_string());
+                            return Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message }));
+                        }
+                    }
+                }
+            }
+
+            /// Asks for information about the process: `ProcessInfo3`, or the newest older command that the
+            /// runtime knows. [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. .NET Core 3.1 and older refuse it with
+            /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            pub $($async)* fn info(&self) -> Result<RuntimeInfo, Error> {
+                let mut fallback = Fallback::new(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
+                let (_, finished) = self.newest(&mut fallback)$($await)*?;
+                RuntimeInfo::from_reply(fallback.command(), &finished.ok()?.0)
+            }
+
+            /// Makes the process write a dump of itself: `GenerateCoreDump3`, or the newest older command that
+            /// the runtime knows. Returns once the dump is written. [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. .NET 5 and older have no flag but
+            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
+                let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
+                let (_, finished) = self.newest(&mut fallback)$($await)*?;
+                check_result(&finished.ok()?.0)
+            }
+
+            /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
+            /// session type says so.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session that does not stream.
+            pub $($async)* fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<$trace<C::$stream>, Error> {
+                let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+                self.connect()$($await)*?.begin_trace(driver)$($await)*
+            }
+
+            /// Starts a session that streams with the newest command that the runtime knows, following
+            /// `fallback`; also returns the fields that were dropped. Each command uses a new connection;
+            /// [`Deadlines::whole`] covers all of them.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call. If no older command can express the session, the refusal says why.
+            pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<($trace<C::$stream>, DroppedFields), Error> {
+                ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
+                let (connection, finished) = self.newest(&mut fallback)$($await)*?;
+                Ok((connection.traced(finished)?, fallback.dropped()))
+            }
+
+            /// `ProcessEnvironment`: the block is then read entry by entry.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn environment(&self) -> Result<$environment<C::$stream>, Error> {
+                self.connect()$($await)*?.environment()$($await)*
+            }
+
+            /// `ProcessInfo`. Since .NET 5.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
+                self.call(&ProcessInfo {})$($await)*
+            }
+
+            /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
+                self.call(&ProcessInfo2 {})$($await)*
+            }
+
+            /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
+                self.call(&ProcessInfo3 {})$($await)*
+            }
+
+            /// `ResumeRuntime`: resumes the port of this client (F-42).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn resume(&self) -> Result<(), Error> {
+                self.done(&ResumeRuntime {})$($await)*
+            }
+
+            /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call; deleting a missing variable is refused (F-80).
+            pub $($async)* fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
+                let value = value.map_or(IpcString::ABSENT, IpcString::new);
+                self.done(&SetEnvironmentVariable { name: name.into(), value })$($await)*
+            }
+
+            /// `EnablePerfMap`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
+                self.done(&EnablePerfMap { perf_map_type })$($await)*
+            }
+
+            /// `DisablePerfMap`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn disable_perf_map(&self) -> Result<(), Error> {
+                self.done(&DisablePerfMap {})$($await)*
+            }
+
+            /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
+                self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
+            }
+
+            /// `AttachProfiler`: the reply may take as long as the request's `attachTimeout`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `StartupProfiler`, of a suspended runtime.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump`: returns once the dump is written.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump2`: with flags. Since .NET 6.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `GenerateCoreDump3`: a failure includes a text. Since .NET 7.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
+                self.done(request)$($await)*
+            }
+
+            /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
+            /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`] limits
+            /// it. For your own sessions use a trace's `stopper`.
+            ///
+            /// # Errors
+            /// [`Error`], as for every call.
+            pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
+                let answer = self.call(&StopTracing { session_id })$($await)*?;
+                Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
+            }
+        }
+    };
+}
+
+commands!(Client, Connect::Transport, Connection, Trace, EnvironmentBlock, [], [], [, None]);
+#[cfg(feature = "tokio")]
+commands!(AsyncClient, AsyncConnect::Stream, AsyncConnection, AsyncTrace, AsyncEnvironmentBlock, [async], [.await], []);
+
+/// What a process reports about itself.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+///
+/// let info = Client::new(Endpoint::process(12345)).info()?;
+/// let version = info.clr_product_version.as_deref().unwrap_or("5.0");
+/// println!("{} runs {} on .NET {version}", info.process_id, info.command_line);
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuntimeInfo {
+    /// The process id in the target's own pid namespace.
+    pub process_id: u64,
+    /// The same in every answer and advertise of one runtime.
+    pub runtime_cookie: Guid,
+    /// The executable, and its arguments once the runtime has started.
+    pub command_line: String,
+    /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+    pub os: String,
+    /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+    pub arch: String,
+    /// The name of the entry assembly; `None` before .NET 6.
+    pub managed_entrypoint_assembly_name: Option<String>,
+    /// The version of the runtime; `None` before .NET 6.
+    pub clr_product_version: Option<String>,
+    /// The platform that the runtime was built for; `None` before .NET 8.
+    pub runtime_identifier: Option<String>,
+}
+
+impl RuntimeInfo {
+    /// Reads the OK reply to one of the `ProcessInfo` commands.
+    fn from_reply(command: Command, message: &[u8]) -> Result<Self, Error> {
+        let reply = Message::decode(message).and_then(|message| message.reply_to(Some(command)));
+        match reply.map_err(|error| Error::new(Phase::Reply, error))? {
+            AnyReply::ProcessInfo(reply) => Ok(reply.into()),
+            AnyReply::ProcessInfo2(reply) => Ok(reply.into()),
+            AnyReply::ProcessInfo3(reply) => Ok(reply.into()),
+            _ => lacking("the runtime answered OK without a payload"),
+        }
+    }
+}
+
+impl From<ProcessInfoReply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfoReply<'_>) -> Self {
+        Self {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line.to_string(),
+            os: reply.os.to_string(),
+            arch: reply.arch.to_string(),
+            managed_entrypoint_assembly_name: None,
+            clr_product_version: None,
+            runtime_identifier: None,
+        }
+    }
+}
+
+impl From<ProcessInfo2Reply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfo2Reply<'_>) -> Self {
+        let ProcessInfo2Reply { process_id, runtime_cookie, command_line, os, arch, .. } = reply;
+        let ProcessInfo2Reply { managed_entrypoint_assembly_name, clr_product_version, .. } = reply;
+        Self {
+            managed_entrypoint_assembly_name: Some(managed_entrypoint_assembly_name.to_string()),
+            clr_product_version: Some(clr_product_version.to_string()),
+            ..ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch }.into()
+        }
+    }
+}
+
+impl From<ProcessInfo3Reply<'_>> for RuntimeInfo {
+    fn from(reply: ProcessInfo3Reply<'_>) -> Self {
+        let older = ProcessInfo2Reply {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line,
+            os: reply.os,
+            arch: reply.arch,
+            managed_entrypoint_assembly_name: reply.managed_entrypoint_assembly_name,
+            clr_product_version: reply.clr_product_version,
+        };
+        Self { runtime_identifier: Some(reply.runtime_identifier.to_string()), ..older.into() }
+    }
+}
+
+/// Checks that the result in the OK `message` is a success too. The generic OK has none (F-2).
+fn check_result(message: &[u8]) -> Result<(), Error> {
+    let reply = Message::decode(message).and_then(|message| message.reply_as::<ResumeRuntime>());
+    match reply.map_err(|error| Error::new(Phase::Reply, error))? {
+        Reply::Ok(ResultReply { hresult }) if !hresult.is_success() => {
+            Err(Error::new(Phase::Reply, ErrorKind::Refused { hresult, message: None }))
+        }
+        _ => Ok(()),
     }
 }

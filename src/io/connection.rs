@@ -1,13 +1,122 @@
-//! One request over one connection.
+//! How a client gets a connection, one request over it and its answer, and [`ClientDriver`]: the same
+//! without the I/O.
 
-use super::deadlines::Clock;
-use super::drive::{Drive, Finished, Next};
+use std::marker::PhantomData;
+use std::string::ToString as _;
+use std::time::Duration;
+use std::vec::Vec;
+
+use super::deadlines::{CallOptions, Clock};
+use super::session::Streaming;
 use super::{
-    Answer, Canceller, Deadlines, EnvironmentBlock, Error, Stopped, Trace, Transport, Until,
+    Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Trace, Transport,
+    Until,
 };
-use crate::message::Request;
+use crate::command::{Command, Continuation};
+use crate::exchange::fallback::Fallback;
+use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
+use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
+use crate::hresult::HResult;
 use crate::message::eventpipe::SessionReply;
 use crate::message::process::ProcessEnvironment;
+use crate::message::profiler::AttachProfiler;
+use crate::message::server::{ErrorReply, ResultReply};
+use crate::message::{Message, Reply, Request};
+use crate::wire::{Encode, WireError, WireErrorKind};
+
+/// Provides a [`Client`](super::Client) with a new connection for each request.
+///
+/// ```
+/// use std::net::TcpStream;
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
+///
+/// /// A runtime whose port is forwarded.
+/// struct Forwarded(&'static str);
+///
+/// impl Connect for Forwarded {
+///     type Transport = Stream<TcpStream>;
+///
+///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
+///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
+///         Ok(Stream(stream))
+///     }
+/// }
+///
+/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
+/// ```
+pub trait Connect {
+    /// The connection type.
+    type Transport: Transport;
+
+    /// A new connection, before any byte is sent.
+    ///
+    /// # Errors
+    /// [`Error`], with the phase that failed.
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<C: Connect + ?Sized> Connect for &C {
+    type Transport = C::Transport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).connect(until)
+    }
+}
+
+/// An OK, and its payload.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+///
+/// let (ours, mut theirs) = UnixStream::pair()?;
+/// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
+/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
+/// assert_eq!(answer.payload().unwrap().session_id, 42);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer<R> {
+    message: Vec<u8>,
+    request: PhantomData<fn() -> R>,
+}
+
+impl<R> Answer<R> {
+    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
+    pub(super) const fn new(message: Vec<u8>) -> Self {
+        Self { message, request: PhantomData }
+    }
+
+    /// The whole message, including the header.
+    pub fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
+    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
+    /// does not decode.
+    pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
+    where
+        R: Request<'s>,
+    {
+        match Message::decode(&self.message).ok()?.reply_as::<R>().ok()? {
+            Reply::Ok(reply) => Some(reply),
+            Reply::OkWithoutPayload | Reply::Error(_) => None,
+        }
+    }
+
+    /// The result in the payload; [`HResult::OK`] if there is none.
+    pub fn result<'s>(&'s self) -> HResult
+    where
+        R: Request<'s, Reply = ResultReply>,
+    {
+        self.payload().map_or(HResult::OK, |reply| reply.hresult)
+    }
+}
 
 /// One request over an existing connection, which it consumes.
 ///
@@ -27,12 +136,11 @@ use crate::message::process::ProcessEnvironment;
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing is sent before a call"]
-pub struct Connection<'c, T> {
+pub struct Connection<T> {
     transport: T,
-    deadlines: Deadlines,
-    canceller: Option<&'c Canceller>,
-    checks_limits: bool,
-    clock: Option<Clock<'c>>,
+    options: CallOptions,
+    /// If the call has begun.
+    clock: Option<Clock>,
 }
 
 /// The descriptor type on systems that cannot pass one.
@@ -41,39 +149,32 @@ pub(super) type Fd<'f> = core::convert::Infallible;
 #[cfg(unix)]
 pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 
-impl<'c, T: Transport> Connection<'c, T> {
+impl<T: Transport> Connection<T> {
     /// A connection before any byte is sent.
     pub const fn new(transport: T) -> Self {
-        Self {
-            transport,
-            deadlines: Deadlines::DEFAULT,
-            canceller: None,
-            checks_limits: true,
-            clock: None,
-        }
+        Self { transport, options: CallOptions::DEFAULT, clock: None }
+    }
+
+    /// Continues a call that began when the client looked for the endpoint.
+    pub(super) const fn of_call(transport: T, options: CallOptions, clock: Clock) -> Self {
+        Self { transport, options, clock: Some(clock) }
     }
 
     /// Sets the deadlines.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Lets `canceller` end the call early.
-    pub const fn with_canceller(mut self, canceller: &'c Canceller) -> Self {
-        self.canceller = Some(canceller);
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.options.canceller = Some(canceller);
         self
     }
 
     /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
-    pub const fn without_limits(mut self) -> Self {
-        self.checks_limits = false;
-        self
-    }
-
-    /// Like `new`, if the whole call began earlier.
-    pub(super) const fn begun(mut self, clock: Clock<'c>) -> Self {
-        self.clock = Some(clock);
+    pub const fn unchecked(mut self) -> Self {
+        self.options.checks_limits = false;
         self
     }
 
@@ -83,63 +184,57 @@ impl<'c, T: Transport> Connection<'c, T> {
     /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
     /// sent: it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let drive = Drive::new(request, self.checks_limits)?;
-        self.run(drive, None)?.ok().map(|(message, _)| Answer::new(message))
+        let driver = ClientDriver::new(request, self.options.checks_limits)?;
+        self.run(driver, None)?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Performs the exchange's actions until it is finished.
-    pub(super) fn run(&mut self, mut drive: Drive, fd: Option<Fd<'_>>) -> Result<Finished, Error> {
+    pub(super) fn run(
+        &mut self,
+        mut driver: ClientDriver,
+        fd: Option<Fd<'_>>,
+    ) -> Result<Finished, Error> {
         let clock = self.clock();
-        let sending = clock.within(self.deadlines.send);
-        let reply_within = drive.reply_within(&self.deadlines);
+        let deadlines = &self.options.deadlines;
+        let sending = self.options.until(clock, deadlines.send);
+        let reply_within = driver.reply_within(deadlines);
         let mut replying = None;
         loop {
-            match drive.next()? {
-                Next::Send(bytes) => {
+            match driver.next()? {
+                Step::Send(bytes) => {
                     let sent = self.transport.send(bytes, &sending);
-                    drive.sent(sent)?;
+                    driver.sent(sent)?;
                 }
-                Next::SendFd => {
-                    let sent = self.send_fd(fd, &sending);
-                    drive.fd_sent(sent)?;
+                Step::SendFd => {
+                    let sent = send_fd(&mut self.transport, fd, &sending);
+                    driver.fd_sent(sent)?;
                 }
-                Next::Receive(into) => {
-                    let until = replying.get_or_insert_with(|| clock.within(reply_within));
+                Step::Receive(into) => {
+                    let until =
+                        replying.get_or_insert_with(|| self.options.until(clock, reply_within));
                     let received = self.transport.receive(into, until);
-                    drive.received(received)?;
+                    driver.received(received)?;
                 }
-                Next::Finish(outcome) => return Ok(drive.finish(outcome)),
+                Step::Finish(outcome) => return Ok(driver.finish(outcome)),
             }
         }
     }
 
-    /// The deadlines of the call, which begins now unless it has begun.
-    fn clock(&mut self) -> Clock<'c> {
-        *self.clock.get_or_insert_with(|| Clock::start(&self.deadlines, self.canceller))
-    }
-
-    #[cfg(unix)]
-    fn send_fd(&mut self, fd: Option<Fd<'_>>, until: &Until<'_>) -> Result<(), Stopped> {
-        fd.map_or_else(|| Err(no_fd()), |fd| self.transport.send_fd(fd, until))
-    }
-
-    #[cfg(not(unix))]
-    #[allow(clippy::unused_self)] // it is used where descriptors are
-    fn send_fd(&mut self, _: Option<Fd<'_>>, _: &Until<'_>) -> Result<(), Stopped> {
-        Err(no_fd())
+    /// The deadline of the call, which begins now unless it has begun.
+    fn clock(&mut self) -> Clock {
+        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
     }
 
     /// Asks for the environment, which is then read entry by entry.
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    pub fn environment(mut self) -> Result<EnvironmentBlock<'c, T>, Error> {
+    pub fn environment(mut self) -> Result<EnvironmentBlock<T>, Error> {
         let clock = self.clock();
-        let n_incoming_bytes = self
-            .run(Drive::new(&ProcessEnvironment {}, self.checks_limits)?, None)?
-            .environment()?;
-        let until = clock.within(self.deadlines.continuation);
-        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, until))
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run(driver, None)?.environment()?;
+        let until = self.options.until(clock, self.options.deadlines.continuation);
+        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, &until))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
@@ -173,13 +268,20 @@ impl<'c, T: Transport> Connection<'c, T> {
         self,
         request: &R,
     ) -> Result<Trace<T>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
-        self.begin_trace(drive)
+        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+        self.begin_trace(driver)
     }
 
-    pub(super) fn begin_trace(mut self, drive: Drive) -> Result<Trace<T>, Error> {
-        let session_id = self.run(drive, None)?.stream()?;
-        Ok(Trace::new(self.transport, session_id, self.deadlines.stream, self.canceller))
+    pub(super) fn begin_trace(mut self, driver: ClientDriver) -> Result<Trace<T>, Error> {
+        let finished = self.run(driver, None)?;
+        self.traced(finished)
+    }
+
+    /// The stream after the reply to a request that starts a session.
+    pub(super) fn traced(self, finished: Finished) -> Result<Trace<T>, Error> {
+        let session_id = finished.stream()?;
+        let CallOptions { deadlines, canceller, .. } = self.options;
+        Ok(Trace::new(self.transport, session_id, deadlines.stream, canceller.as_ref()))
     }
 
     /// The connection in its current state: what follows the reply arrives on it.
@@ -189,6 +291,287 @@ impl<'c, T: Transport> Connection<'c, T> {
     }
 }
 
+#[cfg(unix)]
+fn send_fd<T: Transport>(
+    transport: &mut T,
+    fd: Option<Fd<'_>>,
+    until: &Until<'_>,
+) -> Result<(), Stopped> {
+    fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
+}
+
+#[cfg(not(unix))]
+fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &Until<'_>) -> Result<(), Stopped> {
+    Err(no_fd())
+}
+
 fn no_fd() -> Stopped {
     Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
+}
+
+/// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
+const INITIAL_CAPACITY: usize = 1024;
+
+/// An exchange and its buffer.
+#[derive(Debug)]
+pub(super) struct ClientDriver {
+    client: Client,
+    buffer: Vec<u8>,
+    attach_timeout: Duration,
+    /// Whether only the reply can arrive, so that everything may be read at once.
+    reads_ahead: bool,
+    /// How many bytes beyond the exchange's range are in the buffer.
+    ahead: usize,
+    /// The session without which nothing is sent.
+    session: Option<Streaming>,
+}
+
+/// The next action.
+#[derive(Debug)]
+pub(super) enum Step<'d> {
+    /// Send some of it, then [`ClientDriver::sent`].
+    Send(&'d [u8]),
+    /// Send the descriptor, then [`ClientDriver::fd_sent`].
+    SendFd,
+    /// Read into it, then [`ClientDriver::received`].
+    Receive(&'d mut [u8]),
+    /// Nothing: [`ClientDriver::finish`].
+    Finish(Outcome),
+}
+
+/// A finished exchange; the buffer holds exactly the reply, if it is complete.
+#[derive(Debug)]
+pub(super) struct Finished {
+    command: Command,
+    pub(super) outcome: Outcome,
+    pub(super) buffer: Vec<u8>,
+}
+
+impl ClientDriver {
+    /// A request that takes no descriptor.
+    pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        // Without one, some runtimes lose a descriptor (F-74).
+        let why = "a user_events session takes a descriptor: Client::user_events passes one";
+        ensure(request.continuation() != Continuation::UserEvents, why)?;
+        Self::of_request(request, checks_limits)
+    }
+
+    /// A request that starts a session that streams.
+    pub(super) fn trace<'r, R: Request<'r>>(
+        request: &R,
+        checks_limits: bool,
+    ) -> Result<Self, Error> {
+        ensure(request.continuation() == Continuation::Nettrace, NOT_STREAMING)?;
+        Self::of_request(request, checks_limits)
+    }
+
+    /// A request that starts a session that writes `user_events`.
+    #[cfg(unix)]
+    pub(super) fn user_events<'r, R: Request<'r>>(
+        request: &R,
+        checks_limits: bool,
+    ) -> Result<Self, Error> {
+        let why = "not a user_events session";
+        ensure(request.continuation() == Continuation::UserEvents, why)?;
+        Self::of_request(request, checks_limits)
+    }
+
+    /// The current command of a fallback, whose limits are checked.
+    pub(super) fn newest(fallback: &Fallback<'_>) -> Result<Self, Error> {
+        Self::encode(fallback.command(), fallback.continuation(), fallback)
+    }
+
+    fn of_request<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
+        if checks_limits {
+            request.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
+        }
+        Self::encode(R::COMMAND, Some(request.continuation()), request)
+    }
+
+    fn encode<P: Encode>(
+        command: Command,
+        continuation: Option<Continuation>,
+        payload: &P,
+    ) -> Result<Self, Error> {
+        let refused = |error| Error::new(Phase::Send, error);
+        // The exchange refuses a request that is too long, with its length.
+        let len = payload.encoded_len().map_err(refused)?.saturating_add(HEADER_LEN);
+        let mut buffer = std::vec![0; len.clamp(INITIAL_CAPACITY, MAX_MESSAGE_LEN)];
+        let client = Client::with_payload(command, continuation, payload, &mut buffer);
+        let attaches = command == Command::ATTACH_PROFILER;
+        Ok(Self {
+            client: client.map_err(refused)?,
+            attach_timeout: if attaches { attach_timeout(&buffer) } else { Duration::ZERO },
+            buffer,
+            reads_ahead: continuation == Some(Continuation::Close),
+            ahead: 0,
+            session: None,
+        })
+    }
+
+    /// Sends only while this session may be stopped.
+    pub(super) fn while_open(mut self, session: Streaming) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// The time limit for the reply.
+    pub(super) fn reply_within(&self, deadlines: &Deadlines) -> Option<Duration> {
+        deadlines.reply_to(self.client.command(), self.attach_timeout)
+    }
+
+    pub(super) fn next(&mut self) -> Result<Step<'_>, Error> {
+        if let ClientAction::Finished(Outcome::BufferTooSmall { size }) = self.client.action() {
+            self.buffer.resize(size.into(), 0);
+            self.client.enlarged(&self.buffer).map_err(at(Phase::Reply))?;
+            self.taken().map_err(at(Phase::Reply))?;
+        }
+        Ok(match self.client.action() {
+            ClientAction::Send(range) => {
+                self.session.as_ref().map_or(Ok(()), Streaming::may_stop)?;
+                Step::Send(self.buffer.get(range).unwrap_or_default())
+            }
+            ClientAction::SendFd(_) => Step::SendFd,
+            ClientAction::Receive(range) if self.reads_ahead => {
+                Step::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
+            }
+            ClientAction::Receive(range) => {
+                Step::Receive(self.buffer.get_mut(range).unwrap_or_default())
+            }
+            ClientAction::Finished(outcome) => Step::Finish(outcome),
+        })
+    }
+
+    /// A runtime that refuses a request early closes before it has read all of it: if sending
+    /// fails, the reply is still read.
+    pub(super) fn sent(&mut self, sent: Result<usize, Stopped>) -> Result<(), Error> {
+        match sent {
+            Ok(0) | Err(Stopped::Io(_)) => self.client.send_failed(),
+            Ok(n) => self.client.sent(n),
+            Err(stopped) => return Err(stopped.during(Phase::Send)),
+        }
+        .map_err(at(Phase::Send))
+    }
+
+    pub(super) fn fd_sent(&mut self, sent: Result<(), Stopped>) -> Result<(), Error> {
+        match sent {
+            Ok(()) => self.client.fd_sent(),
+            Err(Stopped::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+                return Err(Error::new(Phase::SendFd, error));
+            }
+            Err(Stopped::Io(_)) => self.client.send_failed(),
+            Err(stopped) => return Err(stopped.during(Phase::SendFd)),
+        }
+        .map_err(at(Phase::SendFd))
+    }
+
+    pub(super) fn received(&mut self, received: Result<usize, Stopped>) -> Result<(), Error> {
+        match received {
+            Ok(0) => self.client.ended(End::Closed),
+            Ok(n) => {
+                self.ahead = n;
+                self.taken()
+            }
+            Err(Stopped::Io(_)) => self.client.ended(End::Reset),
+            Err(Stopped::TimedOut) => self.client.ended(End::TimedOut),
+            Err(stopped) => return Err(stopped.during(Phase::Reply)),
+        }
+        .map_err(at(Phase::Reply))
+    }
+
+    /// Feeds the exchange from the buffer, as far as it asks for bytes.
+    fn taken(&mut self) -> Result<(), MisuseError> {
+        while let (1.., ClientAction::Receive(range)) = (self.ahead, self.client.action()) {
+            let n = self.ahead.min(range.len());
+            self.client.received(&self.buffer, n)?;
+            self.ahead = self.ahead.saturating_sub(n);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, outcome: Outcome) -> Finished {
+        if let Outcome::Ok { size, .. } | Outcome::Error { size, .. } = outcome {
+            self.buffer.truncate(size.into());
+        }
+        Finished { command: self.client.command(), outcome, buffer: self.buffer }
+    }
+}
+
+/// Why a request does not start a trace.
+pub(super) const NOT_STREAMING: &str = "not a streaming session";
+
+/// Returns an error that refuses to send a request unless `it` is true.
+pub(super) fn ensure(it: bool, why: &'static str) -> Result<(), Error> {
+    if it { Ok(()) } else { Err(Error::new(Phase::Send, ErrorKind::Unsupported(why))) }
+}
+
+/// An OK without what the caller asked for.
+pub(super) fn lacking<T>(why: &'static str) -> Result<T, Error> {
+    Err(Error::new(Phase::Reply, ErrorKind::Unsupported(why)))
+}
+
+fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {
+    move |illegal| Error::new(phase, illegal)
+}
+
+impl Finished {
+    /// The OK reply, and what follows it. Every other outcome is an error.
+    pub(super) fn ok(self) -> Result<(Vec<u8>, AfterReply), Error> {
+        let kind = match self.outcome {
+            Outcome::Ok { then, .. } => return Ok((self.buffer, then)),
+            Outcome::Error { hresult, .. } => {
+                let message = Message::decode(&self.buffer).ok();
+                let text = message.and_then(|message| {
+                    ErrorReply::from_message(&message, Some(self.command)).ok()?.message
+                });
+                ErrorKind::Refused {
+                    hresult,
+                    message: text.filter(|text| !text.is_empty()).map(|text| text.to_string()),
+                }
+            }
+            Outcome::Malformed { .. } => ErrorKind::Malformed(self.why()),
+            Outcome::NoReply { end: End::TimedOut, .. }
+            | Outcome::Cut { end: End::TimedOut, .. } => ErrorKind::TimedOut,
+            Outcome::NoReply { end, .. } => ErrorKind::Ended { end, received: 0 },
+            Outcome::Cut { received, end } => ErrorKind::Ended { end, received: received.into() },
+            Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
+        };
+        Err(Error::new(Phase::Reply, kind))
+    }
+
+    /// The id of the session whose stream follows.
+    pub(super) fn stream(self) -> Result<Option<u64>, Error> {
+        match self.ok()? {
+            (_, AfterReply::Stream { session_id }) => Ok(session_id),
+            _ => lacking("the runtime did not start a stream"),
+        }
+    }
+
+    /// How many bytes of environment follow.
+    pub(super) fn environment(self) -> Result<u32, Error> {
+        match self.ok()? {
+            (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
+            // The generic OK does not include the size (F-2).
+            _ => lacking("the runtime did not report the size of the environment"),
+        }
+    }
+
+    /// Why the front of the buffer is not a reply, with the path of the field.
+    fn why(&self) -> WireError {
+        match Message::decode_prefix(&self.buffer)
+            .and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message))
+        {
+            Err(error) => error,
+            // It was malformed before it was complete; later bytes in the buffer are not part of
+            // it.
+            Ok(_) => WireError::new(WireErrorKind::BadMagic, 0),
+        }
+    }
+}
+
+/// The attach timeout in an encoded request.
+fn attach_timeout(request: &[u8]) -> Duration {
+    let attach = Message::decode_prefix(request)
+        .and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());
+    attach.map_or(Duration::ZERO, |attach| Duration::from_millis(attach.attach_timeout.into()))
 }

@@ -97,25 +97,34 @@ impl Default for Deadlines {
     }
 }
 
-/// The deadlines of a call that has begun.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clock<'c> {
-    whole: Option<Instant>,
-    canceller: Option<&'c Canceller>,
+/// What the caller chose for its calls.
+#[derive(Clone, Debug)]
+pub(super) struct CallOptions {
+    pub(super) deadlines: Deadlines,
+    pub(super) canceller: Option<Canceller>,
+    pub(super) checks_limits: bool,
 }
 
-impl<'c> Clock<'c> {
-    pub(super) fn start(deadlines: &Deadlines, canceller: Option<&'c Canceller>) -> Self {
-        Self { whole: after(deadlines.whole), canceller }
-    }
+impl CallOptions {
+    pub(super) const DEFAULT: Self =
+        Self { deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true };
 
-    /// The deadline this much later, or the end of the whole call.
-    pub(super) fn within(&self, within: Option<Duration>) -> Until<'c> {
-        let deadline = match (after(within), self.whole) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-        Until { deadline, canceller: self.canceller }
+    /// Limits a wait of a call: to `within` from now, and to the end of the call.
+    pub(super) fn until(&self, call: Clock, within: Option<Duration>) -> Until<'_> {
+        let deadline = after(within).into_iter().chain(call.whole).min();
+        Until { deadline, canceller: self.canceller.as_ref() }
+    }
+}
+
+/// The deadline of a call that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    whole: Option<Instant>,
+}
+
+impl Clock {
+    pub(super) fn start(deadlines: &Deadlines) -> Self {
+        Self { whole: after(deadlines.whole) }
     }
 }
 

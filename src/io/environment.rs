@@ -1,6 +1,8 @@
 //! Reads the environment of a process entry by entry.
 
-use super::{Error, ErrorKind, Phase, Stopped, Transport, Until};
+use std::time::Instant;
+
+use super::{Canceller, Error, ErrorKind, Phase, Stopped, Transport, Until};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use crate::exchange::End;
 
@@ -20,17 +22,20 @@ pub(super) const ENTRY: usize = 256 * 1024;
 /// ```
 #[derive(Debug)]
 #[must_use = "the environment is read by for_each"]
-pub struct EnvironmentBlock<'c, T> {
+pub struct EnvironmentBlock<T> {
     transport: T,
     n_incoming_bytes: u32,
-    /// For all of it.
-    until: Until<'c>,
+    /// For the whole block.
+    deadline: Option<Instant>,
+    canceller: Option<Canceller>,
     limits: EnvironmentLimits,
 }
 
-impl<'c, T: Transport> EnvironmentBlock<'c, T> {
-    pub(super) const fn new(transport: T, n_incoming_bytes: u32, until: Until<'c>) -> Self {
-        Self { transport, n_incoming_bytes, until, limits: EnvironmentLimits::DEFAULT }
+impl<T: Transport> EnvironmentBlock<T> {
+    pub(super) fn new(transport: T, n_incoming_bytes: u32, until: &Until<'_>) -> Self {
+        let Until { deadline, canceller } = *until;
+        let (canceller, limits) = (canceller.cloned(), EnvironmentLimits::DEFAULT);
+        Self { transport, n_incoming_bytes, deadline, canceller, limits }
     }
 
     /// Sets the limits. By default 32 MiB and 65,536 entries.
@@ -77,7 +82,8 @@ impl<'c, T: Transport> EnvironmentBlock<'c, T> {
     fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], Stopped> {
         let most = wanted.min(piece.len());
         let into = piece.get_mut(..most).unwrap_or_default();
-        let n = self.transport.receive(into, &self.until)?;
+        let until = Until { deadline: self.deadline, canceller: self.canceller.as_ref() };
+        let n = self.transport.receive(into, &until)?;
         Ok(piece.get(..n).unwrap_or_default())
     }
 }

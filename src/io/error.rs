@@ -59,8 +59,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What went wrong. Its text omits the inner error, which is the
-/// [`source`](std::error::Error::source) of the [`Error`].
+/// What went wrong.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -86,7 +85,7 @@ pub enum ErrorKind {
     Refused {
         /// The code. A code that [means success](HResult::is_success) is still a failure.
         hresult: HResult,
-        /// The reason, from `GenerateCoreDump3`.
+        /// The reason: from `GenerateCoreDump3`, or why no older command can replace an unknown one.
         message: Option<String>,
     },
     /// The reply is invalid or does not decode, or an error message interrupted an environment block
@@ -129,7 +128,8 @@ pub enum ErrorKind {
     Bug(MisuseError),
 }
 
-/// What failed in a call, and in which phase. Its text is the reason, then the phase.
+/// What failed in a call, and in which phase. Its text is whole: it has no
+/// [`source`](std::error::Error::source), except that of a caller's I/O error.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Phase};
@@ -139,15 +139,20 @@ pub enum ErrorKind {
 /// assert_eq!(error.phase(), Phase::Find);
 /// assert!(matches!(error.kind(), ErrorKind::NotFound(_)));
 /// assert_eq!(error.to_string(), "/nowhere/dotnet-diagnostic-1-2-socket was not found (looking for the endpoint)");
-/// assert!(format!("{error:?}").starts_with("Error { kind: NotFound("));
+/// let ErrorKind::NotFound(what) = error.into_kind() else { panic!() };
+/// assert_eq!(what, "/nowhere/dotnet-diagnostic-1-2-socket");
 /// # }
 /// ```
-pub struct Error(Box<(Phase, ErrorKind)>);
+#[derive(Debug)]
+pub struct Error {
+    kind: Box<ErrorKind>,
+    phase: Phase,
+}
 
 impl Error {
     /// What went wrong, and while doing what: for a transport or server of your own.
     pub fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
-        Self(Box::new((phase, kind.into())))
+        Self { kind: Box::new(kind.into()), phase }
     }
 
     /// A system error while connecting, for your own [`Connect`](super::Connect).
@@ -161,12 +166,17 @@ impl Error {
 
     /// The phase.
     pub fn phase(&self) -> Phase {
-        self.0.0
+        self.phase
     }
 
     /// What went wrong.
     pub fn kind(&self) -> &ErrorKind {
-        &self.0.1
+        &self.kind
+    }
+
+    /// What went wrong, by value: the system's error can be moved out of [`ErrorKind::Io`].
+    pub fn into_kind(self) -> ErrorKind {
+        *self.kind
     }
 
     /// The error in a [`std::io`] error, as returned by a [`Trace`](super::Trace) when read.
@@ -197,12 +207,12 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::TimedOut => f.write_str("timed out"),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::Io(_) => f.write_str("an I/O error"),
+            Self::Io(error) => error.fmt(f),
             Self::NotFound(what) => write!(f, "{what} was not found"),
             Self::NotAnEndpoint(what) => f.write_str(what),
-            Self::Untrusted(_) => f.write_str("the endpoint is not trusted"),
-            Self::Encode(_) => f.write_str("the request cannot be encoded"),
-            Self::Limit(_) => f.write_str("a runtime would refuse it"),
+            Self::Untrusted(reason) => write!(f, "the endpoint is not trusted: {reason}"),
+            Self::Encode(error) => write!(f, "the request cannot be encoded: {error}"),
+            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
             Self::Refused { hresult, message } => {
                 f.write_str("the runtime answered ")?;
                 // Its name would suggest success.
@@ -213,7 +223,7 @@ impl fmt::Display for ErrorKind {
                 }
                 message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
             }
-            Self::Malformed(_) => f.write_str("the reply cannot be decoded"),
+            Self::Malformed(error) => write!(f, "the reply cannot be decoded: {error}"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "received more than the limit of {limit}"),
@@ -226,40 +236,22 @@ impl fmt::Display for ErrorKind {
             Self::Miscounted { asked, reported } => {
                 write!(f, "the transport reported {reported} bytes, expected at most {asked}")
             }
-            Self::Bug(_) => f.write_str("a bug in this crate: an exchange was used wrongly"),
+            Self::Bug(illegal) => write!(f, "a bug in this crate: {illegal}"),
         }
     }
 }
 
-/// The text without its [`source`](std::error::Error::source); `{error:#}` adds the sources on one
-/// line.
+/// What failed, then the phase.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.kind(), self.phase())?;
-        let mut source = std::error::Error::source(self).filter(|_| f.alternate());
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error").field("kind", self.kind()).field("phase", &self.phase()).finish()
+        write!(f, "{} ({})", self.kind, self.phase)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self.kind() {
-            ErrorKind::Io(error) => Some(error),
-            ErrorKind::Encode(error) => Some(error),
-            ErrorKind::Limit(error) => Some(error),
-            ErrorKind::Malformed(error) => Some(error),
-            ErrorKind::Untrusted(reason) => Some(reason),
-            ErrorKind::Bug(illegal) => Some(illegal),
+            ErrorKind::Io(error) => error.source(),
             _ => None,
         }
     }
@@ -268,43 +260,51 @@ impl std::error::Error for Error {
 impl Stopped {
     /// The same as the error of a phase.
     pub fn during(self, phase: Phase) -> Error {
-        Error::new(
-            phase,
-            match self {
-                Self::TimedOut => ErrorKind::TimedOut,
-                Self::Cancelled => ErrorKind::Cancelled,
-                Self::Io(error) => ErrorKind::Io(error),
-            },
-        )
+        let kind = match self {
+            Self::TimedOut => ErrorKind::TimedOut,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Io(error) => ErrorKind::Io(error),
+        };
+        Error::new(phase, kind)
     }
 }
 
-/// With the kind that fits: `TimedOut`, `UnexpectedEof`, the system's, or else `Other`.
+/// Returns the system's error unchanged, with its [`raw_os_error`](std::io::Error::raw_os_error).
+/// Another error gets the kind that fits: `TimedOut`, `NotFound`, `Unsupported`, `UnexpectedEof`;
+/// `PermissionDenied` for an untrusted endpoint, `InvalidInput` for a request that was not sent,
+/// `InvalidData` for a malformed reply, or else `Other`. [`Error::in_io`] finds it.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
-        let kind = match error.kind() {
-            ErrorKind::TimedOut => std::io::ErrorKind::TimedOut,
-            ErrorKind::Io(error) => error.kind(),
-            ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => {
-                std::io::ErrorKind::UnexpectedEof
-            }
-            _ => std::io::ErrorKind::Other,
+        use std::io::ErrorKind as Io;
+
+        let (phase, kind) = (error.phase, error.into_kind());
+        let io = match kind {
+            ErrorKind::Io(system) if system.raw_os_error().is_some() => return system,
+            ErrorKind::Io(ref error) => error.kind(),
+            ErrorKind::TimedOut => Io::TimedOut,
+            ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_) => Io::NotFound,
+            ErrorKind::Unsupported(_) => Io::Unsupported,
+            ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => Io::UnexpectedEof,
+            ErrorKind::Untrusted(_) => Io::PermissionDenied,
+            ErrorKind::Encode(_) | ErrorKind::Limit(_) => Io::InvalidInput,
+            ErrorKind::Malformed(_) | ErrorKind::LimitExceeded { .. } => Io::InvalidData,
+            _ => Io::Other,
         };
-        Self::new(kind, error)
+        Self::new(io, Error::new(phase, kind))
     }
 }
 
-impl From<std::io::Error> for ErrorKind {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
+macro_rules! kinds {
+    ($($Kind:ident($Inner:ty);)*) => {$(
+        impl From<$Inner> for ErrorKind {
+            fn from(error: $Inner) -> Self {
+                Self::$Kind(error)
+            }
+        }
+    )*};
 }
 
-impl From<EncodeError> for ErrorKind {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
-}
+kinds! { Io(std::io::Error); Encode(EncodeError); Untrusted(Distrust); }
 
 impl From<RequestError> for ErrorKind {
     fn from(error: RequestError) -> Self {
@@ -337,115 +337,41 @@ impl From<MisuseError> for ErrorKind {
     }
 }
 
-impl From<Distrust> for ErrorKind {
-    fn from(reason: Distrust) -> Self {
-        Self::Untrusted(reason)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::continuation::Environment;
     use crate::message::Message;
-    use crate::message::Request as _;
-    use crate::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
-    use std::path::PathBuf;
+    use std::error::Error as _;
+    use std::io::{Error as IoError, ErrorKind as Io};
     use std::string::ToString as _;
-    use std::vec::Vec;
 
-    const PHASES: [Phase; 10] = [
-        Phase::Find,
-        Phase::Trust,
-        Phase::Connect,
-        Phase::Advertise,
-        Phase::Send,
-        Phase::SendFd,
-        Phase::Reply,
-        Phase::Continuation,
-        Phase::Stop,
-        Phase::Listen,
-    ];
-
-    /// One of each.
-    fn kinds() -> Vec<ErrorKind> {
-        let path = || PathBuf::from("/tmp/s");
-        let dump = GenerateCoreDump3 {
-            dump_name: "/d".into(),
-            dump_type: DumpType(9),
-            flags: DumpFlags::NONE,
-        };
-        std::vec![
-            ErrorKind::TimedOut,
-            ErrorKind::Cancelled,
-            std::io::Error::from(std::io::ErrorKind::AddrInUse).into(),
-            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there")
-                .into(),
-            std::io::Error::from(Error::new(Phase::Listen, ErrorKind::TimedOut)).into(),
-            ErrorKind::NotFound("process 12".into()),
-            ErrorKind::NotAnEndpoint("the path has no file name".into()),
-            Distrust::NotASocket { path: path(), is: "a file" }.into(),
-            Distrust::OtherOwner { path: path(), owner: 1, ours: 2 }.into(),
-            Distrust::SharedDirectory { path: path(), mode: 0o777 }.into(),
-            Distrust::PeerOwner { owner: 1, ours: 2 }.into(),
-            Distrust::PeerProcess { process_id: 1, expected: 2 }.into(),
-            dump.encode_message(&mut []).unwrap_err().into(),
-            dump.check_limits().unwrap_err().into(),
-            ErrorKind::Refused { hresult: HResult::FAIL, message: None },
-            ErrorKind::Refused { hresult: HResult::FAIL, message: Some("disk full".into()) },
-            Message::decode_prefix(b"HTTP/1.1").unwrap_err().into(),
-            Environment::decode(&[]).unwrap_err().into(),
-            ErrorKind::Ended { end: End::Closed, received: 0 },
-            ErrorKind::Ended { end: End::Reset, received: 7 },
-            ErrorKind::LimitExceeded { limit: 7 },
-            ErrorKind::Unsupported("this system has no named pipes"),
-            ErrorKind::Incomplete { end: End::Closed, received: 7 },
-            ErrorKind::SessionOver,
-            ErrorKind::AlreadyStopped,
-            MisuseError::TooMany { asked: 7, reported: 8 }.into(),
-            MisuseError::NotAsked.into(),
-        ]
+    #[test]
+    fn text_is_whole_and_has_no_source() {
+        let reason = Distrust::PeerOwner { owner: 1, ours: 2 };
+        let text = std::format!("the endpoint is not trusted: {reason} (listening)");
+        let error = Error::new(Phase::Listen, reason);
+        assert!(error.to_string() == text && error.source().is_none(), "{error}");
     }
 
     #[test]
-    fn display_repeats_no_source() {
-        for phase in PHASES {
-            for kind in kinds() {
-                let error = Error::new(phase, kind);
-                let (mut parent, mut chain): (&dyn std::error::Error, _) =
-                    (&error, error.to_string());
-                while let Some(source) = parent.source() {
-                    assert!(
-                        !parent.to_string().contains(&source.to_string()),
-                        "{parent}: {source}"
-                    );
-                    chain = std::format!("{chain}: {source}");
-                    parent = source;
-                }
-                assert_eq!(std::format!("{error:#}"), chain);
-            }
+    fn io_error_keeps_the_error_of_the_system_or_has_the_kind_that_fits() {
+        let error = Error::new(Phase::Connect, IoError::from_raw_os_error(2));
+        assert_eq!(error.to_string(), std::format!("{} (connecting)", error.kind()));
+        assert_eq!(IoError::from(error).raw_os_error(), Some(2));
+        for (kind, expected) in [
+            (ErrorKind::TimedOut, Io::TimedOut),
+            (ErrorKind::Cancelled, Io::Other),
+            (IoError::new(Io::AddrInUse, "in use").into(), Io::AddrInUse),
+            (ErrorKind::NotFound("process 12".into()), Io::NotFound),
+            (Distrust::PeerOwner { owner: 1, ours: 2 }.into(), Io::PermissionDenied),
+            (Message::decode_prefix(b"HTTP/1.1").unwrap_err().into(), Io::InvalidData),
+            (WireError::new(crate::wire::WireErrorKind::ZeroBuffer, 0).into(), Io::InvalidInput),
+            (ErrorKind::Unsupported("no named pipes here"), Io::Unsupported),
+            (ErrorKind::Ended { end: End::Closed, received: 0 }, Io::UnexpectedEof),
+        ] {
+            let error = IoError::from(Error::new(Phase::Reply, kind));
+            assert_eq!(error.kind(), expected, "{error}");
+            assert_eq!(Error::in_io(&error).unwrap().phase(), Phase::Reply);
         }
-    }
-
-    #[test]
-    fn display_with_sources_prints_each_part_once() {
-        let error = Error::new(
-            Phase::Listen,
-            std::io::Error::new(std::io::ErrorKind::AddrInUse, "a listener already exists there"),
-        );
-        assert_eq!(
-            (error.to_string(), std::format!("{error:#}")),
-            (
-                "an I/O error (listening)".into(),
-                "an I/O error (listening): a listener already exists there".into()
-            )
-        );
-        let error = Error::new(Phase::Reply, Message::decode_prefix(b"HTTP/1.1").unwrap_err());
-        assert_eq!(error.to_string(), "the reply cannot be decoded (waiting for the reply)");
-        assert!(
-            std::format!("{error:#}")
-                .starts_with("the reply cannot be decoded (waiting for the reply): "),
-            "{error:#}"
-        );
     }
 }

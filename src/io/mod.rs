@@ -6,7 +6,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | a blocking client: one method per command, one connection per call |
+//! | [`Client`] | a blocking client: one method per command, one connection per call; [`RuntimeInfo`] |
 //! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`Stopper`] | the stream of a session, and its stop from another thread |
 //! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
@@ -30,9 +30,8 @@
 //! #     CollectTracing2 { circular_buffer_mb: 256, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
 //!
 //! let client = Client::new(Endpoint::process(12345));
-//! if let Some(info) = client.process_info3()?.payload() {
-//!     println!("{} runs {}", info.process_id, info.command_line);
-//! }
+//! let info = client.info()?;
+//! println!("{} runs {}", info.process_id, info.command_line);
 //! let mut trace = client.trace(&request)?;
 //! let stopper = trace.stopper(&client);
 //! std::thread::spawn(move || {
@@ -52,14 +51,10 @@ pub mod trust;
 #[cfg(windows)]
 pub mod windows;
 
-mod answer;
 mod canceller;
 mod client;
-mod commands;
-mod connect;
 mod connection;
 mod deadlines;
-mod drive;
 mod endpoint;
 mod environment;
 mod error;
@@ -86,11 +81,9 @@ mod user_events;
 pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
 };
-pub use answer::Answer;
 pub use canceller::Canceller;
-pub use client::Client;
-pub use connect::Connect;
-pub use connection::Connection;
+pub use client::{Client, RuntimeInfo};
+pub use connection::{Answer, Connect, Connection};
 pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;

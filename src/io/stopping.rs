@@ -1,6 +1,6 @@
 //! A stop of a session, without the I/O.
 
-use super::drive::{Drive, Finished};
+use super::connection::{ClientDriver, Finished};
 use super::session::Streaming;
 use super::{Error, ErrorKind, Phase};
 use crate::exchange::{End, MisuseError, StopOutcome};
@@ -39,8 +39,8 @@ impl<'s> Stopping<'s> {
 
     /// The request, for a separate connection. Connecting may take its time: it is sent only while
     /// the session lasts.
-    pub(super) fn drive(&self) -> Result<Drive, Error> {
-        Ok(Drive::new(&self.request, true)?.while_open(self.session.clone()))
+    pub(super) fn drive(&self) -> Result<ClientDriver, Error> {
+        Ok(ClientDriver::new(&self.request, true)?.while_open(self.session.clone()))
     }
 
     /// Its outcome.

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::drive::Drive;
+use super::connection::ClientDriver;
 use super::{Client, Connect, Error, ErrorKind, Phase, Stopped, Until};
 use crate::exchange::AfterReply;
 use crate::message::Request;
@@ -85,7 +85,7 @@ impl<C: Connect> Client<C> {
         request: &R,
         user_events_data: impl AsFd,
     ) -> Result<UserEvents<C::Transport>, Error> {
-        let drive = Drive::user_events(request, self.checks_limits())?;
+        let drive = ClientDriver::user_events(request, self.checks_limits())?;
         let mut connection = self.connect()?;
         match connection.run(drive, Some(user_events_data.as_fd()))?.ok()? {
             (_, AfterReply::UserEvents { session_id }) => {

@@ -5,10 +5,8 @@ use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
-    DiagnosticPort, HoldErrorKind, SameCookie, Slot, SlotsError,
-};
-use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
+use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{
     End, MisuseError, RefusalReason, RequestError, RespondError,
 };
@@ -125,6 +123,14 @@ fn ports_and_names(texts: &mut Texts) {
 }
 
 fn exchanges(texts: &mut Texts) {
+    let command = Command::COLLECT_TRACING5;
+    let field = DroppedFields::EVENT_FILTERS;
+    texts.all([
+        FallbackError::OtherError(HResult::BAD_ENCODING),
+        FallbackError::Oldest(Command::COLLECT_TRACING2),
+        FallbackError::UserEvents,
+        FallbackError::FieldLost { command, field, provider: Some(3) },
+    ]);
     texts.all([End::Closed, End::Reset, End::TimedOut]);
     texts.all([
         MisuseError::NotAsked,
@@ -144,8 +150,7 @@ fn exchanges(texts: &mut Texts) {
         RefusalReason::TooManyProviders { limit: 3, found: 4 },
         RefusalReason::NoDescriptor,
     ]);
-    texts.all([HoldErrorKind::Full { most: 8 }, HoldErrorKind::CookieFull { most: 2 }]);
-    texts.all([SlotsError::InUse { index: 7 }, SlotsError::TooMany]);
+    texts.all([HoldError { token: 0, most: 8 }]);
 }
 
 /// A separate part, present only with the feature.
@@ -401,7 +406,6 @@ fn fault_positions_are_reported() {
         1
     );
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
-    assert!(DiagnosticPort::<[Slot<()>; 0]>::new([], SameCookie::Replace).is_ok());
     assert!(check_path_len(107, 107).is_ok());
 }
 
@@ -427,7 +431,6 @@ fn error_path_prints_fields_and_indices() {
 fn protocol_name_prints_name_or_number() {
     let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
     assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
-    says(DroppedFields::NONE, "nothing");
     for (command, shown, debugged) in [
         (
             Command::COLLECT_TRACING2,

@@ -4,14 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingRequest};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
-    SessionBufferMode, StopTracing, StreamingProviderConfig, StreamingSession, TracepointConfig,
-    TracepointSet, request_rundown, rundown_keyword,
+    CollectTracing2, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
+    StopTracing, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
@@ -398,39 +396,6 @@ fn string_compares_with_text_and_counts_units() {
     units.next();
     assert_eq!(units.size_hint(), (1, Some(1)));
     assert_eq!((units.next(), units.size_hint()), (Some(0x69), (0, Some(0))));
-}
-
-#[test]
-fn fallback_loss_is_counted_once() {
-    let both = DroppedFields::DUMP_FLAGS.with(DroppedFields::ERROR_TEXT);
-    assert_eq!(both.with(DroppedFields::ERROR_TEXT), both);
-    assert!(
-        both.contains(DroppedFields::DUMP_FLAGS)
-            && both.contains(DroppedFields::ERROR_TEXT)
-            && !both.contains(DroppedFields::OF_REPLY)
-    );
-}
-
-#[test]
-fn fallback_first_rung_limits_apply() {
-    let good = [StreamingProviderConfig {
-        keywords: 0,
-        log_level: EventLevel::VERBOSE,
-        provider_name: "P".into(),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-    }];
-    for (providers, kind) in [(&good[..], None), (&[], Some(WireErrorKind::NoProviders))] {
-        let request = CollectTracing5::Streaming(StreamingSession {
-            circular_buffer_mb: 1,
-            format: Format::NET_TRACE,
-            rundown_keyword: 0,
-            request_stackwalk: false,
-            providers: Array::new(providers),
-        });
-        let request = TracingRequest::from(&request);
-        assert_eq!(request.check_limits().err().map(|error| error.kind()), kind);
-    }
 }
 
 /// The document wants a pipe named without its prefix; builds without sockets have other addresses.

@@ -19,8 +19,8 @@ fn client_types_are_send() {
     shared::<Error>();
     shared::<ErrorKind>();
     shared::<Stopped>();
-    shared::<Connection<'static, Stream<std::net::TcpStream>>>();
-    shared::<EnvironmentBlock<'static, Stream<std::net::TcpStream>>>();
+    shared::<Connection<Stream<std::net::TcpStream>>>();
+    shared::<EnvironmentBlock<Stream<std::net::TcpStream>>>();
     shared::<Trace<Stream<std::net::TcpStream>>>();
     shared::<<Endpoint as Connect>::Transport>();
     cloned::<discovery::Discovery>();
@@ -34,6 +34,7 @@ fn client_types_are_send() {
 fn port_types_are_send() {
     shared::<port_listener::PortListener>();
     cloned::<port_listener::PortRuntime>();
+    cloned::<port_listener::PortEvent>();
     cloned::<port_listener::PortOptions>();
 }
 

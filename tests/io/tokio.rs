@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
@@ -16,6 +16,7 @@ use dotnet_diagnostics_ipc::io::Endpoint;
 use dotnet_diagnostics_ipc::io::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncTrace, Deadlines, Error, ErrorKind, Phase,
 };
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo3, ResumeRuntime};
@@ -172,7 +173,7 @@ async fn tokio_call_over_limit_is_sent_only_unchecked() {
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
     assert_eq!(theirs.read(&mut [0; 1]).await.unwrap(), 0, "nothing was sent");
     let refused = peer(4096, 38, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80");
-    let error = AsyncConnection::new(refused).without_limits().call(&dump).await.unwrap_err();
+    let error = AsyncConnection::new(refused).unchecked().call(&dump).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::FAIL));
 }
 
@@ -325,6 +326,56 @@ async fn tokio_client_connects_for_each_command() {
     }
 }
 
+#[tokio::test]
+async fn tokio_info_and_dump_use_the_newest_known_command() {
+    const INFO: &[u8] = b"DOTNET_IPC_V1\0\x3c\0\xff\0\0\0\x07\0\0\0\0\0\0\0\
+        \x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\
+        \x02\0\0\0a\0\0\0\0\0\0\0\0\0\0\0";
+    let peer = Peer::saying(&[UNKNOWN, UNKNOWN, INFO, UNKNOWN, DONE]);
+    let client = AsyncClient::new(&peer);
+    let info = client.info().await.unwrap();
+    assert_eq!((info.process_id, &*info.command_line, info.clr_product_version), (7, "a", None));
+    let dump = GenerateCoreDump3 {
+        dump_name: "d".into(),
+        dump_type: DumpType::FULL,
+        flags: DumpFlags::NONE,
+    };
+    client.dump(&dump).await.unwrap();
+    let ends = std::mem::take(&mut *peer.ends.lock().unwrap());
+    let mut asked = Vec::new();
+    for mut end in ends {
+        let mut header = [0; 20];
+        end.read_exact(&mut header).await.unwrap();
+        asked.push([header[16], header[17]]);
+    }
+    assert_eq!(asked, [[4, 8], [4, 4], [4, 0], [1, 3], [1, 2]]);
+}
+
+/// A runtime's backlog is full, so the client must try again later: without a clock of tokio's.
+#[cfg(target_os = "linux")]
+#[test]
+fn tokio_client_without_deadlines_needs_no_time_driver() {
+    use std::io::Write as _;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    let directory = crate::directory();
+    let path = directory.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let first = UnixStream::connect(&path).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let client = AsyncClient::new(Endpoint::socket(&path)).with_deadlines(Deadlines::NONE);
+    let server = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        let accept = || listener.accept().unwrap().0;
+        let (_first, mut second) = (accept(), accept());
+        second.write_all(DONE).unwrap();
+        second
+    });
+    runtime.block_on(client.resume()).unwrap();
+    drop((first, server.join().unwrap()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn tokio_phase_ends_at_its_deadline() {
     /// Never connects.
@@ -409,18 +460,15 @@ async fn tokio_fallback_deadline_covers_all_connections() {
     let error = client
         .clone()
         .with_deadlines(deadlines(5))
-        .trace_by(TracingFallback::new(&request))
+        .trace_by(Fallback::new(request))
         .await
         .unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
         "{error:?}"
     );
-    let error = client
-        .with_deadlines(deadlines(30))
-        .trace_by(TracingFallback::new(&request))
-        .await
-        .unwrap_err();
+    let error =
+        client.with_deadlines(deadlines(30)).trace_by(Fallback::new(request)).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
 }
 
@@ -432,14 +480,14 @@ const PROVIDERS: &[StreamingProviderConfig<'_>] = &[StreamingProviderConfig {
     filter: EventFilter::ALL,
 }];
 
-fn streaming() -> CollectTracing5<'static> {
-    CollectTracing5::Streaming(StreamingSession {
+fn streaming() -> AnyRequest<'static> {
+    AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
         circular_buffer_mb: 1,
         format: Format::NET_TRACE,
         rundown_keyword: 0,
         request_stackwalk: false,
         providers: Array::new(PROVIDERS),
-    })
+    }))
 }
 
 #[tokio::test]
@@ -447,7 +495,7 @@ async fn tokio_trace_is_read_while_stopped() {
     let peer = Peer::saying(&[UNKNOWN, STREAM, SESSION]);
     let client = AsyncClient::new(&peer);
     let request = streaming();
-    let (mut trace, _) = client.trace_by(TracingFallback::new(&request)).await.unwrap();
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).await.unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).await.unwrap();
     let stopper = trace.stopper(&client);
@@ -658,48 +706,118 @@ async fn tokio_calls_can_be_spawned() {
     assert_eq!(task.await.unwrap().0, StopOutcome::Answered);
 }
 
-/// A call takes the next connection of a runtime that came to a port. A wait that is dropped ends,
-/// at the latest with the next connection, and a runtime connects again.
 #[cfg(unix)]
-#[tokio::test]
-async fn tokio_port_hands_out_connections() {
+mod port {
+    use std::path::Path;
+
     use dotnet_diagnostics_ipc::advertise::Advertise;
-    use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+    use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
+    use tokio::net::UnixStream;
 
-    let directory = crate::directory();
-    let path = directory.path().join("port");
-    let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
-    let late = Duration::from_millis(20);
-    tokio::time::timeout(late, port.wait_for_async(RuntimeFilter::Any)).await.unwrap_err();
+    use super::*;
 
-    let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 77, future: 0 };
-    let come = async || {
-        let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();
+    const LATE: Duration = Duration::from_millis(20);
+
+    async fn come(path: &Path, process_id: u8) -> UnixStream {
+        let runtime_cookie = Guid::from_bytes([process_id; 16]);
+        let advertise = Advertise { runtime_cookie, process_id: process_id.into(), future: 0 };
+        let mut stream = UnixStream::connect(path).await.unwrap();
         stream.write_all(&advertise.to_bytes()).await.unwrap();
         stream
-    };
-    let (runtime, mut first) =
-        tokio::join!(port.wait_for_async(RuntimeFilter::Process(77)), come());
-    let client = AsyncClient::new(runtime.unwrap());
-    let answer = async |stream: &mut tokio::net::UnixStream| {
-        stream.read_exact(&mut [0; 20]).await.unwrap();
-        stream.write_all(DONE).await.unwrap();
-    };
-    let (asked, ()) = tokio::join!(client.resume(), answer(&mut first));
-    asked.unwrap();
+    }
 
-    tokio::time::timeout(late, client.resume()).await.unwrap_err();
-    let again = async {
-        for _ in 0..2 {
-            let mut next = come().await;
-            if next.read_exact(&mut [0; 20]).await.is_ok() {
-                return next.write_all(DONE).await.unwrap();
+    /// A call takes the next connection of a runtime that connected to a port. A wait that is
+    /// dropped ends.
+    #[tokio::test]
+    async fn tokio_port_hands_out_connections() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+        tokio::time::timeout(LATE, port.next_event_async()).await.unwrap_err();
+
+        let (event, mut first) = tokio::join!(port.next_event_async(), come(&path, 77));
+        let PortEvent::New(runtime) = event.unwrap() else { panic!("it is not new") };
+        let client = AsyncClient::new(runtime);
+        let answer = async |stream: &mut UnixStream| {
+            stream.read_exact(&mut [0; 20]).await.unwrap();
+            stream.write_all(DONE).await.unwrap();
+        };
+        let (asked, ()) = tokio::join!(client.resume(), answer(&mut first));
+        asked.unwrap();
+
+        tokio::time::timeout(LATE, client.resume()).await.unwrap_err();
+        let again = async { answer(&mut come(&path, 77).await).await };
+        let (asked, ()) = tokio::join!(client.resume(), again);
+        asked.unwrap();
+        port.close().unwrap();
+        assert!(!path.exists());
+    }
+
+    /// An event that is reported while its wait is dropped belongs to the next wait.
+    #[tokio::test]
+    async fn tokio_dropped_wait_loses_no_event() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+        for process_id in 1..=50 {
+            let mut waits = [(); 2].map(|()| Box::pin(port.next_event_async()));
+            for wait in &mut waits {
+                assert!(poll_once(wait.as_mut()).await.is_pending());
             }
+            let _stream = come(&path, process_id).await;
+            // The first wait was woken, or is woken in this moment.
+            std::thread::sleep(Duration::from_millis(process_id.into()) / 10);
+            let [first, second] = waits;
+            let (dropped, left) =
+                if process_id % 2 == 0 { (first, second) } else { (second, first) };
+            drop(dropped);
+            let event = left.await.unwrap();
+            assert!(matches!(event, PortEvent::New(it) if it.process_id() == process_id.into()));
         }
-        panic!("two connections were lost");
-    };
-    let (asked, ()) = tokio::join!(client.resume(), again);
-    asked.unwrap();
-    port.close().unwrap();
-    assert!(!path.exists());
+    }
+
+    /// Polls once, with the waker of this task.
+    async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+        std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
+    }
+
+    /// A wait needs no thread: a file can be read beside 600 of them, although there is one thread
+    /// for blocking.
+    #[test]
+    fn tokio_600_port_waits_take_no_thread() {
+        let directory = crate::directory();
+        let path = directory.path().join("port");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
+            let (event, stream) = tokio::join!(port.next_event_async(), come(&path, 77));
+            let PortEvent::New(runtime) = event.unwrap() else { panic!("it is not new") };
+            // It has exited.
+            drop(stream);
+            while port.counts().held > 0 {
+                tokio::time::sleep(LATE).await;
+            }
+            let mut waits = tokio::task::JoinSet::new();
+            for _ in 0..600 {
+                let runtime = runtime.clone();
+                waits.spawn(async move { AsyncConnect::connect(&runtime).await.map(drop) });
+            }
+            tokio::time::sleep(LATE).await;
+            let began = std::time::Instant::now();
+            assert_eq!(tokio::fs::read("/dev/null").await.unwrap(), []);
+            println!("a file was read in {:?} beside {} waits", began.elapsed(), waits.len());
+            assert!(waits.try_join_next().is_none());
+            let _streams = [come(&path, 77).await, come(&path, 77).await];
+            port.close().unwrap();
+            let mut connected = 0;
+            while let Some(wait) = waits.join_next().await {
+                connected += usize::from(wait.unwrap().is_ok());
+            }
+            assert!(connected <= 2, "{connected}");
+        });
+    }
 }

@@ -8,18 +8,13 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::ArgGroup;
 use diagipc::Address;
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::Client;
-use dotnet_diagnostics_ipc::message::dump::{
-    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
-};
-use dotnet_diagnostics_ipc::wire::IpcString;
+use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
 use crate::commands::info::{Info, subject};
 use crate::commands::named::Named;
 use crate::commands::output_file::dated;
-use crate::commands::target::{Reach, Refused, if_known, outcome};
+use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::written::Written;
 use crate::commands::{Outcome, interrupt};
 
@@ -155,7 +150,7 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> an
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
     let before = fs::metadata(here).and_then(|file| file.modified()).ok();
-    generate(client, path, dump_type, flags, Command::GENERATE_CORE_DUMP3)?;
+    client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags })?;
     // Some runtimes answer OK without writing one.
     match fs::metadata(here) {
         Ok(written) if written.modified().ok() != before => Ok(written.len()),
@@ -170,35 +165,4 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> an
         ))
         .into()),
     }
-}
-
-/// Uses the newest command that the runtime knows, at most `newest`.
-pub(crate) fn generate(
-    client: &Client,
-    path: &str,
-    dump_type: DumpType,
-    flags: DumpFlags,
-    newest: Command,
-) -> anyhow::Result<()> {
-    let dump_name = IpcString::new(path);
-    if newest == Command::GENERATE_CORE_DUMP3
-        && if_known(client.generate_core_dump3(&GenerateCoreDump3 { dump_name, dump_type, flags }))?
-            .is_some()
-    {
-        return Ok(());
-    }
-    if newest != Command::GENERATE_CORE_DUMP {
-        match client.generate_core_dump2(&GenerateCoreDump2 { dump_name, dump_type, flags }) {
-            // The oldest has one flag.
-            Err(error)
-                if error.hresult() == Some(HResult::UNKNOWN_COMMAND)
-                    && DumpFlags::LOGGING.contains(flags) => {}
-            answer => return Ok(answer?),
-        }
-    }
-    Ok(client.generate_core_dump(&GenerateCoreDump {
-        dump_name,
-        dump_type,
-        diagnostics: flags.0 & 1,
-    })?)
 }

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use diagipc::proc;
-use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
 };
@@ -109,7 +108,7 @@ pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
     let has_name = |(place, found): (usize, &&DiscoveredEndpoint)| {
         let id = found.process_id?;
         let assembly = match answers.remove(&place) {
-            Some(Answer::Info(info)) => info.managed_entrypoint_assembly_name,
+            Some(Answer::Info(info)) => info.0.managed_entrypoint_assembly_name,
             _ => None,
         };
         (assembly.as_deref() == Some(name) || program_of(id).as_deref() == Some(name)).then_some(id)
@@ -211,7 +210,7 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
     let client = Client::new(Endpoint::from(found).trusting(policy))
         .with_deadlines(deadlines)
         .with_canceller(canceller.clone());
-    match Info::ask(&client, Command::PROCESS_INFO3) {
+    match Info::ask(&client) {
         Ok(info) => Answer::Info(Box::new(info)),
         Err(error) => {
             let kind = error.downcast_ref().map(Error::kind);
@@ -258,7 +257,7 @@ fn cells(row: &Row) -> [String; 4] {
     };
     let (version, command_line) = match &row.answer {
         Answer::Info(info) => {
-            (info.clr_product_version.as_deref().unwrap_or("5"), plain(&info.command_line))
+            (info.0.clr_product_version.as_deref().unwrap_or("5"), plain(&info.0.command_line))
         }
         Answer::Error(error) => ("?", without_answer(error)),
         Answer::NotAsked {} => ("?", without_answer(&row.state)),

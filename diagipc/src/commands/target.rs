@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use diagipc::Address;
-use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(target_os = "linux")]
 use dotnet_diagnostics_ipc::io::trust::Distrust;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
@@ -134,11 +133,3 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
-
-/// `None` if the runtime is older than the command.
-pub(crate) fn if_known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => Ok(None),
-        answer => answer.map(Some),
-    }
-}

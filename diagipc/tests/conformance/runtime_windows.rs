@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use diagipc::known::Profile;
 use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime, StartError};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Until};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
@@ -95,7 +95,7 @@ fn windows_runtime_connects_to_port_again_after_each_command() {
     let name = pipe("port");
     let port = PortListener::bind(&name, PortOptions::DEFAULT).unwrap();
     let (runtime, _) = started("at-port", |config| config.ports = Some(format!("{name},suspend")));
-    let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
+    let PortEvent::New(found) = port.next_event(&soon()).unwrap() else { panic!() };
     assert!(!runtime.is_started());
     let client = Client::new(found);
     let took = (0..10).map(|_| {

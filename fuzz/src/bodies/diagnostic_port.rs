@@ -1,35 +1,26 @@
 //! Arbitrary connections to a diagnostic port: pieces give the same result as all at once, and the
-//! table the same as a plain list.
+//! port with lent slots and the sorted one the same as a plain list.
 
-use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::vec::Vec;
 
 use super::Pieces;
-use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectionKey, DiagnosticPort,
-    SameCookie, Slot,
-};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, WaitingConnection};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 /// How many connections the port of this target holds.
-const SLOTS: usize = 5;
+const SLOTS: usize = 3;
 
 /// One connection of the input: `[action, 2 sizes of pieces, number of its 40 bytes, bytes …]`.
 const FRONT: usize = 4;
 
-/// `[handling of a known cookie, connections …]`.
+/// `[ignored, connections …]`.
 pub fn diagnostic_port(input: &[u8]) {
-    let Some((policy, mut input)) = input.split_first() else { return };
-    let policy = match policy % 3 {
-        0 => SameCookie::Replace,
-        most => SameCookie::Queue { most: NonZeroU32::new(most.into()).unwrap() },
-    };
-    let mut slots: [Slot<u32>; SLOTS] = std::array::from_fn(|_| Slot::EMPTY);
-    let mut port = DiagnosticPort::with_seed(&mut slots[..], policy, 0x1234_5678).unwrap();
-    let mut list = VecDeque::new();
+    let Some((_, mut input)) = input.split_first() else { return };
+    let mut slots = [const { None }; SLOTS];
+    let mut ports = [DiagnosticPort::new(&mut slots), DiagnosticPort::sorted(SLOTS)];
+    let mut list: Vec<WaitingConnection<u32>> = Vec::new();
     for token in 0.. {
         let Some(([does, sizes @ .., come], rest)) = input.split_first_chunk::<FRONT>() else {
             break;
@@ -42,92 +33,31 @@ pub fn diagnostic_port(input: &[u8]) {
         let AdvertiseOutcome::Advertised(mut advertise) = outcome else { continue };
         assert_eq!(&advertise.to_bytes()[..], &wire[..ADVERTISE_LEN]);
         // Few cookies, so they collide.
-        advertise.runtime_cookie =
-            Guid::from_bytes([advertise.runtime_cookie.to_bytes()[0] & 3; 16]);
-        hold(&mut port, &mut list, policy, advertise, token);
-        let (cookie, key) =
-            (advertise.runtime_cookie, list.get(usize::from(*does) % SLOTS).map(|(key, ..)| *key));
-        match does % 4 {
-            0 => {
-                let at = list.iter().position(|(_, held, _)| held.runtime_cookie == cookie);
-                let expected = at.and_then(|at| list.remove(at));
-                assert_eq!(
-                    port.take(cookie).map(|found| (found.key, found.advertise, found.token)),
-                    expected
-                );
+        let cookie = |number: u8| Guid::from_bytes([number & 3; 16]);
+        advertise.runtime_cookie = cookie(advertise.runtime_cookie.to_bytes()[0]);
+        let old =
+            list.iter().position(|held| held.advertise.runtime_cookie == advertise.runtime_cookie);
+        let is_full = old.is_none() && list.len() == SLOTS;
+        let old = old.map(|index| list.remove(index));
+        for port in &mut ports {
+            match port.hold(advertise, token) {
+                Ok(replaced) => assert!(!is_full && replaced == old),
+                Err(refused) => assert!(is_full && refused.token == token),
             }
-            1 => {
-                let expected = list.pop_front();
-                assert_eq!(
-                    port.take_oldest().map(|found| (found.key, found.advertise, found.token)),
-                    expected
-                );
-            }
-            2 => {
-                let Some(key) = key else { continue };
-                assert!(port.remove(key).is_some());
-                // Not twice, even if its slot is reused.
-                assert!(port.remove(key).is_none() && port.get(key).is_none());
-                list.retain(|(held, ..)| *held != key);
-            }
-            _ => {}
         }
-        same(&port, &list);
-    }
-}
-
-type List = VecDeque<(ConnectionKey, Advertise, u32)>;
-
-fn hold(
-    port: &mut DiagnosticPort<&mut [Slot<u32>]>,
-    list: &mut List,
-    policy: SameCookie,
-    advertise: Advertise,
-    token: u32,
-) {
-    let queued: Vec<_> = list
-        .iter()
-        .filter(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie)
-        .copied()
-        .collect();
-    let (replaces, full) = match policy {
-        SameCookie::Replace => (queued.first().copied(), queued.is_empty() && list.len() == SLOTS),
-        SameCookie::Queue { most } => {
-            (None, list.len() == SLOTS || queued.len() >= most.get() as usize)
+        if !is_full {
+            list.push(WaitingConnection { advertise, token });
         }
-    };
-    match port.hold(advertise, token) {
-        Ok(held) => {
-            assert!(!full);
-            assert_eq!(held.replaced.map(|old| (old.key, old.advertise, old.token)), replaces);
-            list.retain(|(key, ..)| replaces.is_none_or(|(old, ..)| old != *key));
-            list.push_back((held.key, advertise, token));
+        if does % 2 == 0 {
+            let cookie = cookie(does >> 1);
+            let at = list.iter().position(|held| held.advertise.runtime_cookie == cookie);
+            let taken = at.map(|at| list.remove(at));
+            assert!(ports.iter_mut().all(|port| port.take(cookie) == taken));
         }
-        Err(refused) => assert!(full && refused.token == token),
-    }
-}
-
-fn same(port: &DiagnosticPort<&mut [Slot<u32>]>, list: &List) {
-    assert_eq!(port.len(), list.len());
-    assert!(
-        port.iter()
-            .map(|found| (found.key, found.advertise, *found.token))
-            .eq(list.iter().copied())
-    );
-    for (key, advertise, token) in list {
-        assert!(
-            port.get(*key)
-                .is_some_and(|found| (*found.token, found.advertise) == (*token, *advertise))
-        );
-        let first =
-            list.iter().find(|(_, held, _)| held.runtime_cookie == advertise.runtime_cookie);
-        assert_eq!(
-            port.find(advertise.runtime_cookie).map(|found| found.key),
-            first.map(|(key, ..)| *key)
-        );
-        let of_process =
-            list.iter().filter(|(_, held, _)| held.process_id == advertise.process_id).count();
-        assert_eq!(port.find_process(advertise.process_id).count(), of_process);
+        for port in &ports {
+            assert_eq!(port.len(), list.len());
+            assert!(list.iter().all(|held| port.find(held.advertise.runtime_cookie) == Some(held)));
+        }
     }
 }
 

@@ -8,92 +8,116 @@
 
 //! # Example
 //!
-//! Listen at a port, and resume the runtime that connects:
+//! Listen at a port, and resume each runtime that connects:
 //!
 //! ```no_run
 //! use dotnet_diagnostics_ipc::io::Until;
-//! use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+//! use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 //!
 //! // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
 //! let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
-//! let runtime = port.wait_for(RuntimeFilter::Any, &Until::FOREVER)?;
-//! println!("process {} waits", runtime.process_id());
-//! runtime.resume(&Until::FOREVER)?;
+//! loop {
+//!     match port.next_event(&Until::FOREVER)? {
+//!         PortEvent::New(runtime) => drop(runtime.resume(&Until::FOREVER)?),
+//!         PortEvent::Again(_) => {}
+//!         PortEvent::Gone(runtime) => println!("process {} has ended", runtime.process_id()),
+//!     }
+//! }
+//! # #[allow(unreachable_code)]
 //! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 //! ```
 
-mod ask;
 mod options;
-mod pump;
-#[cfg(unix)]
-mod readiness;
-mod runtime;
-mod system;
+mod thread;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use options::{PortCounts, PortOptions, RuntimeFilter};
-pub use runtime::PortRuntime;
+pub use options::{PortCounts, PortOptions};
 
 use std::any::Any;
 use std::boxed::Box;
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::string::{String, ToString as _};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::vec::Vec;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{Builder, JoinHandle, Thread, current, park, park_timeout};
 
-use ask::{Ask, Giver, Queue};
-use pump::Pump;
-use system::System;
+use thread::{EventKind, NextConnection, PortThread, Shared};
 #[cfg(unix)]
-use unix::{Connection, Woken, bind_private, transport};
+use unix::{Poller, Waker as PollerWaker, bind_private, transport};
 #[cfg(windows)]
-use windows::{Connection, Pipes, Woken, bind_private, transport};
+use windows::{Poller, Waker as PollerWaker, bind_private, transport};
 
-use super::{Error, ErrorKind, Phase, Until};
+use super::canceller::Sleeper;
+use super::{Connect, Deadlines, Error, ErrorKind, Phase, Stopped, Until};
 use crate::advertise::Advertise;
+use crate::hresult::HResult;
 #[cfg(windows)]
 use crate::io::windows::{PipeListener as Listener, PipeTransport as PeerTransport};
+use crate::message::process::ResumeRuntime;
+use crate::wire::Guid;
 #[cfg(unix)]
-use {
-    super::UnixTransport as PeerTransport, readiness::Best,
-    std::os::unix::net::UnixListener as Listener,
-};
+use {super::UnixTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
 
-#[cfg(unix)]
-type Peers = unix::Sockets<Best>;
-#[cfg(windows)]
-type Peers = Pipes;
-
-/// What callers ask the port's thread.
-type Questions = Queue<Connection>;
+/// What happened to a runtime of a port, for [`PortListener::next_event`].
+///
+/// A port has at most one event for each runtime: a newer one takes the place of an older one that
+/// was not returned yet. Nothing is reported of a runtime that ended before its `New` was returned.
+///
+/// Besides the runtimes that wait, a port remembers at most 16,384 others by their cookies: those
+/// that may connect again, and those that were reported to be gone, of which it forgets the oldest.
+/// If none of them can be forgotten, a new runtime is disconnected, and retries by itself (F-57).
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortRuntime};
+/// use dotnet_diagnostics_ipc::io::{Error, Until};
+///
+/// fn next_new(port: &PortListener) -> Result<PortRuntime, Error> {
+///     loop {
+///         if let PortEvent::New(runtime) = port.next_event(&Until::FOREVER)? {
+///             return Ok(runtime);
+///         }
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub enum PortEvent {
+    /// It has connected for the first time. Each cookie is new once, as long as it is remembered.
+    New(PortRuntime),
+    /// It has connected again, as after each command: its next connection waits.
+    Again(PortRuntime),
+    /// The waiting connection ended, and the runtime has not connected again within
+    /// [`PortOptions::reconnect`], so it has exited. If its connection was taken, it has 10 minutes,
+    /// because it may write a dump meanwhile. If it connects after all, that is
+    /// [`Again`](Self::Again).
+    Gone(PortRuntime),
+}
 
 /// A diagnostic port on which this process listens. [`close`](Self::close) or a drop closes it, and
 /// removes its socket.
 ///
 /// ```no_run
-/// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+/// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 /// use dotnet_diagnostics_ipc::io::{Client, Until};
 ///
 /// // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
 /// let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
-/// let runtime = port.wait_for(RuntimeFilter::Any, &Until::FOREVER)?;
-/// println!("process {} waits", runtime.process_id());
-///
-/// let client = Client::new(runtime.clone()); // each call takes the next connection of this runtime
-/// let info = client.process_info2()?;
-/// runtime.resume(&Until::FOREVER)?;
+/// while let PortEvent::New(runtime) = port.next_event(&Until::FOREVER)? {
+///     println!("process {} waits", runtime.process_id());
+///     let client = Client::new(runtime.clone()); // each call takes the next connection of this runtime
+///     let info = client.process_info2()?;
+///     runtime.resume(&Until::FOREVER)?;
+/// }
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
 #[must_use = "dropping it closes the port"]
 pub struct PortListener {
-    queue: Arc<Questions>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     /// Removes the socket, if there is one.
     _path: Box<dyn Any + Send + Sync>,
@@ -112,7 +136,7 @@ impl PortListener {
     /// [`Phase::Listen`].
     pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
         let (listener, path) = bind_private(path.as_ref())?;
-        Self::start(listener, path, options, Peers::new)
+        Self::start(path, options, Poller::new(listener))
     }
 
     /// Listens on a socket or pipe made by the caller. The caller controls its permissions and its
@@ -121,71 +145,51 @@ impl PortListener {
     /// # Errors
     /// [`Phase::Listen`].
     pub fn on(listener: Listener, options: PortOptions) -> Result<Self, Error> {
-        Self::start(listener, Box::new(()), options, Peers::new)
+        Self::start(Box::new(()), options, Poller::new(listener))
     }
 
-    fn start<S: System<Connection = Connection>>(
-        listener: Listener,
+    fn start(
         path: Box<dyn Any + Send + Sync>,
         options: PortOptions,
-        system: impl FnOnce(Listener, Woken) -> io::Result<S>,
+        poller: io::Result<(Poller, PollerWaker)>,
     ) -> Result<Self, Error> {
         let start = || -> io::Result<_> {
-            let (queue, woken) = Queue::new()?;
-            let queue = Arc::new(queue);
-            let pump = Pump::new(system(listener, woken)?, Arc::clone(&queue), options, seed())?;
-            let thread = thread::Builder::new()
-                .name(String::from("diagnostic port"))
-                .spawn(move || pump.run())?;
-            Ok((queue, thread))
+            let (poller, waker) = poller?;
+            let shared = Arc::new(Shared::new(waker));
+            let thread = PortThread::new(poller, Arc::clone(&shared), options);
+            let name = String::from("diagnostic port");
+            Ok((shared, Builder::new().name(name).spawn(move || thread.run())?))
         };
-        let (queue, thread) = start().map_err(|error| Error::new(Phase::Listen, error))?;
-        Ok(Self { queue, thread: Some(thread), _path: path })
+        let (shared, thread) = start().map_err(|error| Error::new(Phase::Listen, error))?;
+        Ok(Self { shared, thread: Some(thread), _path: path })
     }
 
-    /// Waits for a matching runtime, and returns its advertise. Its connection stays, for the
-    /// [`PortRuntime`].
-    ///
-    /// A waiting runtime is found again; [`RuntimeFilter::NotAmong`] finds others.
+    /// Waits for the next event. Each event is returned once, to one caller.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn wait_for(&self, which: RuntimeFilter, until: &Until<'_>) -> Result<PortRuntime, Error> {
-        find(&self.queue, which, until)
+    pub fn next_event(&self, until: &Until<'_>) -> Result<PortEvent, Error> {
+        block_on(self.next_event_async(), until).map_err(|ended| ended.during(Phase::Connect))?
     }
 
-    /// `wait_for` on another thread.
-    #[cfg(all(unix, feature = "tokio"))]
-    pub(super) fn waiter(
-        &self,
-        which: RuntimeFilter,
-    ) -> impl FnOnce(&Until<'_>) -> Result<PortRuntime, Error> + Send + use<> {
-        let queue = Arc::clone(&self.queue);
-        move |until| find(&queue, which, until)
-    }
-
-    /// Waits for a connection of a matching runtime, and returns it: it is good for one request.
+    /// As [`next_event`](Self::next_event), with `async`: the port's thread wakes the future, in any
+    /// async runtime. Dropping the future ends the wait and loses no event.
     ///
-    /// # Errors
-    /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn take(
-        &self,
-        which: RuntimeFilter,
-        until: &Until<'_>,
-    ) -> Result<(Advertise, PeerTransport), Error> {
-        take(&self.queue, which, until)
-    }
-
-    /// The waiting runtimes, in the order in which their advertises were read.
+    /// ```no_run
+    /// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener};
+    ///
+    /// async fn print_new(port: &PortListener) -> Result<(), dotnet_diagnostics_ipc::io::Error> {
+    ///     while let PortEvent::New(runtime) = port.next_event_async().await? {
+    ///         println!("process {} waits", runtime.process_id());
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the port's thread has ended.
-    pub fn waiting(&self) -> Result<Vec<PortRuntime>, Error> {
-        let all = question(&self.queue, &Until::FOREVER, Ask::List)?;
-        Ok(all
-            .into_iter()
-            .map(|advertise| PortRuntime { queue: Arc::clone(&self.queue), advertise })
-            .collect())
+    pub async fn next_event_async(&self) -> Result<PortEvent, Error> {
+        NextEvent { shared: &self.shared, wait: None }.await
     }
 
     /// Closes the port, and waits until its thread has ended; a drop does the same, silently.
@@ -199,17 +203,14 @@ impl PortListener {
         })
     }
 
-    fn end(&mut self) -> thread::Result<()> {
-        self.queue.close();
+    fn end(&mut self) -> std::thread::Result<()> {
+        self.shared.close();
         self.thread.take().map_or(Ok(()), JoinHandle::join)
     }
 
-    /// The port's counters.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] if the port's thread has ended.
-    pub fn counts(&self) -> Result<PortCounts, Error> {
-        question(&self.queue, &Until::FOREVER, Ask::Counts)
+    /// Returns the port's counters.
+    pub fn counts(&self) -> PortCounts {
+        self.shared.lock().counts
     }
 }
 
@@ -226,47 +227,157 @@ impl fmt::Debug for PortListener {
     }
 }
 
-/// Asks the thread, and waits for its answer.
-fn question<T: Send + 'static>(
-    queue: &Questions,
-    until: &Until<'_>,
-    ask: impl FnOnce(Giver<T>) -> Ask<Connection>,
-) -> Result<T, Error> {
-    let (answer, giver) = ask::answer();
-    queue.put(ask(giver));
-    match answer.wait(until) {
-        Ok(Some(answer)) => Ok(answer),
-        Ok(None) => {
-            Err(Error::new(Phase::Connect, ErrorKind::NotFound("the diagnostic port".to_string())))
+/// A runtime connected to a [`PortListener`]. Connecting to it takes its next connection, so a
+/// [`Client`](crate::io::Client) works as with a socket or pipe.
+///
+/// ```no_run
+/// use dotnet_diagnostics_ipc::io::Client;
+/// use dotnet_diagnostics_ipc::io::port_listener::PortRuntime;
+///
+/// fn command_line(runtime: &PortRuntime) -> Result<String, Box<dyn std::error::Error>> {
+///     let answer = Client::new(runtime.clone()).process_info()?;
+///     Ok(answer.payload().map(|info| info.command_line.to_string()).unwrap_or_default())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct PortRuntime {
+    shared: Arc<Shared>,
+    advertise: Advertise,
+}
+
+impl PortRuntime {
+    /// Returns its advertise.
+    pub const fn advertise(&self) -> Advertise {
+        self.advertise
+    }
+
+    /// Returns its identity.
+    pub const fn cookie(&self) -> Guid {
+        self.advertise.runtime_cookie
+    }
+
+    /// Returns its process id, in its own namespace.
+    pub const fn process_id(&self) -> u64 {
+        self.advertise.process_id
+    }
+
+    /// Resumes it if it waits on this port; otherwise does nothing (F-42). Takes its next
+    /// connection for this.
+    ///
+    /// `until` limits the wait for the connection; the request uses [`Deadlines::DEFAULT`].
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub fn resume(&self, until: &Until<'_>) -> Result<HResult, Error> {
+        let mut connection =
+            super::Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
+        if let Some(canceller) = until.canceller {
+            connection = connection.with_canceller(canceller.clone());
         }
-        Err(stopped) => Err(stopped.during(Phase::Connect)),
+        connection.call(&ResumeRuntime {}).map(|answer| answer.result())
+    }
+
+    /// Waits for its next connection. If the future is dropped in the moment in which that arrives,
+    /// the connection is closed, and the runtime connects again (F-57).
+    pub(super) async fn next_connection(&self) -> Result<PeerTransport, Error> {
+        let next = NextConnection { shared: &self.shared, cookie: self.cookie(), request: None };
+        let connection = next.await.ok_or_else(closed)?;
+        transport(connection).map_err(|error| Error::new(Phase::Connect, error))
     }
 }
 
-/// Waits for a matching runtime.
-fn find(
-    queue: &Arc<Questions>,
-    which: RuntimeFilter,
-    until: &Until<'_>,
-) -> Result<PortRuntime, Error> {
-    let advertise = question(queue, until, |giver| Ask::Find(which, giver))?;
-    Ok(PortRuntime { queue: Arc::clone(queue), advertise })
+impl Connect for PortRuntime {
+    type Transport = PeerTransport;
+
+    fn connect(&self, until: &Until<'_>) -> Result<PeerTransport, Error> {
+        block_on(self.next_connection(), until).map_err(|ended| ended.during(Phase::Connect))?
+    }
 }
 
-fn take(
-    queue: &Questions,
-    which: RuntimeFilter,
-    until: &Until<'_>,
-) -> Result<(Advertise, PeerTransport), Error> {
-    let (advertise, connection) = question(queue, until, |giver| Ask::Take(which, giver))?;
-    let transport = transport(connection).map_err(|error| Error::new(Phase::Connect, error))?;
-    Ok((advertise, transport))
+impl fmt::Debug for PortRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortRuntime").field("advertise", &self.advertise).finish_non_exhaustive()
+    }
 }
 
-/// Bits that no peer knows: the standard library's seed for maps.
-fn seed() -> u128 {
-    let [low, high] = [0u8, 1].map(|half| u128::from(RandomState::new().hash_one(half)));
-    high << 64 | low
+fn closed() -> Error {
+    Error::new(Phase::Connect, ErrorKind::NotFound("the diagnostic port".to_string()))
+}
+
+/// A wait for an event.
+struct NextEvent<'p> {
+    shared: &'p Arc<Shared>,
+    /// The number among the waits, if this one waits.
+    wait: Option<u64>,
+}
+
+impl Future for NextEvent<'_> {
+    type Output = Result<PortEvent, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.shared.lock();
+        self.wait.take().map(|wait| state.waits.remove(&wait));
+        if let Some((what, advertise)) = state.runtimes.next_event() {
+            let runtime = PortRuntime { shared: Arc::clone(self.shared), advertise };
+            return Poll::Ready(Ok(match what {
+                EventKind::New => PortEvent::New(runtime),
+                EventKind::Again => PortEvent::Again(runtime),
+                EventKind::Gone => PortEvent::Gone(runtime),
+            }));
+        }
+        if !state.is_open {
+            return Poll::Ready(Err(closed()));
+        }
+        self.wait = Some(state.add_wait(context.waker()));
+        Poll::Pending
+    }
+}
+
+impl Drop for NextEvent<'_> {
+    fn drop(&mut self) {
+        let Some(wait) = self.wait else { return };
+        let mut state = self.shared.lock();
+        // It was woken for an event that another wait can have.
+        let next = if state.waits.remove(&wait).is_none() { state.next_woken() } else { None };
+        drop(state);
+        next.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A thread that waits for a future.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl Sleeper for Parked {
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future. A result that arrives at the last moment is not lost.
+fn block_on<T>(future: impl Future<Output = T>, until: &Until<'_>) -> Result<T, Stopped> {
+    let parked = Arc::new(Parked(current()));
+    let waker = Waker::from(Arc::clone(&parked));
+    if let Some(canceller) = until.canceller {
+        let sleeper: Arc<dyn Sleeper> = parked;
+        canceller.wakes(Arc::downgrade(&sleeper));
+    }
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Ok(result);
+        }
+        until.check()?;
+        match until.left() {
+            None => park(),
+            Some(left) => park_timeout(left),
+        }
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -275,96 +386,57 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::net::UnixStream;
     use std::time::{Duration, Instant};
+    use std::vec::Vec;
 
-    use crate::wire::Guid;
-    use readiness::{Poll, Readiness};
-    use unix::Sockets;
+    use crate::io::Transport as _;
 
-    /// The `poll` variant, for systems with nothing better.
-    fn comes_goes_and_is_handed_out<R: Readiness>() {
+    /// Everything else is tested with the poller of this system.
+    #[test]
+    fn port_works_with_poll() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
+        let listener = Listener::bind(&path).unwrap();
         let options = PortOptions {
-            advertise: Duration::from_secs(2),
+            advertise: Duration::from_secs(1),
             most_silent: 3,
+            reconnect: Duration::ZERO,
             ..PortOptions::DEFAULT
         };
-        let port = PortListener::start(
-            Listener::bind(&path).unwrap(),
-            Box::new(()),
-            options,
-            Sockets::<R>::new,
-        )
-        .unwrap();
+        let port = PortListener::start(Box::new(()), options, Poller::with_poll(listener)).unwrap();
         let until = Until {
             deadline: Instant::now().checked_add(Duration::from_secs(10)),
             canceller: None,
         };
         let counted = |done: fn(PortCounts) -> bool| {
-            while !done(port.counts().unwrap()) {
+            while !done(port.counts()) {
                 until.check().unwrap();
-                thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(5));
             }
-        };
-        let advertise = |process_id| Advertise {
-            runtime_cookie: Guid::from_bytes([process_id; 16]),
-            process_id: process_id.into(),
-            future: 0,
         };
         let silent: Vec<_> = (0..5).map(|_| UnixStream::connect(&path).unwrap()).collect();
         counted(|counts| (counts.silent_dropped, counts.silent_timed_out) == (2, 3));
         let come = |process_id| {
-            let mut stream = UnixStream::connect(&path).unwrap();
-            let bytes = advertise(process_id).to_bytes();
-            let (first, second) = bytes.split_at(20);
-            stream.write_all(first).unwrap();
-            thread::sleep(Duration::from_millis(10));
-            stream.write_all(second).unwrap();
-            stream
+            let runtime_cookie = Guid::from_bytes([process_id; 16]);
+            let advertise = Advertise { runtime_cookie, process_id: process_id.into(), future: 0 };
+            let (mut stream, bytes) = (UnixStream::connect(&path).unwrap(), advertise.to_bytes());
+            stream.write_all(&bytes[..20]).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+            stream.write_all(&bytes[20..]).unwrap();
+            let event = port.next_event(&until).unwrap();
+            let PortEvent::New(runtime) = event else { panic!("{event:?}") };
+            assert_eq!(runtime.advertise(), advertise);
+            (stream, runtime)
         };
-        let mut streams = [come(1), come(2), come(3)].map(Some);
-        counted(|counts| counts.held == 3);
-        streams[1] = None;
-        counted(|counts| (counts.held, counts.ended_waiting) == (2, 1));
-        let (taken, mut transport) = port.take(RuntimeFilter::Process(3), &until).unwrap();
-        assert_eq!(taken, advertise(3));
+        let (mut first, runtime) = come(1);
+        drop(come(2));
+        let event = port.next_event(&until).unwrap();
+        assert!(matches!(event, PortEvent::Gone(runtime) if runtime.process_id() == 2));
+        let mut transport = runtime.connect(&until).unwrap();
         // Bytes on a connection that was handed out belong to the caller.
-        streams[2].as_mut().unwrap().write_all(b"reply").unwrap();
-        thread::sleep(Duration::from_millis(50));
-        let mut bytes = [0; 8];
-        assert_eq!(crate::io::Transport::receive(&mut transport, &mut bytes, &until).unwrap(), 5);
-        assert_eq!(port.waiting().unwrap().len(), 1);
+        first.write_all(b"reply").unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(transport.receive(&mut [0; 8], &until).unwrap(), 5);
+        counted(|counts| (counts.held, counts.ended_waiting, counts.handed_out) == (0, 1, 1));
         drop(silent);
-    }
-
-    #[test]
-    fn waiting_works_with_poll() {
-        comes_goes_and_is_handed_out::<Poll>();
-    }
-
-    #[test]
-    fn waiting_works_with_best_of_system() {
-        comes_goes_and_is_handed_out::<Best>();
-    }
-
-    /// An answer without a waiting caller goes back into the table.
-    #[test]
-    fn answer_is_delivered_or_returned() {
-        let (answer, giver) = ask::answer::<u32>();
-        assert_eq!(giver.give(1), Ok(()));
-        assert_eq!(answer.wait(&Until::FOREVER).unwrap(), Some(1));
-        let (answer, giver) = ask::answer::<u32>();
-        assert!(answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).is_err());
-        assert_eq!(giver.give(1), Err(1));
-        let (answer, giver) = ask::answer::<u32>();
-        drop(giver);
-        assert_eq!(answer.wait(&Until::FOREVER).unwrap(), None);
-        // Answered at the last moment.
-        let (answer, giver) = ask::answer::<u32>();
-        giver.give(1).unwrap();
-        assert_eq!(
-            answer.wait(&Until { deadline: Some(Instant::now()), canceller: None }).unwrap(),
-            Some(1)
-        );
     }
 }

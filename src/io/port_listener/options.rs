@@ -1,10 +1,6 @@
-//! Limits, filters and counters of a port.
+//! Limits and counters of a port.
 
 use std::time::Duration;
-use std::vec::Vec;
-
-use crate::advertise::Advertise;
-use crate::wire::Guid;
 
 /// Time limits and maximum numbers of a port.
 ///
@@ -29,21 +25,25 @@ pub struct PortOptions {
     pub most_silent: usize,
     /// The most waiting runtimes. One more is disconnected, and retries by itself (F-57).
     pub most_held: u32,
-    /// How long a runtime may wait until its connection is taken; `None` means no limit. A
-    /// disconnected runtime connects again by itself (F-57); an impostor is gone.
+    /// From the start of a connection until it is taken; `None` means no limit. A disconnected
+    /// runtime connects again by itself (F-57); an impostor is gone.
     pub held: Option<Duration>,
+    /// How long a runtime whose waiting connection ended may take to connect again, before it is
+    /// [`Gone`](super::PortEvent::Gone). A runtime takes at most 571 ms between two attempts (F-77).
+    pub reconnect: Duration,
     #[doc(hidden)]
     pub more: (),
 }
 
 impl PortOptions {
     /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10 minutes until one is
-    /// taken.
+    /// taken, 5 s to connect again.
     pub const DEFAULT: Self = Self {
         advertise: Duration::from_secs(5),
         most_silent: 1024,
         most_held: 4096,
         held: Some(Duration::from_secs(600)),
+        reconnect: Duration::from_secs(5),
         more: (),
     };
 }
@@ -51,41 +51,6 @@ impl PortOptions {
 impl Default for PortOptions {
     fn default() -> Self {
         Self::DEFAULT
-    }
-}
-
-/// Which runtime to wait for.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::port_listener::RuntimeFilter;
-///
-/// // A runtime that is not known yet.
-/// let mut known = vec![];
-/// let which = RuntimeFilter::NotAmong(known.clone());
-/// # known.push(dotnet_diagnostics_ipc::wire::Guid::NIL);
-/// # let _ = which;
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RuntimeFilter {
-    /// Any: the one waiting longest.
-    Any,
-    /// The process with this id, as advertised: from its own namespace.
-    Process(u64),
-    /// The runtime with this cookie.
-    Cookie(Guid),
-    /// Any except these.
-    NotAmong(Vec<Guid>),
-}
-
-impl RuntimeFilter {
-    pub(super) fn is(&self, advertise: &Advertise) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Process(id) => advertise.process_id == *id,
-            Self::Cookie(cookie) => advertise.runtime_cookie == *cookie,
-            Self::NotAmong(cookies) => !cookies.contains(&advertise.runtime_cookie),
-        }
     }
 }
 
@@ -122,7 +87,7 @@ pub struct PortCounts {
     /// Replaced by a newer connection of the same runtime.
     pub replaced: u64,
     /// Disconnected because [`PortOptions::most_held`] wait, or hold half of the process's
-    /// descriptors.
+    /// descriptors, or as many are remembered as [`PortEvent`](super::PortEvent) says.
     pub refused: u64,
     /// Handed out.
     pub handed_out: u64,

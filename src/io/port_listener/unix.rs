@@ -9,12 +9,20 @@ use std::path::Path;
 use std::time::Duration;
 use std::vec::Vec;
 
+use rustix::event::Timespec;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use rustix::event::epoll;
 use rustix::process::{Resource, getrlimit};
 
-use super::readiness::Readiness;
-use super::system::{LISTENER, Room, System};
 use crate::io::fd::without_signal;
 use crate::io::{Error, UnixTransport, listening_path};
+
+/// The number of the listener among the ready ones. Connections have higher numbers.
+pub(super) const LISTENER: u64 = 0;
+
+/// How many ready descriptors are returned at once; the next wait returns the others.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const EVENTS_AT_ONCE: usize = 256;
 
 /// The number of the channel that wakes the thread: no connection has it.
 const WAKE: u64 = u64::MAX;
@@ -39,19 +47,6 @@ pub(super) fn transport(connection: Connection) -> io::Result<UnixTransport> {
 #[derive(Debug)]
 pub(super) struct Waker(UnixStream);
 
-/// The thread's half.
-#[derive(Debug)]
-pub(super) struct Woken(UnixStream);
-
-pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    theirs.set_nonblocking(true)?;
-    // The thread may have ended by then.
-    without_signal(&ours)?;
-    Ok((Waker(ours), Woken(theirs)))
-}
-
 impl Waker {
     pub(super) fn wake(&self) {
         // If it is full, it is readable.
@@ -59,88 +54,189 @@ impl Waker {
     }
 }
 
-/// A listening socket with its accepted connections; `R` reports which are ready.
+/// A listening socket with its accepted connections. Used only by the port's thread.
+///
+/// Reads and accepts do not block: they fail with `WouldBlock`, and [`wait`](Self::wait) reports
+/// when to try again.
 #[derive(Debug)]
-pub(super) struct Sockets<R> {
-    readiness: R,
+pub(super) struct Poller {
+    readiness: Readiness,
     listener: UnixListener,
-    woken: Woken,
+    /// Readable once the thread is to be woken.
+    woken: UnixStream,
     is_paused: bool,
 }
 
-impl<R: Readiness> Sockets<R> {
-    pub(super) fn new(listener: UnixListener, woken: Woken) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let readiness = R::new()?;
-        readiness.add(listener.as_fd(), LISTENER)?;
-        readiness.add(woken.0.as_fd(), WAKE)?;
-        Ok(Self { readiness, listener, woken, is_paused: false })
-    }
+/// How the poller waits for many descriptors.
+///
+/// Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is
+/// closed, and on Unix only `discovery/macos.rs` has `unsafe`. `rustix` takes borrowed descriptors,
+/// and the port's thread removes each before closing it.
+#[derive(Debug)]
+enum Readiness {
+    /// The work is proportional to the number of ready descriptors.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    Epoll(std::os::fd::OwnedFd),
+    /// Available on every Unix: each call visits all descriptors.
+    #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
+    Poll,
 }
 
-impl<R: Readiness> System for Sockets<R> {
-    type Connection = Connection;
+impl Poller {
+    pub(super) fn new(listener: UnixListener) -> io::Result<(Self, Waker)> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let readiness = Readiness::Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let readiness = Readiness::Poll;
+        Self::with(readiness, listener)
+    }
 
-    fn accept(&mut self) -> io::Result<Connection> {
+    /// A poller as on systems without `epoll`.
+    #[cfg(test)]
+    pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, Waker)> {
+        Self::with(Readiness::Poll, listener)
+    }
+
+    fn with(readiness: Readiness, listener: UnixListener) -> io::Result<(Self, Waker)> {
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        listener.set_nonblocking(true)?;
+        // The thread may have ended by the time of a wake-up.
+        without_signal(&waker)?;
+        let poller = Self { readiness, listener, woken, is_paused: false };
+        poller.watch(poller.listener.as_fd(), LISTENER)?;
+        poller.watch(poller.woken.as_fd(), WAKE)?;
+        Ok((poller, Waker(waker)))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "with epoll it may fail")]
+    fn watch(&self, fd: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+        match &self.readiness {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Readiness::Epoll(epoll) => {
+                let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+                epoll::add(epoll, fd, epoll::EventData::new_u64(id), flags)?;
+            }
+            #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
+            Readiness::Poll => _ = (fd, id),
+        }
+        Ok(())
+    }
+
+    fn unwatch(&self, fd: BorrowedFd<'_>) {
+        match &self.readiness {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            // It was added, and an error could not be handled.
+            Readiness::Epoll(epoll) => drop(epoll::delete(epoll, fd)),
+            #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
+            Readiness::Poll => _ = fd,
+        }
+    }
+
+    /// Accepts the next pending connection.
+    pub(super) fn accept(&mut self) -> io::Result<Connection> {
         let (stream, _) = self.listener.accept()?;
         Ok(stream)
     }
 
-    fn pause(&mut self) {
-        self.readiness.remove(self.listener.as_fd());
+    /// Pauses accepting until [`resume`](Self::resume).
+    pub(super) fn pause(&mut self) {
+        self.unwatch(self.listener.as_fd());
         self.is_paused = true;
     }
 
-    fn resume(&mut self) -> bool {
-        self.is_paused = self.readiness.add(self.listener.as_fd(), LISTENER).is_err();
+    /// Resumes accepting; returns whether that worked.
+    pub(super) fn resume(&mut self) -> bool {
+        self.is_paused = self.watch(self.listener.as_fd(), LISTENER).is_err();
         !self.is_paused
     }
 
-    fn add(&mut self, connection: &Connection, id: u64) -> io::Result<()> {
+    /// [`wait`](Self::wait) reports this connection under its number from now on.
+    pub(super) fn add(&mut self, connection: &Connection, id: u64) -> io::Result<()> {
         connection.set_nonblocking(true)?;
-        self.readiness.add(connection.as_fd(), id)
+        self.watch(connection.as_fd(), id)
     }
 
-    fn read(&mut self, connection: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
-        connection.read(into)
-    }
-
-    fn await_end(&mut self, _: &mut Connection) -> io::Result<()> {
+    /// Stops watching a connection that is about to be closed or handed out. On Windows it fails if
+    /// the connection has ended, or something was received since.
+    #[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
+    pub(super) fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
+        self.unwatch(connection.as_fd());
         Ok(())
     }
 
-    fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
-        self.readiness.remove(connection.as_fd());
-        Ok(())
-    }
-
-    fn wait<'c>(
+    /// Waits for an event, a request, the timeout or a signal. Adds to `ready` the numbers of the
+    /// connections that are readable or have ended, and [`LISTENER`] if one is pending. `all` are
+    /// those that were added and not removed.
+    pub(super) fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Connection)>,
         timeout: Option<Duration>,
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
-        let listener: Option<(u64, BorrowedFd<'_>)> =
-            (!self.is_paused).then_some((LISTENER, self.listener.as_fd()));
-        let own = listener.into_iter().chain([(WAKE, self.woken.0.as_fd())]);
-        self.readiness.wait(
-            own.chain(all.map(|(id, connection)| (id, connection.as_fd()))),
-            timeout,
-            ready,
-        )?;
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        match &self.readiness {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Readiness::Epoll(epoll) => {
+                drop(all);
+                let mut events = Vec::with_capacity(EVENTS_AT_ONCE);
+                let room = rustix::buffer::spare_capacity(&mut events);
+                epoll::wait(epoll, room, timeout.as_ref()).map(drop).or_else(interrupted)?;
+                ready.extend(events.iter().map(|event| event.data.u64()));
+            }
+            #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
+            Readiness::Poll => {
+                use rustix::event::{PollFd, PollFlags, poll};
+                let listener = (!self.is_paused).then_some((LISTENER, self.listener.as_fd()));
+                let own = listener.into_iter().chain([(WAKE, self.woken.as_fd())]);
+                let (ids, mut fds): (Vec<_>, Vec<_>) = own
+                    .chain(all.map(|(id, connection)| (id, connection.as_fd())))
+                    .map(|(id, fd)| (id, PollFd::from_borrowed_fd(fd, PollFlags::IN)))
+                    .unzip();
+                poll(&mut fds, timeout.as_ref()).map(drop).or_else(interrupted)?;
+                let ids = ids.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+                ready.extend(ids.map(|(id, _)| *id));
+            }
+        }
         ready.retain(|id| *id != WAKE);
         let mut bytes = [0; 64];
-        while matches!((&self.woken.0).read(&mut bytes), Ok(1..)) {}
+        while matches!((&self.woken).read(&mut bytes), Ok(1..)) {}
         Ok(())
     }
+}
 
-    /// By the current limit, which the process may change.
-    fn room(&self) -> Room {
-        let limit = getrlimit(Resource::Nofile)
-            .current
-            .and_then(|most| usize::try_from(most).ok())
-            .unwrap_or(usize::MAX);
-        // At least one connection is accepted, and one held.
-        Room { connections: (limit / 4).saturating_mul(3).max(2), held: (limit / 2).max(1) }
-    }
+/// Reads the available bytes, at most as many as `into` holds; 0 at the end.
+pub(super) fn read(from: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
+    from.read(into)
+}
+
+/// Stops reading it: it is reported when the peer ends it or sends something.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
+pub(super) fn await_end(_: &mut Connection) -> io::Result<()> {
+    Ok(())
+}
+
+/// How many connections there is room for, by the current limit, which the process may change.
+pub(super) fn most_connections() -> usize {
+    // At least one connection is accepted, and one held.
+    (descriptors() / 4).saturating_mul(3).max(2)
+}
+
+/// How many of them may wait to be taken.
+pub(super) fn most_held() -> usize {
+    (descriptors() / 2).max(1)
+}
+
+fn descriptors() -> usize {
+    let most = getrlimit(Resource::Nofile).current;
+    most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
+}
+
+/// A wait that a signal interrupts finds nothing.
+fn interrupted(errno: rustix::io::Errno) -> io::Result<()> {
+    if errno == rustix::io::Errno::INTR { Ok(()) } else { Err(errno.into()) }
 }

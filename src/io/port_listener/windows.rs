@@ -8,14 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::system::{LISTENER, Room, System};
 use crate::advertise::ADVERTISE_LEN;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
 use crate::io::{Error, Phase};
 
+/// The number of the listener among the ready ones. Connections have higher numbers.
+pub(super) const LISTENER: u64 = 0;
+
 /// How many runtimes can connect before any of them is accepted. A runtime that finds none free
 /// retries by itself, some 400 ms later (F-124).
-const FREE: usize = 4;
+const FREE_PIPES: usize = 4;
 
 pub(super) type Connection = Watched<ADVERTISE_LEN>;
 
@@ -41,15 +43,6 @@ pub(super) fn transport(connection: Connection) -> io::Result<PipeTransport> {
 #[derive(Debug)]
 pub(super) struct Waker(Arc<Event>);
 
-/// The thread's half.
-#[derive(Debug)]
-pub(super) struct Woken(Arc<Event>);
-
-pub(super) fn wake_channel() -> io::Result<(Waker, Woken)> {
-    let event = Arc::new(Event::for_each_wait()?);
-    Ok((Waker(Arc::clone(&event)), Woken(event)))
-}
-
 impl Waker {
     pub(super) fn wake(&self) {
         self.0.set();
@@ -63,26 +56,28 @@ impl Waker {
 /// own memory shows which of them did. Starting an operation resets that event, so none is started
 /// between the check of all of them and the wait.
 #[derive(Debug)]
-pub(super) struct Pipes {
+pub(super) struct Poller {
     maker: PipeMaker,
     free: Vec<Connection>,
-    woken: Woken,
+    woken: Arc<Event>,
     /// Set by each operation that ends.
     ended: Arc<Event>,
     is_paused: bool,
 }
 
-impl Pipes {
-    pub(super) fn new(listener: PipeListener, woken: Woken) -> io::Result<Self> {
+impl Poller {
+    pub(super) fn new(listener: PipeListener) -> io::Result<(Self, Waker)> {
+        let woken = Arc::new(Event::for_each_wait()?);
         let ended = Arc::new(Event::for_each_wait()?);
         let (maker, first) = listener.into_parts();
         let free = first.map(|pipe| Watched::new(pipe, &ended)).into_iter().collect();
-        Ok(Self { maker, free, woken, ended, is_paused: false })
+        let waker = Waker(Arc::clone(&woken));
+        Ok((Self { maker, free, woken, ended, is_paused: false }, waker))
     }
 
     /// Lets some pipes wait for a client before one is looked for.
     fn make_free(&mut self) -> io::Result<()> {
-        while self.free.len() < FREE {
+        while self.free.len() < FREE_PIPES {
             let pipe = self.maker.make()?;
             self.free.push(Watched::new(pipe, &self.ended));
         }
@@ -97,12 +92,8 @@ impl Pipes {
         });
         failed
     }
-}
 
-impl System for Pipes {
-    type Connection = Connection;
-
-    fn accept(&mut self) -> io::Result<Connection> {
+    pub(super) fn accept(&mut self) -> io::Result<Connection> {
         while let Some(nth) = self.free.iter().position(Watched::is_over) {
             // The others stay in the order in which the system gives them to clients.
             let mut pipe = self.free.remove(nth);
@@ -118,32 +109,24 @@ impl System for Pipes {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         self.is_paused = true;
     }
 
-    fn resume(&mut self) -> bool {
+    pub(super) fn resume(&mut self) -> bool {
         self.is_paused = self.make_free().is_err();
         !self.is_paused
     }
 
-    fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
+    pub(super) fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
         Ok(())
     }
 
-    fn read(&mut self, connection: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
-        connection.read(into)
-    }
-
-    fn await_end(&mut self, connection: &mut Connection) -> io::Result<()> {
-        connection.begin_read(1)
-    }
-
-    fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
+    pub(super) fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
         connection.give_up()
     }
 
-    fn wait<'c>(
+    pub(super) fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Connection)>,
         timeout: Option<Duration>,
@@ -162,14 +145,26 @@ impl System for Pipes {
         };
         look(ready);
         if ready.is_empty() {
-            Event::wait([&self.woken.0, &self.ended], timeout)?;
+            Event::wait([&self.woken, &self.ended], timeout)?;
             look(ready);
         }
         Ok(())
     }
+}
 
-    /// A process may have sixteen million handles: the port's limit is lower.
-    fn room(&self) -> Room {
-        Room { connections: usize::MAX, held: usize::MAX }
-    }
+pub(super) fn read(from: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
+    from.read(into)
+}
+
+pub(super) fn await_end(connection: &mut Connection) -> io::Result<()> {
+    connection.begin_read(1)
+}
+
+/// A process may have sixteen million handles: the port's limit is lower.
+pub(super) fn most_connections() -> usize {
+    usize::MAX
+}
+
+pub(super) fn most_held() -> usize {
+    usize::MAX
 }

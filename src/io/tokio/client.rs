@@ -1,15 +1,140 @@
 //! The async client: one method per command, one connection per call.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace, Clock, until};
-use crate::exchange::fallback::{DroppedFields, TracingFallback};
-use crate::io::answer::check_result;
-use crate::io::drive::Drive;
-use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
+use crate::io::connection::{ClientDriver, Finished, Step};
+use crate::io::deadlines::CallOptions;
+#[cfg(unix)]
+use crate::io::found_socket::FoundSocket;
+use crate::io::{Answer, Deadlines, Endpoint, Error, Phase, Stopped, Until};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
-use crate::message::server::ResultReply;
+use crate::message::process::ProcessEnvironment;
+
+/// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
+/// use tokio::net::TcpStream;
+///
+/// /// A runtime whose port is forwarded.
+/// struct Forwarded(&'static str);
+///
+/// impl AsyncConnect for Forwarded {
+///     type Stream = TcpStream;
+///
+///     async fn connect(&self) -> Result<TcpStream, Error> {
+///         TcpStream::connect(self.0).await.map_err(Error::connecting)
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// assert!(AsyncClient::new(Forwarded("127.0.0.1:1")).process_info().await.is_err());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub trait AsyncConnect {
+    /// The connection type.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin;
+
+    /// A new connection, before any byte is sent. It is dropped on a timeout.
+    fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send;
+}
+
+impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
+    type Stream = C::Stream;
+
+    fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send {
+        (**self).connect()
+    }
+}
+
+/// Runs blocking work on a thread for blocking.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
+}
+
+/// Waits on a thread for blocking, because the tokio runtime may have no time driver.
+async fn pause(length: Duration) -> Result<(), Error> {
+    blocking(move || {
+        std::thread::sleep(length);
+        Ok(())
+    })
+    .await
+}
+
+/// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and
+/// [`trust`](crate::io::trust).
+#[cfg(unix)]
+impl AsyncConnect for Endpoint {
+    type Stream = tokio::net::UnixStream;
+
+    async fn connect(&self) -> Result<Self::Stream, Error> {
+        if let Some(found) = self.found_before() {
+            match connect_to(self, &found).await {
+                // No process listens there any longer, or another does: search again below.
+                Err(_) => self.forget(),
+                done => return done,
+            }
+        }
+        let endpoint = self.clone();
+        let found = blocking(move || endpoint.find(&Until::FOREVER)).await?;
+        let stream = connect_to(self, &found).await?;
+        self.keep(found);
+        Ok(stream)
+    }
+}
+
+#[cfg(unix)]
+async fn connect_to(
+    endpoint: &Endpoint,
+    found: &FoundSocket,
+) -> Result<tokio::net::UnixStream, Error> {
+    loop {
+        if let Some(stream) = crate::io::unix::try_connect(&found.path)? {
+            endpoint.check_peer(&stream, found)?;
+            return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
+        }
+        pause(crate::io::unix::BACKLOG_PAUSE).await?;
+    }
+}
+
+#[cfg(windows)]
+impl AsyncConnect for Endpoint {
+    type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
+
+    async fn connect(&self) -> Result<Self::Stream, Error> {
+        use crate::io::windows::{PipePath, in_turn, opened, wait_until_free};
+        use tokio::net::windows::named_pipe::ClientOptions;
+
+        let path =
+            PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
+        loop {
+            // Its server may identify the client, but not impersonate it: the default.
+            let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
+                Ok(tried) => tried,
+                Err(wait) => {
+                    pause(wait).await?;
+                    continue;
+                }
+            };
+            if let Some(pipe) = opened(&path, tried)? {
+                self.check_pipe(&pipe)?;
+                return Ok(pipe);
+            }
+            let path = path.clone();
+            blocking(move || wait_until_free(&path, &Until::FOREVER)).await?;
+        }
+    }
+}
 
 /// An async client of a runtime, like [`Client`](crate::io::Client). Each call opens a new
 /// connection: a connection carries one request.
@@ -21,11 +146,9 @@ use crate::message::server::ResultReply;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let (one, other) = (AsyncClient::new(Endpoint::process(12345)), AsyncClient::new(Endpoint::process(12346)));
-/// let (one, other) = tokio::join!(one.process_info3(), other.process_info3());
-/// for answer in [one?, other?] {
-///     if let Some(info) = answer.payload() {
-///         println!("{} runs {}", info.process_id, info.command_line);
-///     }
+/// let (one, other) = tokio::join!(one.info(), other.info());
+/// for info in [one?, other?] {
+///     println!("{} runs {}", info.process_id, info.command_line);
 /// }
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// # })?;
@@ -33,38 +156,37 @@ use crate::message::server::ResultReply;
 /// ```
 ///
 /// A request that a runtime would refuse, or crash on, is not sent: see
-/// [`without_limits`](Self::without_limits). Only the blocking half can start a `user_events`
+/// [`unchecked`](Self::unchecked). Only the blocking half can start a `user_events`
 /// session, which needs a descriptor.
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
-    deadlines: Deadlines,
-    checks_limits: bool,
+    pub(in crate::io) options: CallOptions,
 }
 
 impl<C> Clone for AsyncClient<C> {
     fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), ..*self }
+        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
     }
 }
 
 impl<C: AsyncConnect> AsyncClient<C> {
     /// A client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
-        Self { connect: Arc::new(connect), deadlines: Deadlines::DEFAULT, checks_limits: true }
+        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
 
-    /// Sets the deadlines.
+    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.deadlines = deadlines;
+        self.options.deadlines = deadlines;
         self
     }
 
     /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
     #[must_use]
-    pub fn without_limits(mut self) -> Self {
-        self.checks_limits = false;
+    pub fn unchecked(mut self) -> Self {
+        self.options.checks_limits = false;
         self
     }
 
@@ -73,80 +195,148 @@ impl<C: AsyncConnect> AsyncClient<C> {
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
     pub async fn connect(&self) -> Result<AsyncConnection<C::Stream>, Error> {
-        self.connect_by(Clock::start(&self.deadlines)).await
+        self.connect_by(self.start()).await
+    }
+
+    pub(in crate::io) fn start(&self) -> Clock {
+        Clock::start(&self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
-    async fn connect_by(&self, clock: Clock) -> Result<AsyncConnection<C::Stream>, Error> {
+    pub(in crate::io) async fn connect_by(
+        &self,
+        clock: Clock,
+    ) -> Result<AsyncConnection<C::Stream>, Error> {
         let connecting = async { Ok(self.connect.connect().await) };
-        let connected = until(clock.within(self.deadlines.connect), connecting).await;
+        let deadline = clock.within(self.options.deadlines.connect);
+        let connected = until(deadline, connecting).await;
         let stream = connected.map_err(|stopped: Stopped| stopped.during(Phase::Connect))??;
-        let connection = AsyncConnection::new(stream).with_deadlines(self.deadlines).begun(clock);
-        Ok(if self.checks_limits { connection } else { connection.without_limits() })
+        Ok(AsyncConnection { stream, options: self.options.clone(), clock: Some(clock) })
+    }
+}
+
+/// One request over an existing connection: a Unix socket, a named pipe, a TCP stream, TLS.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::AsyncConnection;
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+/// use tokio::io::AsyncWriteExt as _;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let (ours, mut theirs) = tokio::io::duplex(64);
+/// theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").await?;
+/// let answer = AsyncConnection::new(ours).call(&ResumeRuntime {}).await?;
+/// assert!(answer.result().is_success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is sent before a call"]
+pub struct AsyncConnection<S> {
+    stream: S,
+    options: CallOptions,
+    /// If the call has begun.
+    clock: Option<Clock>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
+    /// A connection before any byte is sent.
+    pub const fn new(stream: S) -> Self {
+        Self { stream, options: CallOptions::DEFAULT, clock: None }
     }
 
-    /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
-    /// sessions use [`trace`](Self::trace), for the environment
-    /// [`environment`](Self::environment).
-    ///
-    /// # Errors
-    /// [`Error`], as for every call.
-    pub async fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-        self.connect().await?.call(request).await
+    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driverr.
+    pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.options.deadlines = deadlines;
+        self
     }
 
-    /// `ProcessEnvironment`: the block is then read entry by entry.
+    /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
+    pub const fn unchecked(mut self) -> Self {
+        self.options.checks_limits = false;
+        self
+    }
+
+    /// Sends the request and waits for the reply.
     ///
     /// # Errors
-    /// [`Error`], as for every call.
-    pub async fn environment(&self) -> Result<AsyncEnvironmentBlock<C::Stream>, Error> {
-        self.connect().await?.environment().await
+    /// As [`Connection::call`](crate::io::Connection::call).
+    pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
+        let driver = ClientDriver::new(request, self.options.checks_limits)?;
+        self.run(driver).await?.ok().map(|(message, _)| Answer::new(message))
     }
 
     /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
     /// session type says so.
     ///
     /// # Errors
-    /// As [`Client::trace`](crate::io::Client::trace).
+    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](crate::io::ErrorKind::Unsupported) for a
+    /// session that does not stream.
     pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
+        self,
         request: &R,
-    ) -> Result<AsyncTrace<C::Stream>, Error> {
-        let drive = Drive::trace(request, self.checks_limits)?;
-        self.connect().await?.begin_trace(drive).await
+    ) -> Result<AsyncTrace<S>, Error> {
+        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+        self.begin_trace(driver).await
     }
 
-    /// Starts a session that streams with the newest command that the runtime knows, following
-    /// `fallback`; also returns what was lost. Each command uses a new connection;
-    /// [`Deadlines::whole`] covers all of them.
+    pub(in crate::io) async fn begin_trace(
+        mut self,
+        driver: ClientDriver,
+    ) -> Result<AsyncTrace<S>, Error> {
+        let finished = self.run(driver).await?;
+        self.traced(finished)
+    }
+
+    /// The stream after the reply to a request that starts a session.
+    pub(in crate::io) fn traced(self, finished: Finished) -> Result<AsyncTrace<S>, Error> {
+        let session_id = finished.stream()?;
+        Ok(AsyncTrace::new(self.stream, session_id, self.options.deadlines.stream))
+    }
+
+    /// Asks for the environment, which is then read entry by entry.
     ///
     /// # Errors
-    /// [`Error`] of the last command, as for every call.
-    pub async fn trace_by(
-        &self,
-        mut fallback: TracingFallback<'_>,
-    ) -> Result<(AsyncTrace<C::Stream>, DroppedFields), Error> {
-        if self.checks_limits {
-            fallback.request().check_limits().map_err(|error| Error::new(Phase::Send, error))?;
-        }
-        let clock = Clock::start(&self.deadlines);
-        loop {
-            let drive = Drive::trace_by(&fallback.request())?;
-            match self.connect_by(clock).await?.begin_trace(drive).await {
-                Ok(trace) => return Ok((trace, fallback.dropped())),
-                Err(error)
-                    if error.hresult().is_some_and(|hresult| fallback.refused(hresult).is_ok()) => {
-                }
-                Err(error) => return Err(error),
-            }
-        }
+    /// As [`call`](Self::call).
+    pub async fn environment(mut self) -> Result<AsyncEnvironmentBlock<S>, Error> {
+        let clock = self.clock();
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run(driver).await?.environment()?;
+        let deadline = clock.within(self.options.deadlines.continuation);
+        Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
     }
 
-    /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
-    pub(in crate::io) async fn done<'r, R: Request<'r, Reply = ResultReply>>(
-        &self,
-        request: &R,
-    ) -> Result<(), Error> {
-        check_result(self.call(request).await?.message())
+    /// The deadlines of the call, which begins now unless it has begun.
+    fn clock(&mut self) -> Clock {
+        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
+    }
+
+    /// Performs the exchange's actions until it is finished.
+    pub(in crate::io) async fn run(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
+        let clock = self.clock();
+        let sending = clock.within(self.options.deadlines.send);
+        let reply_within = driver.reply_within(&self.options.deadlines);
+        let mut replying = None;
+        loop {
+            match driver.next()? {
+                Step::Send(bytes) => {
+                    let sent = until(sending, self.stream.write(bytes)).await;
+                    driver.sent(sent)?;
+                }
+                Step::SendFd => driver
+                    .fd_sent(Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into()))?,
+                Step::Receive(into) => {
+                    if replying.is_none() {
+                        // The stream may have buffered what was written.
+                        let _ = until(sending, self.stream.flush()).await;
+                    }
+                    let deadline = *replying.get_or_insert_with(|| clock.within(reply_within));
+                    let received = until(deadline, self.stream.read(into)).await;
+                    driver.received(received)?;
+                }
+                Step::Finish(outcome) => return Ok(driver.finish(outcome)),
+            }
+        }
     }
 }

@@ -6,17 +6,13 @@
 //! its connection.
 
 mod client;
-mod connect;
-mod connection;
 mod environment;
 #[cfg(unix)]
 mod port;
 mod stopper;
 mod trace;
 
-pub use client::AsyncClient;
-pub use connect::AsyncConnect;
-pub use connection::AsyncConnection;
+pub use client::{AsyncClient, AsyncConnect, AsyncConnection};
 pub use environment::AsyncEnvironmentBlock;
 pub use stopper::AsyncStopper;
 pub use trace::AsyncTrace;
@@ -30,7 +26,7 @@ use super::{Deadlines, Stopped};
 
 /// The deadlines of a call that has begun, by the clock of tokio, which tests can stop.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+pub(super) struct Clock {
     whole: Option<Instant>,
 }
 

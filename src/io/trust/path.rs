@@ -30,7 +30,7 @@ const PERMISSIONS: u32 = 0o7777;
 /// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
 ///
 /// let error = check_path("/dev/null".as_ref(), TrustPolicy::CHECKED).unwrap_err();
-/// assert_eq!(format!("{error:#}"), "the endpoint is not trusted (checking the endpoint's owner): /dev/null is a device, not a socket");
+/// assert_eq!(error.to_string(), "the endpoint is not trusted: /dev/null is a device, not a socket (checking the endpoint's owner)");
 /// ```
 pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     if policy == TrustPolicy::UNCHECKED {

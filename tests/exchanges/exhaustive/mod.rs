@@ -2,7 +2,6 @@
 //! product of the machines and the connection between them, with every acknowledgement that is
 //! legal in each state, and every one that is not.
 
-mod fallback;
 mod legal;
 mod pair;
 mod port;

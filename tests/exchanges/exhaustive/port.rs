@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{SameCookie, Slot};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::WaitingConnection;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, ConnectPort, ConnectPortAction,
     DiagnosticPort, End, RetryPolicy,
@@ -57,14 +57,10 @@ struct Meeting {
     steps: Vec<&'static str>,
 }
 
-/// The current table and its contents: the other runtime's connection, and perhaps one of this.
-fn table(held: Option<usize>) -> DiagnosticPort<[Slot<usize>; 2]> {
-    let mut port = DiagnosticPort::new([const { Slot::EMPTY }; 2], SameCookie::Replace).unwrap();
-    assert!(port.hold(OTHER, usize::MAX).unwrap().replaced.is_none());
-    if let Some(index) = held {
-        assert!(port.hold(ADVERTISE, index).unwrap().replaced.is_none());
-    }
-    port
+/// The slots of the port: the other runtime's connection, and perhaps one of this.
+fn slots(held: Option<usize>) -> [Option<WaitingConnection<usize>>; 2] {
+    let other = WaitingConnection { advertise: OTHER, token: usize::MAX };
+    [Some(other), held.map(|token| WaitingConnection { advertise: ADVERTISE, token })]
 }
 
 impl Meeting {
@@ -239,17 +235,11 @@ impl Meeting {
                 AdvertiseAction::Finished(AdvertiseOutcome::Advertised(advertise)) => {
                     assert_eq!(advertise, ADVERTISE);
                     self.way(ways, "tool holds", false, |meeting| {
-                        let (before, mut port) = (meeting.held(), table(meeting.held()));
-                        let replaced = port.hold(advertise, index).unwrap().replaced;
+                        let (before, mut slots) = (meeting.held(), slots(meeting.held()));
+                        let mut port = DiagnosticPort::new(&mut slots);
+                        let replaced = port.hold(advertise, index).unwrap();
                         assert_eq!(replaced.map(|waiting| waiting.token), before);
-                        assert_eq!(
-                            (
-                                port.len(),
-                                port.find(COOKIE).unwrap().token,
-                                port.find_process(12345).count()
-                            ),
-                            (2, &index, 2)
-                        );
+                        assert_eq!((port.len(), port.find(COOKIE).unwrap().token), (2, index));
                         if let Some(before) = before {
                             // The later one is not older.
                             meeting.connections[before].tool = Tool::Gone;
@@ -268,21 +258,19 @@ impl Meeting {
             },
             Tool::Holds => {
                 self.way(ways, "tool asks", false, |meeting| {
-                    let mut port = table(Some(index));
+                    let mut slots = slots(Some(index));
+                    let mut port = DiagnosticPort::new(&mut slots);
                     assert_eq!(port.take(COOKIE).map(|waiting| waiting.token), Some(index));
                     assert_eq!((port.len(), port.take(COOKIE).is_none()), (1, true), "used once");
                     let connection = &mut meeting.connections[index];
                     (connection.tool, connection.has_request) = (Tool::Asks, true);
                 });
                 self.way(ways, "tool lets go", ended.is_none(), |meeting| {
-                    let mut port = table(Some(index));
-                    let key = port.find(COOKIE).unwrap().key;
-                    assert_eq!(port.remove(key).map(|waiting| waiting.token), Some(index));
-                    assert!(
-                        port.remove(key).is_none()
-                            && port.find(COOKIE).is_none()
-                            && port.len() == 1
-                    );
+                    let mut slots = slots(Some(index));
+                    let mut port = DiagnosticPort::new(&mut slots);
+                    assert_eq!(port.find(COOKIE).map(|waiting| waiting.token), Some(index));
+                    assert!(port.take(COOKIE).is_some() && port.find(COOKIE).is_none());
+                    assert_eq!(port.len(), 1);
                     meeting.connections[index].tool = Tool::Gone;
                 });
             }

@@ -1,4 +1,4 @@
-//! The client under test: [`AdvertiseReceiver`], [`Client`], the fallbacks, [`Session`] and
+//! The client under test: [`AdvertiseReceiver`], [`Client`], [`Fallback`], [`Session`] and
 //! [`EnvironmentDecoder`], driven by the `ask` of a script. Its outcome is in the words of
 //! `vectors/exchanges/README.md`.
 
@@ -10,20 +10,14 @@ use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::FdByte;
-use dotnet_diagnostics_ipc::exchange::fallback::{
-    DumpFallback, Fallback, FallbackRequest, ProcessInfoFallback, TracingFallback,
-};
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
     Outcome,
 };
-use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, StreamingProviderConfig, StreamingSession,
-};
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader, WireErrorKind};
+use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::wire::{Decode as _, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
@@ -92,36 +86,8 @@ impl Tool {
                 Err(outcome) => outcome,
             };
         }
-        match Message::decode(&message).unwrap().request().unwrap() {
-            AnyRequest::CollectTracing6(request) => {
-                self.descend(TracingFallback::new(&request)).await
-            }
-            AnyRequest::CollectTracing5(request) => {
-                self.descend(TracingFallback::new(&request)).await
-            }
-            AnyRequest::CollectTracing4(request) => {
-                // The fallback begins one request higher; that one is not sent.
-                let providers: Vec<_> =
-                    request.providers.iter().map(StreamingProviderConfig::from).collect();
-                let newer = CollectTracing5::Streaming(StreamingSession {
-                    circular_buffer_mb: request.circular_buffer_mb,
-                    format: request.format,
-                    rundown_keyword: request.rundown_keyword,
-                    request_stackwalk: request.request_stackwalk,
-                    providers: Array::new(&providers),
-                });
-                let mut fallback = TracingFallback::new(&newer);
-                fallback.refused(HResult::UNKNOWN_COMMAND).unwrap();
-                self.descend(fallback).await
-            }
-            AnyRequest::GenerateCoreDump3(request) => {
-                self.descend(DumpFallback::new(&request)).await
-            }
-            AnyRequest::ProcessInfo3(request) => {
-                self.descend(ProcessInfoFallback::new(request)).await
-            }
-            other => panic!("no fallback begins with {}", other.command()),
-        }
+        let request = Message::decode(&message).unwrap().request().unwrap();
+        self.descend(Fallback::new(request)).await
     }
 
     fn socket(&self, id: usize, frame: Frame) -> Socket {
@@ -134,22 +100,14 @@ impl Tool {
     }
 
     /// Asks one command after the other, each on a new connection.
-    async fn descend<R: FallbackRequest>(
-        self: &Rc<Self>,
-        mut fallback: Fallback<R>,
-    ) -> ScriptOutcome {
+    async fn descend(self: &Rc<Self>, mut fallback: Fallback<'_>) -> ScriptOutcome {
         let mut asked = Vec::new();
         loop {
-            let request = fallback.request();
+            let (command, continuation) = (fallback.command(), fallback.continuation());
             let mut buffer = self.buffer();
-            let client = Client::with_payload(
-                request.command(),
-                Some(request.continuation()),
-                &request,
-                &mut buffer,
-            )
-            .unwrap();
-            asked.push(request.command().to_string());
+            let client =
+                Client::with_payload(command, continuation, &fallback, &mut buffer).unwrap();
+            asked.push(command.to_string());
             let answered = match self.exchange(client, buffer).await {
                 Ok(answered) => answered,
                 Err(outcome) => return outcome,

@@ -5,9 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
@@ -49,7 +50,7 @@ fn connection_cancelled_sends_nothing() {
     canceller.cancel();
     let transport = peer.connect(&Until::FOREVER).unwrap();
     let error =
-        Connection::new(transport).with_canceller(&canceller).call(&ResumeRuntime {}).unwrap_err();
+        Connection::new(transport).with_canceller(canceller).call(&ResumeRuntime {}).unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)),
         "{error:?}"
@@ -64,7 +65,7 @@ fn call_over_limit_is_sent_only_unchecked() {
         dump_type: DumpType(9),
         flags: DumpFlags::NONE,
     };
-    let why = "a runtime would refuse it (sending the request): GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4";
+    let why = "a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
     let peer = Peer::saying(&[&[], FAILED, FAILED]);
     let client = Client::new(&peer);
     let error = client.generate_core_dump3(&dump).unwrap_err();
@@ -72,21 +73,16 @@ fn call_over_limit_is_sent_only_unchecked() {
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
         "{error:?}"
     );
-    assert_eq!(format!("{error:#}"), why);
-    assert_eq!(error.to_string(), "a runtime would refuse it (sending the request)");
-    assert_eq!(
-        std::error::Error::source(&error).unwrap().to_string(),
-        why.split_once("): ").unwrap().1
-    );
+    assert_eq!(error.to_string(), why);
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0, "nothing was sent");
 
     let sent = b"DOTNET_IPC_V1\0\x26\0\x01\x03\0\0\x03\0\0\0/\0d\0\0\0\x09\0\0\0\0\0\0\0";
     assert_eq!(
-        client.without_limits().generate_core_dump3(&dump).unwrap_err().hresult(),
+        client.unchecked().generate_core_dump3(&dump).unwrap_err().hresult(),
         Some(HResult::FAIL)
     );
     assert_eq!(peer.asked(1, sent.len()), sent);
-    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).without_limits();
+    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).unchecked();
     assert_eq!(connection.call(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
     assert_eq!(peer.asked(2, sent.len()), sent);
 }
@@ -210,7 +206,7 @@ fn session_takes_method_of_its_kind() {
     let client = Client::new(&peer);
     let not_streaming = "not a streaming session (sending the request)";
     assert_eq!(client.trace(&USER_EVENTS).unwrap_err().to_string(), not_streaming);
-    let fallback = TracingFallback::new(&USER_EVENTS);
+    let fallback = Fallback::new(AnyRequest::CollectTracing5(USER_EVENTS));
     assert_eq!(client.trace_by(fallback).unwrap_err().to_string(), not_streaming);
     let error = client.user_events(&COLLECT, io::stdin()).unwrap_err();
     assert_eq!(error.to_string(), "not a user_events session (sending the request)");
@@ -226,21 +222,21 @@ fn fallback_over_limit_is_sent_only_unchecked() {
         arguments: IpcString::ABSENT,
         filter: EventFilter::ALL,
     }];
-    let request = CollectTracing5::Streaming(StreamingSession {
+    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
         circular_buffer_mb: 1,
         format: COLLECT.format,
         rundown_keyword: 0,
         request_stackwalk: false,
         providers: Array::new(&providers),
-    });
+    }));
     let peer = Peer::saying(&[SESSION]);
     let client = Client::new(&peer);
-    let error = client.trace_by(TracingFallback::new(&request)).unwrap_err();
+    let error = client.trace_by(Fallback::new(request)).unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
         "{error:?}"
     );
-    let (trace, _) = client.without_limits().trace_by(TracingFallback::new(&request)).unwrap();
+    let (trace, _) = client.unchecked().trace_by(Fallback::new(request)).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     assert_eq!(peer.asked(0, 20)[16..18], [2, 6]);
 }
@@ -278,7 +274,7 @@ fn call_of_user_events_is_refused_unsent() {
     let error =
         Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
-    let error = Client::new(&peer).without_limits().call(&USER_EVENTS).unwrap_err();
+    let error = Client::new(&peer).unchecked().call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
     for nth in 0..2 {
         assert_eq!(io::Read::read(&mut peer.end(nth), &mut [0; 1]).unwrap(), 0, "nothing was sent");

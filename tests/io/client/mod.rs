@@ -4,6 +4,7 @@
 mod calls;
 mod endpoints;
 mod found_before;
+mod newest;
 mod traces;
 mod transports;
 

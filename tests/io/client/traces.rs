@@ -5,9 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::fallback::TracingFallback;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, StreamingProviderConfig, StreamingSession,
 };
@@ -418,7 +419,7 @@ fn fallback_deadline_covers_all_connections() {
         providers: Array::new(&providers),
     });
     let client = Client::new(&noting).with_deadlines(deadlines);
-    let (trace, _) = client.trace_by(TracingFallback::new(&request)).unwrap();
+    let (trace, _) = client.trace_by(Fallback::new(AnyRequest::CollectTracing5(request))).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     let until = noting.1.lock().unwrap();
     assert!(

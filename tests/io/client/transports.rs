@@ -136,7 +136,7 @@ fn call_to_full_stream_ends() {
 #[test]
 fn descriptor_over_other_stream_is_unsupported() {
     let file = tempfile::tempfile().unwrap();
-    let text = "an I/O error (passing the descriptor): this connection cannot pass descriptors";
+    let text = "this connection cannot pass descriptors (passing the descriptor)";
     let client = Client::new(Once::new(Told::default()));
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // The same if the stream is only lent.

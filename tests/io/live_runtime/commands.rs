@@ -106,7 +106,7 @@ fn variable_is_set_and_deleted() {
     let nameless = SetEnvironmentVariable { name: IpcString::ABSENT, value: "v".into() };
     let error = target.client.call(&nameless).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
-    assert_refused(target.client.clone().without_limits().call(&nameless), HResult::INVALID_ARG);
+    assert_refused(target.client.clone().unchecked().call(&nameless), HResult::INVALID_ARG);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn perf_map_is_switched_on_and_off() {
             matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
             "{error}"
         );
-        let unlimited = target.client.clone().without_limits();
+        let unlimited = target.client.clone().unchecked();
         assert_refused(
             unlimited.call(&EnablePerfMap { perf_map_type: none_such }),
             HResult::INVALID_ARG,
@@ -148,7 +148,7 @@ fn startup_hook_without_path_is_refused() {
     let error =
         target.client.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }).unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
-    let unlimited = target.client.clone().without_limits();
+    let unlimited = target.client.clone().unchecked();
     assert_refused(
         unlimited.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }),
         HResult::INVALID_ARG,
@@ -160,7 +160,7 @@ fn startup_hook_without_path_is_refused() {
 #[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
 fn dump_of_unknown_type_is_refused() {
     let target = target();
-    let (client, unlimited) = (&target.client, target.client.clone().without_limits());
+    let (client, unlimited) = (&target.client, target.client.clone().unchecked());
     let path = target.directory.join("dump");
     let (dump_name, dump_type) = (path.to_str().unwrap().into(), DumpType(9));
     let one = GenerateCoreDump { dump_name, dump_type, diagnostics: 0 };

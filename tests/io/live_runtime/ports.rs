@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 use dotnet_diagnostics_ipc::io::{Client, Until};
 
 use super::{target, variable};
@@ -18,7 +18,9 @@ fn port_runtime_is_asked_and_resumed() {
     let until =
         Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
     let port = PortListener::bind(path, PortOptions::DEFAULT).unwrap();
-    let runtime = port.wait_for(RuntimeFilter::Process(target.process_id.into()), &until).unwrap();
+    let event = port.next_event(&until).unwrap();
+    let PortEvent::New(runtime) = event else { panic!("{event:?}") };
+    assert_eq!(runtime.process_id(), u64::from(target.process_id));
     let client = Client::new(runtime.clone());
     let answer = client.process_info().unwrap();
     assert_eq!(answer.payload().unwrap().runtime_cookie, runtime.cookie());

@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{
-    PortCounts, PortListener, PortOptions, PortRuntime, RuntimeFilter,
+    PortCounts, PortEvent, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
-use dotnet_diagnostics_ipc::io::{Canceller, Client, ErrorKind, Phase, Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect as _, ErrorKind, Phase, Transport as _, Until,
+};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -73,9 +75,29 @@ fn within(time: Duration) -> Until<'static> {
 #[track_caller]
 fn eventually(port: &PortListener, mut done: impl FnMut(PortCounts) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !done(port.counts().unwrap()) {
-        assert!(Instant::now() < deadline, "{:?}", port.counts().unwrap());
+    while !done(port.counts()) {
+        assert!(Instant::now() < deadline, "{:?}", port.counts());
         thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The next runtime that is new, after all events before it.
+#[track_caller]
+pub(crate) fn next_new(port: &PortListener) -> PortRuntime {
+    loop {
+        if let PortEvent::New(runtime) = port.next_event(&soon()).unwrap() {
+            return runtime;
+        }
+    }
+}
+
+/// The next event, in short.
+#[track_caller]
+fn event(port: &PortListener) -> (&'static str, u64) {
+    match port.next_event(&soon()).unwrap() {
+        PortEvent::New(runtime) => ("new", runtime.process_id()),
+        PortEvent::Again(runtime) => ("again", runtime.process_id()),
+        PortEvent::Gone(runtime) => ("gone", runtime.process_id()),
     }
 }
 
@@ -125,7 +147,7 @@ fn port_call_takes_next_connection() {
     let (runtime, stop) = (Runtime::default(), Canceller::new().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| runtime.run(path, &stop));
-        let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
+        let found = next_new(port);
         assert_eq!((found.process_id(), found.cookie()), (77, advertise(77).runtime_cookie));
         let client = Client::new(found.clone());
         for _ in 0..50 {
@@ -135,13 +157,13 @@ fn port_call_takes_next_connection() {
         assert_eq!(found.resume(&soon()).unwrap(), HResult::OK);
         assert_eq!(runtime.resumed.load(Ordering::SeqCst), 1);
         eventually(port, |counts| counts.held == 1);
-        assert_eq!(port.counts().unwrap().handed_out, 51);
+        assert_eq!(port.counts().handed_out, 51);
         stop.cancel();
     });
 }
 
 #[test]
-fn port_runtimes_found_in_arrival_order() {
+fn port_runtimes_are_new_once_in_arrival_order() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
     let _streams: Vec<Peer> = [(5, 1), (6, 2), (7, 3)]
@@ -152,28 +174,18 @@ fn port_runtimes_found_in_arrival_order() {
             stream
         })
         .into();
-    let ids = |runtimes: Vec<PortRuntime>| {
-        runtimes.iter().map(PortRuntime::process_id).collect::<Vec<_>>()
-    };
-    assert_eq!(ids(port.waiting().unwrap()), [5, 6, 7]);
-    let find = |which| port.wait_for(which, &soon()).unwrap().process_id();
-    assert_eq!(find(RuntimeFilter::Any), 5);
-    assert_eq!(find(RuntimeFilter::Any), 5);
-    assert_eq!(find(RuntimeFilter::Process(6)), 6);
-    assert_eq!(find(RuntimeFilter::Cookie(advertise(7).runtime_cookie)), 7);
-    assert_eq!(
-        find(RuntimeFilter::NotAmong(vec![
-            advertise(5).runtime_cookie,
-            advertise(6).runtime_cookie
-        ])),
-        7
+    assert_eq!(event(port), ("new", 5));
+    let sixth = next_new(port);
+    assert_eq!((sixth.process_id(), event(port)), (6, ("new", 7)));
+    let _sixth = sixth.connect(&soon()).unwrap();
+    eventually(port, |counts| (counts.held, counts.handed_out) == (2, 1));
+    // The connection is used once, and nothing else was reported.
+    let error = sixth.connect(&within(Duration::from_millis(50))).unwrap_err();
+    assert!(
+        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
+        "{error}"
     );
-    let (advertise, _) = port.take(RuntimeFilter::Process(6), &soon()).unwrap();
-    assert_eq!(advertise.process_id, 6);
-    assert_eq!(ids(port.waiting().unwrap()), [5, 7]);
-    // Used once.
-    let error =
-        port.take(RuntimeFilter::Process(6), &within(Duration::from_millis(50))).unwrap_err();
+    let error = port.next_event(&within(Duration::from_millis(50))).unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
         "{error}"
@@ -181,19 +193,47 @@ fn port_runtimes_found_in_arrival_order() {
 }
 
 #[test]
+fn port_runtime_that_leaves_is_gone_and_comes_again() {
+    let grace = Duration::from_millis(200);
+    let listening = listen(PortOptions { reconnect: grace, ..PortOptions::DEFAULT });
+    let (port, path) = listening.parts();
+    let mut first = come(path, 5);
+    assert_eq!(event(port), ("new", 5));
+    // A runtime whose connection was replaced has not gone.
+    let second = come(path, 5);
+    assert_disconnected(&mut first);
+    assert_eq!(event(port), ("again", 5));
+    let left = Instant::now();
+    drop(second);
+    assert_eq!(event(port), ("gone", 5));
+    assert!(left.elapsed() >= grace, "{:?}", left.elapsed());
+    let _third = come(path, 5);
+    assert_eq!(event(port), ("again", 5));
+    // A runtime that is gone before anybody asked is not reported.
+    drop(come(path, 6));
+    eventually(port, |counts| counts.ended_waiting == 2);
+    let _seventh = come(path, 7);
+    assert_eq!(event(port), ("new", 7));
+}
+
+#[test]
 fn port_late_runtime_ends_its_wait_only() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
     let canceller = Canceller::new().unwrap();
+    let [ninth, tenth] = [9, 10].map(|id| {
+        let stream = come(path, id);
+        let runtime = next_new(port);
+        drop((runtime.connect(&soon()).unwrap(), stream));
+        runtime
+    });
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            port.take(RuntimeFilter::Process(9), &soon()).map(|(advertise, _)| advertise.process_id)
-        });
+        let waiter = scope.spawn(|| ninth.connect(&soon()).map(drop));
         let until = Until { deadline: None, canceller: Some(&canceller) };
-        let other = scope.spawn(move || port.wait_for(RuntimeFilter::Process(10), &until));
+        let other = scope.spawn(move || tenth.connect(&until).map(drop));
         thread::sleep(Duration::from_millis(100));
         let _stream = come(path, 9);
-        assert_eq!(waiter.join().unwrap().unwrap(), 9);
+        waiter.join().unwrap().unwrap();
         thread::sleep(Duration::from_millis(50));
         assert!(!other.is_finished());
         canceller.cancel();
@@ -201,24 +241,43 @@ fn port_late_runtime_ends_its_wait_only() {
     });
 }
 
+/// Waits that were given up take no connection, and those that are left share the others.
+#[test]
+fn port_connections_go_to_waits_that_are_left() {
+    let listening = listen(PortOptions::DEFAULT);
+    let (port, path) = listening.parts();
+    let mut streams = vec![come(path, 5)];
+    let runtime = next_new(port);
+    drop(runtime.connect(&soon()).unwrap());
+    for _ in 0..20 {
+        runtime.connect(&within(Duration::from_millis(1))).unwrap_err();
+    }
+    thread::scope(|scope| {
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| runtime.connect(&soon()))).collect();
+        for taken in 2..=5 {
+            streams.push(come(path, 5));
+            eventually(port, |counts| counts.handed_out == taken);
+        }
+        assert!(waits.into_iter().all(|wait| wait.join().unwrap().is_ok()));
+    });
+    let counts = port.counts();
+    assert_eq!((counts.held, counts.replaced, counts.advertised), (0, 0, 5));
+}
+
 #[test]
 fn port_wait_ends_by_canceller_or_close() {
     let Listening { port, .. } = listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
+    let until = Until { deadline: None, canceller: Some(&canceller) };
     let gone = thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            port.wait_for(
-                RuntimeFilter::Any,
-                &Until { deadline: None, canceller: Some(&canceller) },
-            )
-        });
+        let waiter = scope.spawn(|| port.next_event(&until));
         thread::sleep(Duration::from_millis(50));
         canceller.cancel();
         assert!(matches!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled));
         let Listening { port: other, place } = listen(PortOptions::DEFAULT);
         let stream = come(&place.path, 1);
-        let runtime = other.wait_for(RuntimeFilter::Any, &soon()).unwrap();
-        let (_, transport) = other.take(RuntimeFilter::Any, &soon()).unwrap();
+        let runtime = next_new(&other);
+        let transport = runtime.connect(&soon()).unwrap();
         let waiting = scope.spawn({
             let runtime = runtime.clone();
             move || Client::new(runtime).process_info().map(drop)
@@ -238,13 +297,12 @@ fn port_ended_connection_is_not_handed_out() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
     drop(come(path, 5));
-    eventually(port, |counts| counts.ended_waiting == 1);
-    assert!(port.waiting().unwrap().is_empty());
+    eventually(port, |counts| (counts.held, counts.ended_waiting) == (0, 1));
     // A peer that sends while it should wait is not a runtime.
     let mut talks = come(path, 5);
     talks.write_all(b"hello").unwrap();
     eventually(port, |counts| counts.ended_waiting == 2);
-    assert_eq!(port.counts().unwrap().held, 0);
+    assert_eq!(port.counts().held, 0);
 }
 
 #[test]
@@ -287,7 +345,7 @@ fn port_bad_advertise_is_closed() {
     eventually(port, |counts| counts.held == 2);
     let mut third = come(path, 3);
     assert_disconnected(&mut third);
-    assert_eq!(port.counts().unwrap().refused, 1);
+    assert_eq!(port.counts().refused, 1);
 }
 
 #[test]
@@ -299,7 +357,7 @@ fn port_advertise_in_pieces_is_read() {
         stream.write_all(&[byte]).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 8);
+    assert_eq!(event(port), ("new", 8));
 }
 
 #[test]
@@ -308,7 +366,7 @@ fn port_runtime_reports_its_advertise() {
     let (port, path) = listening.parts();
     assert_eq!(PortOptions::default(), PortOptions::DEFAULT);
     let _stream = come(path, 5);
-    let found = port.wait_for(RuntimeFilter::Cookie(advertise(5).runtime_cookie), &soon()).unwrap();
+    let found = next_new(port);
     assert_eq!(found.advertise(), advertise(5));
     let said = format!("{found:?}");
     assert!(
@@ -324,7 +382,7 @@ fn port_unanswered_resume_is_cancelled() {
     let (port, path) = listening.parts();
     let canceller = Canceller::new().unwrap();
     let mut stream = come(path, 5);
-    let found = port.wait_for(RuntimeFilter::Any, &soon()).unwrap();
+    let found = next_new(port);
     let error = thread::scope(|scope| {
         let call = scope.spawn(|| {
             found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err()

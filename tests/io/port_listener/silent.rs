@@ -6,10 +6,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::port_listener::{PortOptions, RuntimeFilter};
+use dotnet_diagnostics_ipc::io::Connect as _;
+use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
 
 use crate::alone;
-use crate::port_listener::{advertise, come, eventually, listen, soon};
+use crate::port_listener::{advertise, come, eventually, listen, next_new, soon, within};
 
 /// Makes room for this many connections; returns for how many there is room.
 fn room_for(connections: u64) -> u64 {
@@ -124,10 +125,9 @@ fn port_10000_silent_peers_runtime_gets_in() {
     );
     let begun = Instant::now();
     let runtime = come(path, 77);
-    let found = port.wait_for(RuntimeFilter::Process(77), &soon()).unwrap();
-    assert_eq!(found.process_id(), 77);
+    assert_eq!(next_new(port).process_id(), 77);
     println!("the runtime was found {:?} after {room} silent connections", begun.elapsed());
-    let counts = port.counts().unwrap();
+    let counts = port.counts();
     assert_eq!((counts.silent as u64, counts.held, counts.silent_dropped), (room + 1, 1, 0));
     // The harness may have started some, for tests that wait for this one.
     assert!(status("Threads:") <= threads + 20, "no thread per connection");
@@ -136,7 +136,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
     assert!(grown < 16 * 1024, "{grown} KiB");
     // One of them can still become a runtime.
     early.write_all(&advertise(78).to_bytes()).unwrap();
-    assert_eq!(port.wait_for(RuntimeFilter::Process(78), &soon()).unwrap().process_id(), 78);
+    assert_eq!(next_new(port).process_id(), 78);
     silent.end();
     drop((runtime, early));
     eventually(port, |counts| counts.silent == 0 && counts.ended_early == room && counts.held == 0);
@@ -165,8 +165,8 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     );
     let mut newest = UnixStream::connect(path).unwrap();
     let _runtime = come(path, 77);
-    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
-    let counts = port.counts().unwrap();
+    assert_eq!(next_new(port).process_id(), 77);
+    let counts = port.counts();
     assert!(counts.silent_dropped >= room - 99 && counts.silent <= 100, "{counts:?}");
     assert_eq!(oldest.read(&mut [0; 1]).unwrap(), 0, "the first was dropped");
     newest.set_nonblocking(true).unwrap();
@@ -199,7 +199,7 @@ fn port_1199_advertises_leave_descriptors() {
         1199,
     );
     eventually(port, |counts| counts.advertised == 1199);
-    let counts = port.counts().unwrap();
+    let counts = port.counts();
     assert!(
         counts.held <= 512 && counts.refused + counts.held_timed_out >= 1199 - 512,
         "{counts:?}"
@@ -210,8 +210,36 @@ fn port_1199_advertises_leave_descriptors() {
     eventually(port, |counts| counts.held_timed_out > 0);
     eventually(port, |counts| counts.held < 512);
     let _runtime = come(path, 5000);
-    assert_eq!(port.take(RuntimeFilter::Process(5000), &soon()).unwrap().0.process_id, 5000);
+    let found = std::iter::repeat_with(|| next_new(port)).find(|it| it.process_id() == 5000);
+    drop(found.unwrap().connect(&soon()).unwrap());
     flood.end();
+}
+
+/// Each of as many runtimes as there is room for is reported once.
+#[test]
+fn port_10000_runtimes_are_each_new_once() {
+    if Silent::play() {
+        return;
+    }
+    if !alone(port_10000_runtimes_are_each_new_once) {
+        return;
+    }
+    // At most half of the descriptors are for runtimes that wait.
+    let room = room_for(15_000) * 2 / 3;
+    let options = PortOptions { most_held: 20_000, ..PortOptions::DEFAULT };
+    let listening = listen(options);
+    let (port, path) = listening.parts();
+    let flood = Silent::advertise(
+        "port_listener::silent::port_10000_runtimes_are_each_new_once",
+        path,
+        room,
+    );
+    let mut ids: Vec<u64> = (0..room).map(|_| next_new(port).process_id()).collect();
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..room));
+    port.next_event(&within(Duration::from_millis(50))).unwrap_err();
+    flood.end();
+    eventually(port, |counts| counts.held == 0);
 }
 
 /// If no descriptor is left, the oldest silent connection gives up its own.
@@ -241,12 +269,12 @@ fn port_no_descriptor_left_runtime_gets_in() {
     drop(fillers.pop());
     let mut runtime = come(path, 77);
     // Asking needs none.
-    port.counts().unwrap();
+    let _ = port.counts();
     thread::sleep(Duration::from_millis(300));
     fillers.truncate(fillers.len().saturating_sub(4));
     setrlimit(Resource::Nofile, limit).unwrap();
-    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
-    let counts = port.counts().unwrap();
+    assert_eq!(next_new(port).process_id(), 77);
+    let counts = port.counts();
     assert!(counts.silent_dropped >= 1, "{counts:?}");
     runtime.set_nonblocking(true).unwrap();
     assert!(runtime.read(&mut [0; 1]).is_err());
@@ -273,8 +301,8 @@ fn port_no_descriptor_left_runtime_gets_in_later() {
     setrlimit(Resource::Nofile, limit).unwrap();
     connected.unwrap();
     runtime.write_all(&advertise(77).to_bytes()).unwrap();
-    assert_eq!(port.wait_for(RuntimeFilter::Any, &soon()).unwrap().process_id(), 77);
-    let counts = port.counts().unwrap();
+    assert_eq!(next_new(port).process_id(), 77);
+    let counts = port.counts();
     assert_eq!((counts.accepted, counts.silent_dropped), (1, 0));
 }
 
@@ -305,7 +333,7 @@ fn port_unread_bytes_use_no_cpu() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
     let mut runtime = come(path, 77);
-    let taken = port.take(RuntimeFilter::Any, &soon()).unwrap();
+    let taken = next_new(port).connect(&soon()).unwrap();
     runtime.write_all(b"a reply that nobody reads").unwrap();
     let mut half = UnixStream::connect(path).unwrap();
     half.write_all(b"ADVR").unwrap();

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::io::port_listener::{
-    PortCounts, PortListener, PortOptions, RuntimeFilter,
+    PortCounts, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
+use dotnet_diagnostics_ipc::io::{Connect as _, ErrorKind, Phase};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use super::{PATIENCE, name, patience};
-use crate::port_listener::assert_disconnected;
+use crate::port_listener::{assert_disconnected, next_new};
 
 /// `CreateFile` fails with it while every pipe has its client.
 const ERROR_PIPE_BUSY: i32 = 231;
@@ -48,10 +48,15 @@ fn come(path: &str, process_id: u8) -> File {
 #[track_caller]
 fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
     let end = Instant::now() + PATIENCE;
-    while !done(port.counts().unwrap()) {
-        assert!(Instant::now() < end, "{:?}", port.counts().unwrap());
+    while !done(port.counts()) {
+        assert!(Instant::now() < end, "{:?}", port.counts());
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// The new runtime with this process id.
+fn found(port: &PortListener, process_id: u64) -> PortRuntime {
+    std::iter::repeat_with(|| next_new(port)).find(|it| it.process_id() == process_id).unwrap()
 }
 
 /// A runtime that finds its pipe closed instead, before it waits for a command, never connects again
@@ -77,12 +82,14 @@ fn port_connection_dropped_unused_is_disconnected() {
     let path = format!(r"\\.\pipe\{}", name("port-unused"));
     let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
     let mut runtimes = [come(&path, 1), come(&path, 2)];
-    let (_, unused) = port.take(RuntimeFilter::Process(1), &patience()).unwrap();
+    let [first, second] = [1, 2].map(|_| next_new(&port));
+    let [first, second] = if first.process_id() == 1 { [first, second] } else { [second, first] };
+    let unused = first.connect(&patience()).unwrap();
     let clone = unused.try_clone().unwrap();
     drop(unused);
     drop(clone);
     assert_disconnected(&mut runtimes[0]);
-    let (_, mut used) = port.take(RuntimeFilter::Process(2), &patience()).unwrap();
+    let mut used = second.connect(&patience()).unwrap();
     super::send_all(&mut used, b"asked");
     drop(used);
     let mut asked = Vec::new();
@@ -105,8 +112,7 @@ fn port_100_runtimes_wait_at_once() {
     eventually(&port, |counts| counts.held == 100);
     runtimes[70] = None;
     eventually(&port, |counts| (counts.held, counts.ended_waiting) == (99, 1));
-    let (advertise, mut transport) = port.take(RuntimeFilter::Process(99), &patience()).unwrap();
-    assert_eq!(advertise.process_id, 99);
+    let mut transport = found(&port, 99).connect(&patience()).unwrap();
     super::send_all(&mut transport, b"asked");
     let mut asked = [0; 5];
     runtimes[99].as_mut().unwrap().read_exact(&mut asked).unwrap();
@@ -120,7 +126,7 @@ fn port_next_pipe_is_free_before_first_is_used() {
     let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
     for nth in 0..50 {
         let _runtime = come(&path, nth);
-        port.wait_for(RuntimeFilter::Process(nth.into()), &patience()).unwrap();
+        found(&port, nth.into());
         // Not tried again: a runtime whose connection was taken has its next one at once.
         let next = open(&path);
         assert!(next.is_ok(), "{nth}: {next:?}");
@@ -147,7 +153,7 @@ fn port_name_is_gone_with_its_port() {
     let port = PortListener::bind(&short, PortOptions::DEFAULT).unwrap();
     let mut waits = come(&path, 1);
     let mut taken = come(&path, 2);
-    let (_, transport) = port.take(RuntimeFilter::Process(2), &patience()).unwrap();
+    let transport = found(&port, 2).connect(&patience()).unwrap();
     eventually(&port, |counts| counts.held == 1);
     drop(port);
     assert_disconnected(&mut waits);

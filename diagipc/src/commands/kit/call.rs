@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
-use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::StreamEnd;
-use dotnet_diagnostics_ipc::exchange::fallback::{FallbackRequest as _, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{
-    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+    PortEvent, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
 };
-use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::dump::{
+    DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
+};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
     ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
@@ -34,7 +36,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::commands::info::Info;
 use crate::commands::printable::{printable, printable_lines};
-use crate::commands::{Outcome, dump, interrupt, output_file};
+use crate::commands::{Outcome, interrupt, output_file};
 
 /// Sends one request to a runtime.
 #[derive(Args)]
@@ -213,7 +215,7 @@ impl Waits {
     fn client<C: Connect>(&self, at: C) -> Client<C> {
         let client =
             Client::new(at).with_deadlines(self.deadlines).with_canceller(self.canceller.clone());
-        if self.unchecked { client.without_limits() } else { client }
+        if self.unchecked { client.unchecked() } else { client }
     }
 }
 
@@ -235,7 +237,21 @@ fn ask(
         Operation::PerfMap { kind } => Ok(client.enable_perf_map(PerfMapType(*kind))?),
         Operation::PerfMapOff => Ok(client.disable_perf_map()?),
         Operation::Dump { path, kind, flags, command } => {
-            dump::generate(client, path, DumpType(*kind), DumpFlags(*flags), newest(command)?)
+            let (dump_name, dump_type) = (path.as_str().into(), DumpType(*kind));
+            let flags = DumpFlags(*flags);
+            match command.as_str() {
+                "GenerateCoreDump" => {
+                    let diagnostics = u32::from(flags.contains(DumpFlags::LOGGING));
+                    let request = GenerateCoreDump { dump_name, dump_type, diagnostics };
+                    client.generate_core_dump(&request)?;
+                }
+                "GenerateCoreDump2" => {
+                    let request = GenerateCoreDump2 { dump_name, dump_type, flags };
+                    client.generate_core_dump2(&request)?;
+                }
+                _ => client.dump(&GenerateCoreDump3 { dump_name, dump_type, flags })?,
+            }
+            Ok(())
         }
         Operation::Attach { clsid, path, data, timeout } => {
             let data = fs::read(data).with_context(|| data.display().to_string())?;
@@ -279,18 +295,22 @@ fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRunt
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline =
         waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let runtime =
-        port.wait_for(RuntimeFilter::Any, &Until { deadline, canceller: Some(&waits.canceller) })?;
-    Ok((port, runtime))
+    let until = Until { deadline, canceller: Some(&waits.canceller) };
+    loop {
+        if let PortEvent::New(runtime) = port.next_event(&until)? {
+            return Ok((port, runtime));
+        }
+    }
 }
 
 fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let info = Info::ask(client, newest(command)?)?;
-    info.rows().iter().try_for_each(|(_, text)| say(text, out))
-}
-
-fn newest(command: &str) -> anyhow::Result<Command> {
-    command.parse().map_err(|_| anyhow!("unknown command {command}"))
+    let no_payload = || anyhow!("the runtime answered OK without a payload");
+    let info = match command {
+        "ProcessInfo" => client.process_info()?.payload().ok_or_else(no_payload)?.into(),
+        "ProcessInfo2" => client.process_info2()?.payload().ok_or_else(no_payload)?.into(),
+        _ => client.info()?,
+    };
+    Info(info).rows().iter().try_for_each(|(_, text)| say(text, out))
 }
 
 /// A line of the target's text: unchanged for a program, printable on a terminal.
@@ -413,12 +433,12 @@ impl Trace {
                 CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
             return self.record(client, client.trace(&request)?);
         }
-        let mut fallback = if self.command == "CollectTracing6" {
-            TracingFallback::new(&six)
+        let mut fallback = Fallback::new(if self.command == "CollectTracing6" {
+            AnyRequest::CollectTracing6(six)
         } else {
-            TracingFallback::new(&five)
-        };
-        while fallback.request().command().name() != Some(self.command.as_str()) {
+            AnyRequest::CollectTracing5(five)
+        });
+        while fallback.command().name() != Some(self.command.as_str()) {
             // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
         }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use dotnet_diagnostics_ipc::exchange::StopOutcome;
-use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, TracingFallback};
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Canceller, Connect, Deadlines, Error, ErrorKind, Stopper, Trace};
+use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing6, Format, StreamingSession6};
 use dotnet_diagnostics_ipc::wire::Array;
 
@@ -195,22 +196,22 @@ fn record(
     let configs: Vec<_> = providers.iter().map(Provider::config).collect();
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
-    let request = CollectTracing6::Streaming(StreamingSession6 {
+    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
         circular_buffer_mb: arguments.buffer,
         format: Format::NET_TRACE,
         rundown_keyword: arguments.rundown(),
         request_stackwalk: !arguments.no_stacks,
         providers: Array::new(&configs),
         session_buffer_mode: arguments.session_buffer_mode(),
-    });
-    let fallback = TracingFallback::new(&request).allowing(DroppedFields::NONE);
-    let (mut trace, _) =
-        client.trace_by(fallback).map_err(|error| match (error.hresult(), arguments.newest()) {
+    }));
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).map_err(|error| {
+        match (error.hresult(), arguments.newest()) {
             (Some(HResult::UNKNOWN_COMMAND), Some(newest)) => {
                 anyhow::Error::new(error).context(newest)
             }
             _ => error.into(),
-        })?;
+        }
+    })?;
     // Before the runtime is resumed: if the file cannot be created, nothing has changed.
     let mut output = planned.open()?;
     if arguments.resume || source.is_suspended() {

@@ -1,6 +1,7 @@
 //! The runtime that is traced: one that listens, or the first that connects to a port, of a command
 //! or of any other program.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
@@ -15,7 +16,7 @@ use anyhow::{Context as _, anyhow, bail};
 use diagipc::Address;
 use diagipc::{OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
-    PortListener, PortOptions, PortRuntime, RuntimeFilter,
+    PortEvent, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect, Endpoint, Error, ErrorKind, Until};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -230,25 +231,29 @@ impl Port {
             Some(program) => *lock(&self.running) = Some(self.start(program)?),
             None => say(&format!("waiting for a program with {PORTS}='{}'", self.address)),
         }
-        let mut known = Vec::new();
-        let runtime = self.first(&mut known, stop)?;
+        let mut unanswered = BTreeSet::new();
+        let runtime = self.first(&mut unanswered, stop)?;
         let (listener, closing) = (Arc::clone(&self.listener), self.closing.clone());
         let others = thread::Builder::new().spawn(move || {
             let until = Until { deadline: None, canceller: Some(&closing) };
             // An error: the port is closed.
-            while let Ok(other) = listener.wait_for(RuntimeFilter::NotAmong(known.clone()), &until)
-            {
-                known.push(other.cookie());
-                resume_untraced(&other, &closing);
+            while let Ok(event) = listener.next_event(&until) {
+                if let Some(other) = undecided(event, &mut unanswered) {
+                    resume_untraced(&other, &closing);
+                }
             }
         })?;
         *lock(&self.others) = Some(others);
         Ok(runtime)
     }
 
-    /// The first runtime of the chosen name, or else of any. Those before it, which are resumed, and
-    /// itself are `known`.
-    fn first(&self, known: &mut Vec<Guid>, stop: &Canceller) -> anyhow::Result<PortRuntime> {
+    /// The first runtime of the chosen name, or else of any. Those before it are resumed, unless
+    /// they are `unanswered`: their connection ended while they were asked for their name.
+    fn first(
+        &self,
+        unanswered: &mut BTreeSet<Guid>,
+        stop: &Canceller,
+    ) -> anyhow::Result<PortRuntime> {
         let began = Instant::now();
         let mut is_told = self.program.is_none();
         loop {
@@ -257,15 +262,15 @@ impl Port {
                 lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
             let deadline = Instant::now().checked_add(LOOK);
             let until = Until { deadline, canceller: Some(stop) };
-            match self.listener.wait_for(RuntimeFilter::NotAmong(known.clone()), &until) {
-                Ok(runtime) => {
-                    known.push(runtime.cookie());
+            match self.listener.next_event(&until) {
+                Ok(event) => {
+                    let Some(runtime) = undecided(event, unanswered) else { continue };
                     match self.is_chosen(&runtime, stop) {
                         Ok(true) => return Ok(runtime),
                         Ok(false) => resume_untraced(&runtime, stop),
                         Err(error) if is_gone(&error) => {
                             // If it is not, it connects again.
-                            known.pop();
+                            unanswered.insert(runtime.cookie());
                             let id = runtime.process_id();
                             say(&format!("process {id} was asked for its name: {error:#}"));
                         }
@@ -294,7 +299,7 @@ impl Port {
     fn is_chosen(&self, runtime: &PortRuntime, stop: &Canceller) -> anyhow::Result<bool> {
         let Some(name) = &self.name else { return Ok(true) };
         let client = Client::new(runtime.clone()).with_canceller(stop.clone());
-        let info = Info::ask(&client, dotnet_diagnostics_ipc::command::Command::PROCESS_INFO3)?;
+        let Info(info) = Info::ask(&client)?;
         let program = u32::try_from(runtime.process_id()).ok().and_then(ps::program_of);
         Ok([info.managed_entrypoint_assembly_name, program].contains(&Some(name.clone())))
     }
@@ -307,6 +312,18 @@ impl Port {
             ports.push(others);
         }
         Ok(Started::for_the_user(without_ctrl_c(program).env(PORTS, ports))?)
+    }
+}
+
+/// The runtime that has connected, if it was neither chosen nor resumed before.
+fn undecided(event: PortEvent, unanswered: &mut BTreeSet<Guid>) -> Option<PortRuntime> {
+    match event {
+        PortEvent::New(runtime) => Some(runtime),
+        PortEvent::Again(runtime) => unanswered.remove(&runtime.cookie()).then_some(runtime),
+        PortEvent::Gone(runtime) => {
+            unanswered.remove(&runtime.cookie());
+            None
+        }
     }
 }
 

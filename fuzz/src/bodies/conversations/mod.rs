@@ -19,13 +19,8 @@ use self::request::Asked;
 use self::runtime::{Call, Runtime, Serving};
 use self::tool::{Asking, Step, Tool};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
-    AdvertiseReceiver, ConnectionKey, DiagnosticPort, SameCookie, Slot,
-};
-use dotnet_diagnostics_ipc::exchange::{
-    ClientAction, ConnectPort, ConnectPortAction, End, Outcome, RetryPolicy, ServerOptions,
-    Session, StopOutcome,
-};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseReceiver, DiagnosticPort, WaitingConnection};
+use dotnet_diagnostics_ipc::exchange::{ClientAction, ConnectPort, ConnectPortAction, End, Outcome, RetryPolicy, ServerOptions, Session, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -37,7 +32,7 @@ const SLOTS: usize = 3;
 /// connection, number]`.
 pub fn conversations(input: &[u8]) {
     let Some(([how, room], actions)) = input.split_first_chunk::<2>() else { return };
-    let mut slots: [Slot<usize>; SLOTS] = std::array::from_fn(|_| Slot::EMPTY);
+    let mut slots = [const { None }; SLOTS];
     let mut world = World::new(*how, *room, &mut slots);
     for action in actions.chunks_exact(2) {
         world.act(action[0], action[1]);
@@ -65,7 +60,7 @@ struct World<'s> {
     room: usize,
     connections: Vec<Connection>,
     /// The tool's port, and the runtime's side of it with its waiting connection.
-    port: DiagnosticPort<&'s mut [Slot<usize>]>,
+    port: DiagnosticPort<'s, usize>,
     advertiser: ConnectPort,
     advertise: [u8; ADVERTISE_LEN],
     waiting: Option<usize>,
@@ -88,7 +83,7 @@ fn bytes(n: u8) -> usize {
 }
 
 impl<'s> World<'s> {
-    fn new(how: u8, room: u8, slots: &'s mut [Slot<usize>]) -> Self {
+    fn new(how: u8, room: u8, slots: &'s mut [Option<WaitingConnection<usize>>]) -> Self {
         let advertise = Advertise {
             runtime_cookie: Guid::from_bytes([how; 16]),
             process_id: how.into(),
@@ -101,7 +96,7 @@ impl<'s> World<'s> {
             // A server that refuses early sends its error while the client still sends.
             room: usize::from(room).saturating_add(24),
             connections: Vec::new(),
-            port: DiagnosticPort::with_seed(slots, SameCookie::Replace, how.into()).unwrap(),
+            port: DiagnosticPort::new(slots),
             advertiser: ConnectPort::new(advertise, policy),
             advertise: [0; ADVERTISE_LEN],
             waiting: None,
@@ -140,12 +135,17 @@ impl<'s> World<'s> {
         self.connections.push(Connection { there, back, tool, runtime, asked, had_fault: false });
     }
 
-    /// Asks over the oldest connection that waits at the port.
+    /// Asks over the connection that waits at the port.
     fn ask_waiting(&mut self, asked: Asked, how: u8) {
-        let Some(found) = self.port.take_oldest() else { return };
+        let held = self.connections.iter().find_map(|connection| match connection.tool {
+            Tool::Holds(cookie) => Some(cookie),
+            _ => None,
+        });
+        let Some(cookie) = held else { return };
+        let found = self.port.take(cookie).unwrap();
         assert_eq!(found.advertise.to_bytes(), self.advertise);
         let connection = &mut self.connections[found.token];
-        assert!(matches!(&connection.tool, Tool::Holds(key) if *key == found.key));
+        assert!(matches!(&connection.tool, Tool::Holds(held) if *held == cookie));
         connection.tool = Tool::Asks(Asking::new(&asked, how.wrapping_mul(29), None));
         connection.asked = Some(asked);
     }
@@ -162,7 +162,7 @@ impl<'s> World<'s> {
                 assert_eq!(advertise.to_bytes(), self.advertise);
                 self.hold(at, advertise);
             }
-            Step::Lost(key) => assert!(self.port.remove(key).is_some()),
+            Step::Lost(cookie) => assert!(self.port.take(cookie).is_some()),
         }
         self.report_stop(at);
         true
@@ -170,9 +170,9 @@ impl<'s> World<'s> {
 
     fn hold(&mut self, at: usize, advertise: Advertise) {
         // All have the same cookie.
-        let held = self.port.hold(advertise, at).unwrap();
-        self.connections[at].tool = Tool::Holds(held.key);
-        if let Some(old) = held.replaced {
+        let replaced = self.port.hold(advertise, at).unwrap();
+        self.connections[at].tool = Tool::Holds(advertise.runtime_cookie);
+        if let Some(old) = replaced {
             // One of the two has been cut, and it may be either: their advertises are read in any
             // order.
             let Connection { there, back, tool, had_fault, .. } = &mut self.connections[old.token];
@@ -367,7 +367,7 @@ impl<'s> World<'s> {
         }
         *had_fault |= happened;
         match lost {
-            Some(Tool::Holds(key)) => assert!(self.port.remove(key).is_some()),
+            Some(Tool::Holds(cookie)) => assert!(self.port.take(cookie).is_some()),
             Some(Tool::Asks(Asking { stops: Some(of), .. })) => {
                 if let Some(session) = self.session(of) {
                     session.stop_failed(End::Reset).unwrap();
@@ -396,18 +396,18 @@ impl<'s> World<'s> {
 
     /// What is true at any time.
     fn check(&self) {
-        let held: Vec<(usize, ConnectionKey)> = self
+        let held: Vec<(usize, Guid)> = self
             .connections
             .iter()
             .enumerate()
             .filter_map(|(at, connection)| match connection.tool {
-                Tool::Holds(key) => Some((at, key)),
+                Tool::Holds(cookie) => Some((at, cookie)),
                 _ => None,
             })
             .collect();
         assert_eq!(self.port.len(), held.len());
-        for (at, key) in held {
-            assert_eq!(self.port.get(key).map(|found| *found.token), Some(at));
+        for (at, cookie) in held {
+            assert_eq!(self.port.find(cookie).map(|found| found.token), Some(at));
         }
         for Connection { tool, runtime, asked, .. } in &self.connections {
             let (Runtime::Serves(serving), Some(asked)) = (runtime, asked) else { continue };

@@ -6,11 +6,8 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::ConnectionKey;
-use dotnet_diagnostics_ipc::exchange::{
-    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
-    Outcome, Session, SessionAction, StopOutcome, StreamBytes,
-};
+use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End, Outcome, Session, SessionAction, StopOutcome, StreamBytes};
+use dotnet_diagnostics_ipc::wire::Guid;
 
 /// Bytes after a request, which no server may read.
 const BEHIND: &[u8] = &[0xee; 3];
@@ -19,7 +16,7 @@ const BEHIND: &[u8] = &[0xee; 3];
 pub(super) enum Tool {
     /// A runtime has connected to the port.
     Receives(AdvertiseReceiver, [u8; ADVERTISE_LEN]),
-    Holds(ConnectionKey),
+    Holds(Guid),
     Asks(Asking),
     Closed,
 }
@@ -32,7 +29,7 @@ pub(super) enum Step {
     /// The advertise is complete: the connection can be held.
     Advertised(Advertise),
     /// A held connection has ended.
-    Lost(ConnectionKey),
+    Lost(Guid),
 }
 
 /// A client, and what its caller does with the connection after the reply.
@@ -230,14 +227,14 @@ impl Tool {
                     self.close(there, back);
                 }
             },
-            Self::Holds(key) => {
+            Self::Holds(cookie) => {
                 assert!(back.is_empty(), "bytes after the advertise");
                 if back.ended().is_none() {
                     return Step::Idle;
                 }
-                let key = *key;
+                let cookie = *cookie;
                 self.close(there, back);
-                return Step::Lost(key);
+                return Step::Lost(cookie);
             }
             Self::Asks(asking) => match asking.step(n, there, back, room) {
                 Moved::Yes => {}

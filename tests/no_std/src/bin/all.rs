@@ -7,7 +7,7 @@
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::{Environment, EnvironmentDecoder};
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, SameCookie, Slot};
+use dotnet_diagnostics_ipc::exchange::DiagnosticPort;
 use dotnet_diagnostics_ipc::exchange::{Client, Server, ServerAction};
 use dotnet_diagnostics_ipc::message::{Message, encode};
 use dotnet_diagnostics_ipc::user_events::{TracepointCommand, UserReg, WrittenRecord};
@@ -63,10 +63,9 @@ fn beside() {
     keep(WrittenRecord::decode(&mut Reader::new(input)));
     keep(TracepointCommand::parse(input));
     keep(UserReg::decode(&mut Reader::new(input)));
-    if let (Ok(advertise), Ok(mut port)) = (
-        Advertise::decode(input),
-        DiagnosticPort::new([const { Slot::EMPTY }; 8], SameCookie::Replace),
-    ) {
+    let mut slots = [const { None }; 8];
+    let mut port = DiagnosticPort::new(&mut slots);
+    if let Ok(advertise) = Advertise::decode(input) {
         keep(port.hold(advertise, 1u32));
         keep(port.take(advertise.runtime_cookie));
     }

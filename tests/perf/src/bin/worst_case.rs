@@ -1,10 +1,14 @@
 //! `worst_case.py` counts the instructions of this program. It decodes payloads that are as long and
-//! as slow as the grammar allows, and compares each with another copy, item by item.
+//! as slow as the grammar allows, and compares each with another copy, item by item. And it floods a
+//! port with the cookies of many runtimes.
 
 use std::hint::black_box;
 
+use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::continuation::Environment;
+use dotnet_diagnostics_ipc::exchange::DiagnosticPort;
 use dotnet_diagnostics_ipc::message::Message;
+use dotnet_diagnostics_ipc::wire::Guid;
 
 /// A name, a command, and its payload: some bytes, a count, and as many items as fit.
 type Case = (&'static str, [u8; 2], &'static [&'static [u8]], &'static [&'static [u8]]);
@@ -54,6 +58,27 @@ fn measure<T: PartialEq>(name: &str, payload: &[u8], decode: impl Fn() -> Option
     assert!(copy.is_some() && is_same, "{name} does not decode");
 }
 
+/// Holds this many runtimes, which arrive in no order, and takes each of them.
+fn flood(runtimes: u32) {
+    let advertise = |number: u32| {
+        let cookie = u128::from(number).wrapping_mul(0xda94_2042_e4dd_58b5_9e37_79b9_7f4a_7c15);
+        let runtime_cookie = Guid::from_bytes(cookie.to_le_bytes());
+        Advertise { runtime_cookie, process_id: 1, future: 0 }
+    };
+    let mut taken = 0;
+    measured(&mut || {
+        let mut port = DiagnosticPort::sorted(usize::MAX);
+        for number in 0..runtimes {
+            assert!(port.hold(black_box(advertise(number)), number).is_ok());
+        }
+        for number in 0..runtimes {
+            taken += usize::from(port.take(advertise(number).runtime_cookie).is_some());
+        }
+    });
+    assert_eq!(taken, runtimes as usize);
+    println!("a port of as many runtimes\tflood\t{runtimes}");
+}
+
 fn main() {
     for (name, command, front, item) in CASES {
         let payload = payload(&front.concat(), &item.concat(), command);
@@ -62,5 +87,7 @@ fn main() {
         measure(name, &payload, || Message::decode(black_box(&message)).ok()?.request().ok());
     }
     let block = payload(&[], b"\x02\0\0\0=\0\0\0", [0; 2]);
+    flood(1_000);
+    flood(10_000);
     measure("an environment", &block, || Environment::decode(black_box(&block)).ok());
 }

@@ -9,7 +9,7 @@ use crate::wire::WireErrorKind;
 /// What an [`AdvertiseReceiver`] asks for.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseReceiver};
+/// use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseReceiver};
 ///
 /// assert_eq!(AdvertiseReceiver::new().action(), AdvertiseAction::Receive(0..34));
 /// ```
@@ -26,8 +26,7 @@ pub enum AdvertiseAction {
 /// How an [`AdvertiseReceiver`] ends.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::End;
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
+/// use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
 ///
 /// let mut receiver = AdvertiseReceiver::new();
 /// receiver.ended(End::TimedOut)?;
@@ -62,7 +61,7 @@ pub enum AdvertiseOutcome {
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
+/// use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
 ///
 /// let cookie = "123e4567-e89b-12d3-a456-426614174000".parse()?;
 /// let advertise = Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 };
@@ -94,7 +93,7 @@ enum State {
 }
 
 impl AdvertiseReceiver {
-    /// Nothing was received.
+    /// Creates a receiver that has received nothing.
     pub const fn new() -> Self {
         Self(State::Receive(0))
     }

@@ -1,0 +1,81 @@
+//! Traces the first seconds of each process that connects to a port, each into its own file.
+//!
+//! ```text
+//! cargo run --features tokio --example agent_tokio -- PORT DIRECTORY SECONDS
+//! DOTNET_DiagnosticPorts=PORT dotnet app.dll       # elsewhere: it waits until it is traced
+//! ```
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
+use dotnet_diagnostics_ipc::io::AsyncClient;
+use dotnet_diagnostics_ipc::io::port_listener::{
+    PortEvent, PortListener, PortOptions, PortRuntime,
+};
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
+    StreamingProviderConfig, StreamingSession,
+};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [port, directory, seconds] = &arguments[..] else {
+        return Err("usage: agent_tokio PORT DIRECTORY SECONDS".into());
+    };
+    let port = PortListener::bind(port, PortOptions::DEFAULT)?;
+    let directory = PathBuf::from(directory);
+    let limit = Duration::from_secs(seconds.parse()?);
+    loop {
+        match port.next_event_async().await? {
+            PortEvent::New(runtime) => {
+                let directory = directory.clone();
+                tokio::spawn(async move {
+                    let cookie = runtime.cookie();
+                    match record(runtime, &directory, limit).await {
+                        Ok(bytes) => println!("{cookie}: complete, {bytes} bytes"),
+                        Err(error) => eprintln!("{cookie}: {error:#}"),
+                    }
+                });
+            }
+            PortEvent::Again(_) => {} // As after each command.
+            PortEvent::Gone(runtime) => println!("{}: gone", runtime.cookie()),
+        }
+    }
+}
+
+async fn record(runtime: PortRuntime, to: &Path, limit: Duration) -> Result<u64, Box<dyn Error>> {
+    let providers = [StreamingProviderConfig {
+        // GC, loader, JIT, contention, exceptions, threading.
+        keywords: 0x1_c019,
+        log_level: EventLevel::INFORMATIONAL,
+        provider_name: "Microsoft-Windows-DotNETRuntime".into(),
+        arguments: IpcString::ABSENT,
+        filter: EventFilter::ALL,
+    }];
+    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
+        circular_buffer_mb: 64,
+        format: Format::NET_TRACE,
+        rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
+        request_stackwalk: true,
+        providers: Array::new(&providers),
+    }));
+    // In a container the process id is mostly 1: only the cookie is a name.
+    let path = to.join(format!("{}-{}.nettrace", runtime.process_id(), runtime.cookie()));
+    let mut file = tokio::fs::File::create_new(path).await?;
+    let client = AsyncClient::new(runtime);
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).await?;
+    client.resume().await?;
+    let stopper = trace.stopper(&client);
+    let (bytes, answer) = tokio::join!(tokio::io::copy(&mut trace, &mut file), async {
+        tokio::time::sleep(limit).await;
+        stopper.stop().await
+    });
+    answer?;
+    trace.check_complete()?;
+    Ok(bytes?)
+}

@@ -1,0 +1,272 @@
+//! Accept runtimes at a diagnostic port: they connect, send an advertise, and wait for a command.
+//!
+//! | question | answer |
+//! |---|---|
+//! | who opened this connection? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
+//! | which runtimes wait? | [`DiagnosticPort`]: one connection for each cookie |
+//!
+#![cfg_attr(doc, doc = include_str!("../pictures/ports.svg"))]
+//!
+//! Each connection serves one command; the runtime connects again for the next one, with the same
+//! cookie (section "Dataflow"). So a connection is taken out of the port for use, and the next one
+//! takes its place.
+
+#[cfg(feature = "alloc")]
+use alloc::collections::BTreeMap;
+use core::fmt;
+
+pub use super::advertise_receiver::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
+
+use crate::advertise::Advertise;
+use crate::wire::Guid;
+
+/// The tool's side of a diagnostic port (section "Diagnostic Ports"): which runtimes have a
+/// connection that waits for a command.
+///
+/// | step | here |
+/// |---|---|
+/// | a connection is accepted | an [`AdvertiseReceiver`] reads its 34 bytes |
+/// | its advertise is complete | [`hold`](Self::hold), and close the connection that it replaces |
+/// | a command for a runtime | [`take`](Self::take) by cookie, and give the connection to a [`Client`](crate::exchange::Client) |
+/// | a waiting connection ends | [`take`](Self::take), if [`find`](Self::find) returns this connection |
+///
+/// The cookie is the runtime's identity; process ids of different namespaces collide. A runtime has
+/// at most one waiting connection on a port (F-77): if a second one arrives, the first is dead and
+/// its end was not noticed yet, so the newest connection replaces it. A token `T` represents the
+/// connection: a descriptor, an index, the socket. Every token that leaves the port is returned.
+///
+/// The memory is an array that the caller lends, and searching it takes time proportional to its
+/// length. With the feature `alloc`, [`sorted`](Self::sorted) makes a port that finds each of many
+/// runtimes in logarithmic time, whichever cookies a hostile peer chooses.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::advertise::Advertise;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
+///
+/// let cookie = "123e4567-e89b-12d3-a456-426614174000".parse()?;
+/// let advertise = Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 };
+/// let mut slots = [const { None }; 16];
+/// let mut port = DiagnosticPort::new(&mut slots);
+///
+/// assert_eq!(port.hold(advertise, "dead socket")?, None);
+/// let replaced = port.hold(advertise, "socket")?; // The runtime has connected again.
+/// assert_eq!(replaced.map(|waiting| waiting.token), Some("dead socket"));
+///
+/// assert_eq!(port.find(cookie).map(|waiting| waiting.advertise.process_id), Some(12345));
+/// assert_eq!(port.take(cookie).map(|waiting| waiting.token), Some("socket"));
+/// assert!(port.take(cookie).is_none()); // A connection is used once.
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct DiagnosticPort<'s, T>(Slots<'s, T>);
+
+#[derive(Debug)]
+enum Slots<'s, T> {
+    Lent(&'s mut [Option<WaitingConnection<T>>]),
+    #[cfg(feature = "alloc")]
+    Sorted(BTreeMap<Guid, WaitingConnection<T>>, usize),
+}
+
+/// A connection that waits for a command.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::advertise::Advertise;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::{DiagnosticPort, WaitingConnection};
+/// use dotnet_diagnostics_ipc::wire::Guid;
+///
+/// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 7 };
+/// let mut slots = [const { None }; 4];
+/// assert!(DiagnosticPort::new(&mut slots).hold(advertise, "socket").is_ok());
+/// // After the port, its slots still have the connections.
+/// assert_eq!(slots[0], Some(WaitingConnection { advertise, token: "socket" }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the caller owns the connection now"]
+pub struct WaitingConnection<T> {
+    /// The runtime's advertise.
+    pub advertise: Advertise,
+    /// The caller's token for the connection.
+    pub token: T,
+}
+
+/// A connection was not held, because the port is full.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::advertise::Advertise;
+/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
+/// use dotnet_diagnostics_ipc::wire::Guid;
+///
+/// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 0 };
+/// let refused = DiagnosticPort::new(&mut []).hold(advertise, "socket").unwrap_err();
+/// assert_eq!((refused.token, refused.most), ("socket", 0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldError<T> {
+    /// The caller's token for the connection. Close it.
+    pub token: T,
+    /// How many connections the port can hold.
+    pub most: usize,
+}
+
+impl<T> fmt::Display for HoldError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} connections are already held", self.most)
+    }
+}
+
+impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
+
+impl<'s, T> DiagnosticPort<'s, T> {
+    /// Creates a port that holds as many connections as there are slots. A connection that is
+    /// already in a slot is held.
+    pub const fn new(slots: &'s mut [Option<WaitingConnection<T>>]) -> Self {
+        Self(Slots::Lent(slots))
+    }
+
+    /// Creates an empty port that allocates, and holds at most `most` connections.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
+    ///
+    /// assert!(DiagnosticPort::<u32>::sorted(100_000).is_empty());
+    /// ```
+    #[cfg(feature = "alloc")]
+    pub const fn sorted(most: usize) -> Self {
+        Self(Slots::Sorted(BTreeMap::new(), most))
+    }
+
+    /// Holds a connection until it is taken. Returns the connection of the same runtime that it
+    /// replaces, which the caller closes.
+    ///
+    /// # Errors
+    /// [`HoldError`], with the token, if there is no room. The port is unchanged then.
+    pub fn hold(
+        &mut self,
+        advertise: Advertise,
+        token: T,
+    ) -> Result<Option<WaitingConnection<T>>, HoldError<T>> {
+        let cookie = advertise.runtime_cookie;
+        match &mut self.0 {
+            Slots::Lent(slots) => {
+                let most = slots.len();
+                let known = slots.iter().position(|slot| is(slot.as_ref(), cookie));
+                match known
+                    .or_else(|| slots.iter().position(Option::is_none))
+                    .and_then(|index| slots.get_mut(index))
+                {
+                    Some(slot) => Ok(slot.replace(WaitingConnection { advertise, token })),
+                    None => Err(HoldError { token, most }),
+                }
+            }
+            #[cfg(feature = "alloc")]
+            Slots::Sorted(map, most) => {
+                if map.len() >= *most && !map.contains_key(&cookie) {
+                    return Err(HoldError { token, most: *most });
+                }
+                Ok(map.insert(cookie, WaitingConnection { advertise, token }))
+            }
+        }
+    }
+
+    /// Takes out the connection of a runtime, for use or because it has ended.
+    #[must_use = "the caller owns the connection now"]
+    pub fn take(&mut self, cookie: Guid) -> Option<WaitingConnection<T>> {
+        match &mut self.0 {
+            Slots::Lent(slots) => {
+                slots.iter_mut().find(|slot| is(slot.as_ref(), cookie)).and_then(Option::take)
+            }
+            #[cfg(feature = "alloc")]
+            Slots::Sorted(map, _) => map.remove(&cookie),
+        }
+    }
+
+    /// Returns the connection that [`take`](Self::take) would take out.
+    pub fn find(&self, cookie: Guid) -> Option<&WaitingConnection<T>> {
+        match &self.0 {
+            Slots::Lent(slots) => slots.iter().flatten().find(|held| is(Some(held), cookie)),
+            #[cfg(feature = "alloc")]
+            Slots::Sorted(map, _) => map.get(&cookie),
+        }
+    }
+
+    /// Returns how many connections are held.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Slots::Lent(slots) => slots.iter().flatten().count(),
+            #[cfg(feature = "alloc")]
+            Slots::Sorted(map, _) => map.len(),
+        }
+    }
+
+    /// Returns whether no connection is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn is<T>(held: Option<&WaitingConnection<T>>, cookie: Guid) -> bool {
+    held.is_some_and(|held| held.advertise.runtime_cookie == cookie)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::ToString as _;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn cookie(number: u32) -> Guid {
+        Guid::from_bytes(u128::from(number).to_le_bytes())
+    }
+
+    /// Two runtimes in a row have the same process id, as in different namespaces.
+    fn advertise(number: u32) -> Advertise {
+        Advertise { runtime_cookie: cookie(number), process_id: (number / 2).into(), future: 0 }
+    }
+
+    fn tokens<T: Copy>(port: &DiagnosticPort<'_, T>, numbers: &[u32]) -> Vec<Option<T>> {
+        numbers.iter().map(|number| port.find(cookie(*number)).map(|held| held.token)).collect()
+    }
+
+    /// Runs a test with lent memory of `most` slots, and with a sorted port of this limit.
+    fn both(most: usize, test: impl Fn(DiagnosticPort<'_, u32>)) {
+        let mut slots: Vec<_> = (0..most).map(|_| None).collect();
+        test(DiagnosticPort::new(&mut slots));
+        #[cfg(feature = "alloc")]
+        test(DiagnosticPort::sorted(most));
+    }
+
+    #[test]
+    fn connection_is_used_once() {
+        both(4, |mut port| {
+            assert_eq!(port.hold(advertise(1), 10), Ok(None));
+            assert_eq!((port.len(), tokens(&port, &[1])), (1, [Some(10)].into()));
+            let held = WaitingConnection { advertise: advertise(1), token: 10 };
+            assert_eq!(port.take(cookie(1)), Some(held));
+            assert_eq!((port.take(cookie(1)), port.find(cookie(1))), (None, None));
+            assert!(port.is_empty());
+        });
+    }
+
+    #[test]
+    fn full_port_refuses_new_runtime_and_returns_token() {
+        both(3, |mut port| {
+            for number in 0..3 {
+                assert_eq!(port.hold(advertise(number), number), Ok(None));
+            }
+            let refused = port.hold(advertise(3), 3).unwrap_err();
+            assert_eq!(refused, HoldError { token: 3, most: 3 });
+            assert_eq!(refused.to_string(), "3 connections are already held");
+            // A known runtime needs no new slot.
+            let replaced = port.hold(advertise(0), 4).unwrap();
+            assert_eq!(replaced, Some(WaitingConnection { advertise: advertise(0), token: 0 }));
+            assert_eq!(tokens(&port, &[0, 1, 2, 3]), [Some(4), Some(1), Some(2), None]);
+            assert!(port.take(cookie(1)).is_some());
+            assert_eq!(port.hold(advertise(3), 3), Ok(None));
+            assert_eq!(tokens(&port, &[0, 1, 2, 3]), [Some(4), None, Some(2), Some(3)]);
+        });
+        both(0, |mut port| assert!(port.hold(advertise(0), 0).is_err() && port.is_empty()));
+    }
+}
