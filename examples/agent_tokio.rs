@@ -9,17 +9,14 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::io::AsyncClient;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
-use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
-    StreamingProviderConfig, StreamingSession,
+    CollectTracing2, EventLevel, Format, ProviderConfig,
 };
-use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+use dotnet_diagnostics_ipc::wire::Array;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -49,26 +46,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn record(runtime: PortRuntime, to: &Path, limit: Duration) -> Result<u64, Box<dyn Error>> {
-    let providers = [StreamingProviderConfig {
-        // GC, loader, JIT, contention, exceptions, threading.
-        keywords: 0x1_c019,
-        log_level: EventLevel::INFORMATIONAL,
-        provider_name: "Microsoft-Windows-DotNETRuntime".into(),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-    }];
-    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(StreamingSession {
+    // GC, loader, JIT, contention, exceptions, threading.
+    let (keywords, level) = (0x1_c019, EventLevel::INFORMATIONAL);
+    let providers = [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", keywords, level)];
+    // Every runtime since .NET Core 3.1 has this command.
+    let request = CollectTracing2 {
         circular_buffer_mb: 64,
         format: Format::NET_TRACE,
-        rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
-        request_stackwalk: true,
+        request_rundown: true,
         providers: Array::new(&providers),
-    }));
+    };
     // In a container the process id is mostly 1: only the cookie is a name.
     let path = to.join(format!("{}-{}.nettrace", runtime.process_id(), runtime.cookie()));
     let mut file = tokio::fs::File::create_new(path).await?;
     let client = AsyncClient::new(runtime);
-    let (mut trace, _) = client.trace_by(Fallback::new(request)).await?;
+    let mut trace = client.trace(&request).await?;
     client.resume().await?;
     let stop_handle = trace.stop_handle(&client);
     let (bytes, answer) = tokio::join!(tokio::io::copy(&mut trace, &mut file), async {

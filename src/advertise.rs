@@ -12,11 +12,11 @@
 //! let advertise = Advertise::decode(received)?;
 //! assert_eq!(advertise.process_id, 12345);
 //! assert_eq!(advertise.runtime_cookie.to_string(), "123e4567-e89b-12d3-a456-426614174000");
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 #![forbid(unsafe_code)]
 
-use crate::wire::{DecodeError, DecodeErrorKind, Field, Guid, Root, Sink as _, SliceSink, clamp};
+use crate::wire::{Field, Guid, Root, Sink as _, SliceSink, WireError, WireErrorKind, clamp};
 
 /// The first 8 bytes of an advertise: `ADVR_V1` and a NUL.
 pub const ADVERTISE_MAGIC: [u8; 8] = *b"ADVR_V1\0";
@@ -59,11 +59,11 @@ impl Advertise {
     /// Reads an advertise that is all of `bytes`.
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer
-    /// than 34 bytes; [`EndOfInput`](DecodeErrorKind::EndOfInput) or
-    /// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are not exactly 34.
+    /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer
+    /// than 34 bytes; [`EndOfInput`](WireErrorKind::EndOfInput) or
+    /// [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if there are not exactly 34.
     #[inline]
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         match Self::read(bytes) {
             Some(advertise) => Ok(advertise),
             None => Err(wrong(bytes)),
@@ -101,15 +101,15 @@ impl Advertise {
 /// Why `bytes` are not an advertise.
 #[cold]
 #[inline(never)]
-fn wrong(bytes: &[u8]) -> DecodeError {
+fn wrong(bytes: &[u8]) -> WireError {
     if let Some(wrong) = bytes.iter().zip(ADVERTISE_MAGIC).position(|(have, want)| *have != want) {
-        return DecodeError::new(DecodeErrorKind::BadMagic, wrong)
+        return WireError::new(WireErrorKind::BadMagic, wrong)
             .within(Field::Magic)
             .in_root(Root::ADVERTISE);
     }
     let (kind, offset) = match bytes.len().checked_sub(ADVERTISE_LEN) {
-        None => (DecodeErrorKind::EndOfInput { needed: clamp(ADVERTISE_LEN) }, bytes.len()),
-        Some(extra) => (DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) }, ADVERTISE_LEN),
+        None => (WireErrorKind::EndOfInput { needed: clamp(ADVERTISE_LEN) }, bytes.len()),
+        Some(extra) => (WireErrorKind::BytesAfterMessage { extra: clamp(extra) }, ADVERTISE_LEN),
     };
-    DecodeError::new(kind, offset).in_root(Root::ADVERTISE)
+    WireError::new(kind, offset).in_root(Root::ADVERTISE)
 }

@@ -10,11 +10,11 @@
 //!
 //! let header = Header::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0")?;
 //! assert_eq!((header.size, header.command.to_string().as_str()), (28, "EventPipe/StopTracing"));
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 
 use crate::command::Command;
-use crate::wire::{DecodeError, DecodeErrorKind, Field, Root, clamp};
+use crate::wire::{Field, Root, WireError, WireErrorKind, clamp};
 
 /// The first 14 bytes of every message: `DOTNET_IPC_V1` and a NUL.
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
@@ -59,11 +59,11 @@ impl Header {
     /// F-69). Here the magic is first: after a wrong magic, `size` means nothing (F-71).
     ///
     /// # Errors
-    /// [`BadMagic`](DecodeErrorKind::BadMagic) at the first wrong byte, even if there are fewer
-    /// than 20 bytes, [`EndOfInput`](DecodeErrorKind::EndOfInput) with fewer than 20 bytes,
-    /// [`SizeTooSmall`](DecodeErrorKind::SizeTooSmall) with a `size` below 20.
+    /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer
+    /// than 20 bytes, [`EndOfInput`](WireErrorKind::EndOfInput) with fewer than 20 bytes,
+    /// [`SizeTooSmall`](WireErrorKind::SizeTooSmall) with a `size` below 20.
     #[inline]
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         match Self::read(bytes) {
             Some(header) => Ok(header),
             None => Err(wrong(bytes)),
@@ -195,20 +195,20 @@ fn is_magic(bytes: &[u8; 14]) -> bool {
 /// Why `bytes` do not begin with a valid header.
 #[cold]
 #[inline(never)]
-fn wrong(bytes: &[u8]) -> DecodeError {
+fn wrong(bytes: &[u8]) -> WireError {
     let (kind, offset, field) =
         if let Some(wrong) = bytes.iter().zip(MAGIC).position(|(have, want)| *have != want) {
-            (DecodeErrorKind::BadMagic, wrong, Some(Field::Magic))
+            (WireErrorKind::BadMagic, wrong, Some(Field::Magic))
         } else if let Some((_, &[size_low, size_high, ..])) = parts(bytes) {
             (
-                DecodeErrorKind::SizeTooSmall { size: u16::from_le_bytes([size_low, size_high]) },
+                WireErrorKind::SizeTooSmall { size: u16::from_le_bytes([size_low, size_high]) },
                 14,
                 Some(Field::Size),
             )
         } else {
-            (DecodeErrorKind::EndOfInput { needed: clamp(HEADER_LEN) }, bytes.len(), None)
+            (WireErrorKind::EndOfInput { needed: clamp(HEADER_LEN) }, bytes.len(), None)
         };
-    let mut error = DecodeError::new(kind, offset);
+    let mut error = WireError::new(kind, offset);
     if let Some(field) = field {
         error.path_mut().push(field);
     }
@@ -219,7 +219,7 @@ fn wrong(bytes: &[u8]) -> DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::WireErrorKind as _;
+    use crate::wire::WireErrorKind;
 
     #[test]
     fn errors_have_kind_and_offset() {
@@ -235,10 +235,7 @@ mod tests {
             assert_eq!((error.kind().name(), error.offset()), (kind, offset));
         }
         let error = Header::decode(&good[..19]).unwrap_err();
-        assert_eq!(
-            (error.kind(), error.offset()),
-            (DecodeErrorKind::EndOfInput { needed: 20 }, 19)
-        );
+        assert_eq!((error.kind(), error.offset()), (WireErrorKind::EndOfInput { needed: 20 }, 19));
     }
 
     #[test]

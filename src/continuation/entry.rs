@@ -1,6 +1,6 @@
 //! One entry of an environment block.
 
-use crate::wire::{Cursor, Decode, Encode, EncodeError, IpcString, Sink, decode_by_read};
+use crate::wire::{Cursor, Decode, Encode, EncodeError, Failed, IpcString, Sink, decode_by_read};
 
 /// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
 ///
@@ -95,9 +95,9 @@ impl<'a> Decode<'a> for Entry<'a> {
     decode_by_read! {}
 
     #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+    fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
         let count = cursor.count(2)?;
-        cursor.bytes((count as usize).saturating_mul(2)).map(Self::from_wire)
+        cursor.take((count as usize).saturating_mul(2)).map(Self::from_wire)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The environment block as a whole.
 
+use super::Entry;
 use super::interruption::error_message;
-use super::{Entry, EnvironmentError, EnvironmentErrorKind};
 use crate::message::process::ProcessEnvironmentReply;
 use crate::wire::{
-    Array, Decode as _, DecodeError, DecodeErrorKind, Encode, EncodeError, Iter, Reader, Root,
-    Sink, clamp,
+    Array, Decode as _, Encode, EncodeError, Iter, Reader, Root, Sink, WireError, WireErrorKind,
+    clamp,
 };
 
 /// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`,
@@ -47,18 +47,18 @@ impl<'a> Environment<'a> {
     /// Reads a block that is all of `block`, `nIncomingBytes` long.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) or
-    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if the block ends before its last
-    /// entry does, [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if bytes follow the
-    /// last entry, and [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) if an error message
+    /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) or
+    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if the block ends before its last
+    /// entry does, [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if bytes follow the
+    /// last entry, and [`ErrorMessage`](WireErrorKind::ErrorMessage) if an error message
     /// replaces a count (the module docs say when it is recognised).
-    pub fn decode(block: &'a [u8]) -> Result<Self, EnvironmentError> {
+    pub fn decode(block: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(block);
         Array::decode(&mut reader)
             .and_then(|entries| match reader.rest().len() {
                 0 => Ok(Self(entries)),
-                extra => Err(DecodeError::new(
-                    DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) },
+                extra => Err(WireError::new(
+                    WireErrorKind::BytesAfterMessage { extra: clamp(extra) },
                     reader.offset(),
                 )),
             })
@@ -92,17 +92,16 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// If a count is too large, it may be the start of an error message.
-fn refusal(block: &[u8], error: DecodeError) -> EnvironmentError {
+/// Returns the error for `block`: a count that is too large may be the start of an error message.
+fn refusal(block: &[u8], error: WireError) -> WireError {
     let message = match error.kind() {
-        DecodeErrorKind::CountTooLarge { .. } => {
-            block.get(error.offset()..).and_then(error_message)
-        }
+        WireErrorKind::CountTooLarge { .. } => block.get(error.offset()..).and_then(error_message),
         _ => None,
     };
-    error.map(|kind| {
-        message.map_or(kind.into(), |hresult| EnvironmentErrorKind::ErrorMessage { hresult })
-    })
+    match message {
+        Some(hresult) => error.with_kind(WireErrorKind::ErrorMessage { hresult }),
+        None => error,
+    }
 }
 
 impl<'a> IntoIterator for Environment<'a> {
@@ -138,11 +137,11 @@ mod tests {
     use std::{string::ToString, vec::Vec};
 
     #[track_caller]
-    fn refused(block: &[u8], kind: impl Into<EnvironmentErrorKind>, offset: usize, path: &str) {
+    fn refused(block: &[u8], kind: WireErrorKind, offset: usize, path: &str) {
         let error = Environment::decode(block).unwrap_err();
         assert_eq!(
             (error.kind(), error.offset(), error.path().to_string()),
-            (kind.into(), offset, path.into())
+            (kind, offset, path.into())
         );
     }
 
@@ -166,42 +165,37 @@ mod tests {
 
     #[test]
     fn errors_name_the_entry() {
-        refused(&[], DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 0 }, 0, "environment");
+        refused(&[], WireErrorKind::UnexpectedEnd { needed: 4, remaining: 0 }, 0, "environment");
         refused(
             b"\x01\0\0\0",
-            DecodeErrorKind::CountTooLarge { count: 1, remaining: 0 },
+            WireErrorKind::CountTooLarge { count: 1, remaining: 0 },
             0,
             "environment",
         );
         let second = b"\x02\0\0\0\x01\0\0\0\0\0\x02\0\0\0A\0";
         refused(
             second,
-            DecodeErrorKind::CountTooLarge { count: 2, remaining: 2 },
+            WireErrorKind::CountTooLarge { count: 2, remaining: 2 },
             10,
             "environment[1]",
         );
-        refused(b"\0\0\0\0\0", DecodeErrorKind::BytesAfterMessage { extra: 1 }, 4, "environment");
+        refused(b"\0\0\0\0\0", WireErrorKind::BytesAfterMessage { extra: 1 }, 4, "environment");
     }
 
     #[test]
     fn error_message_in_place_of_a_count_is_recognised() {
         const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
-        refused(
-            ERROR,
-            EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL },
-            0,
-            "environment",
-        );
+        refused(ERROR, WireErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
         let broken_off: Vec<u8> =
             b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
         refused(
             &broken_off,
-            EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL },
+            WireErrorKind::ErrorMessage { hresult: HResult::FAIL },
             10,
             "environment[1]",
         );
         // One byte less, and it is a count.
-        let count = DecodeErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
+        let count = WireErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
         refused(&broken_off[..33], count, 10, "environment[1]");
     }
 }

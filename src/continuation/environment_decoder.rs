@@ -1,9 +1,9 @@
 //! The environment block as it arrives.
 
 use super::interruption::{ERROR_LEN, error_message, may_be_error};
-use super::{Entry, EnvironmentError, EnvironmentErrorKind, EnvironmentLimits};
+use super::{Entry, EnvironmentLimits};
 use crate::header::MAGIC;
-use crate::wire::{DecodeErrorKind, Root, clamp};
+use crate::wire::{Root, WireError, WireErrorKind, clamp};
 
 /// The next item found by an [`EnvironmentDecoder`].
 ///
@@ -61,7 +61,7 @@ pub enum EnvironmentEvent<'d> {
 /// }
 /// decoder.finish()?;
 /// assert_eq!(values, [("A".into(), Some("1".into()))]);
-/// # Ok::<(), dotnet_diagnostics_ipc::continuation::EnvironmentError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Debug)]
 pub struct EnvironmentDecoder<'b> {
@@ -79,7 +79,7 @@ pub struct EnvironmentDecoder<'b> {
     held: heapless::Vec<u8, ERROR_LEN>,
     state: State,
     /// In the state `Failed`.
-    failed: Option<EnvironmentError>,
+    failed: Option<WireError>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,13 +137,13 @@ impl<'b> EnvironmentDecoder<'b> {
     ///
     /// # Errors
     /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path,
-    /// as soon as it is certain; and [`LimitExceeded`](EnvironmentErrorKind::LimitExceeded)
+    /// as soon as it is certain; and [`LimitExceeded`](WireErrorKind::LimitExceeded)
     /// before the first byte or after the count. After an error, every call returns the same
     /// error.
     pub fn decode<'d>(
         &'d mut self,
         input: &mut &[u8],
-    ) -> Result<Option<EnvironmentEvent<'d>>, EnvironmentError> {
+    ) -> Result<Option<EnvironmentEvent<'d>>, WireError> {
         // Two functions, because an entry borrows the buffer and the state loop must not.
         Ok(Some(match self.advance(input) {
             None => return self.failed.map_or(Ok(None), Err),
@@ -160,15 +160,15 @@ impl<'b> EnvironmentDecoder<'b> {
     /// Reports that the connection has ended.
     ///
     /// # Errors
-    /// [`EndOfInput`](DecodeErrorKind::EndOfInput) if bytes of the block are missing,
-    /// [`CountTooLarge`](DecodeErrorKind::CountTooLarge) if an error message had begun but is
+    /// [`EndOfInput`](WireErrorKind::EndOfInput) if bytes of the block are missing,
+    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if an error message had begun but is
     /// incomplete, and any error that [`decode`](Self::decode) returned.
-    pub fn finish(&self) -> Result<(), EnvironmentError> {
+    pub fn finish(&self) -> Result<(), WireError> {
         match self.state {
             State::Complete | State::Done => Ok(()),
             State::Failed => self.failed.map_or(Ok(()), Err),
             State::Message => Err(self.impossible_count()),
-            _ => Err(self.error(DecodeErrorKind::EndOfInput { needed: self.size }, self.taken)),
+            _ => Err(self.error(WireErrorKind::EndOfInput { needed: self.size }, self.taken)),
         }
     }
 
@@ -262,7 +262,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
         let limit = self.limits.max_entries;
         if count > limit {
-            return self.fail(EnvironmentErrorKind::LimitExceeded { limit, found: count }, 0);
+            return self.fail(WireErrorKind::LimitExceeded { limit, found: count }, 0);
         }
         self.entries = Some(count);
         self.end_if_last();
@@ -275,9 +275,9 @@ impl<'b> EnvironmentDecoder<'b> {
     fn no_room(&mut self) -> Step {
         let (limit, remaining) = (self.limits.max_bytes, self.remaining());
         if self.size > limit {
-            return self.fail(EnvironmentErrorKind::LimitExceeded { limit, found: self.size }, 0);
+            return self.fail(WireErrorKind::LimitExceeded { limit, found: self.size }, 0);
         }
-        self.fail(DecodeErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
+        self.fail(WireErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
     }
 
     /// A count is larger than the rest of the block: an error message may begin there.
@@ -340,8 +340,8 @@ impl<'b> EnvironmentDecoder<'b> {
             0 => State::Complete,
             extra => {
                 // Of the block, not of an entry.
-                let kind = DecodeErrorKind::BytesAfterMessage { extra }.into();
-                let error = EnvironmentError::new(kind, self.taken as usize);
+                let kind = WireErrorKind::BytesAfterMessage { extra };
+                let error = WireError::new(kind, self.taken as usize);
                 self.fail_with(error.in_root(Root::ENVIRONMENT));
                 State::Failed
             }
@@ -350,14 +350,14 @@ impl<'b> EnvironmentDecoder<'b> {
 
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> Step {
+    fn fail(&mut self, kind: WireErrorKind, offset: u32) -> Step {
         self.fail_with(self.error(kind, offset))
     }
 
     /// Fails with this error, now and on every later call.
     #[cold]
     #[inline(never)]
-    fn fail_with(&mut self, error: EnvironmentError) -> Step {
+    fn fail_with(&mut self, error: WireError) -> Step {
         (self.state, self.failed) = (State::Failed, Some(error));
         Step::Next
     }
@@ -373,7 +373,7 @@ impl<'b> EnvironmentDecoder<'b> {
             }
             if let Some(hresult) = error_message(&self.held) {
                 let offset = self.held_offset();
-                return self.fail(EnvironmentErrorKind::ErrorMessage { hresult }, offset);
+                return self.fail(WireErrorKind::ErrorMessage { hresult }, offset);
             }
         }
         Step::Wait
@@ -400,16 +400,16 @@ impl<'b> EnvironmentDecoder<'b> {
     /// The held count is larger than the rest of the block.
     #[cold]
     #[inline(never)]
-    fn impossible_count(&self) -> EnvironmentError {
+    fn impossible_count(&self) -> WireError {
         let offset = self.held_offset();
         let remaining = self.size.saturating_sub(offset.saturating_add(4));
-        self.error(DecodeErrorKind::CountTooLarge { count: self.held_count(), remaining }, offset)
+        self.error(WireErrorKind::CountTooLarge { count: self.held_count(), remaining }, offset)
     }
 
     #[cold]
     #[inline(never)]
-    fn error(&self, kind: impl Into<EnvironmentErrorKind>, offset: u32) -> EnvironmentError {
-        let error = EnvironmentError::new(kind.into(), offset as usize);
+    fn error(&self, kind: WireErrorKind, offset: u32) -> WireError {
+        let error = WireError::new(kind, offset as usize);
         let error =
             if self.entries.is_some() { error.at_index(self.index as usize) } else { error };
         error.in_root(Root::ENVIRONMENT)

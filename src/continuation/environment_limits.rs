@@ -4,11 +4,12 @@
 /// limits the size of one entry.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentErrorKind, EnvironmentLimits};
+/// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentLimits};
+/// use dotnet_diagnostics_ipc::wire::{WireErrorKind};
 ///
 /// let limits = EnvironmentLimits { max_bytes: 4096, ..EnvironmentLimits::DEFAULT };
 /// let error = EnvironmentDecoder::with_limits(5000, &mut [], limits).decode(&mut &[0][..]).unwrap_err();
-/// assert_eq!(error.kind(), EnvironmentErrorKind::LimitExceeded { limit: 4096, found: 5000 });
+/// assert_eq!(error.kind(), WireErrorKind::LimitExceeded { limit: 4096, found: 5000 });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EnvironmentLimits {

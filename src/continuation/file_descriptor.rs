@@ -1,6 +1,6 @@
 //! The byte that carries a file descriptor.
 
-use crate::wire::{Cursor, Decode, Encode, EncodeError, Sink, decode_by_read};
+use crate::wire::{Decode, Encode, EncodeError, Sink, decode_from};
 
 /// The byte that carries the file descriptor of a `user_events` session.
 ///
@@ -46,13 +46,7 @@ impl Default for FdByte {
 
 /// Accepts any byte.
 impl<'a> Decode<'a> for FdByte {
-    const MIN_LEN: usize = 1;
-
-    decode_by_read! {}
-
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        u8::read(cursor).map(Self)
-    }
+    decode_from! { u8, Self }
 }
 
 /// Always writes 0.
@@ -66,7 +60,7 @@ impl Encode for FdByte {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{DecodeErrorKind, Reader, SliceSink};
+    use crate::wire::{Reader, SliceSink, WireErrorKind};
 
     #[test]
     fn any_byte_is_accepted_and_0_is_written() {
@@ -82,6 +76,6 @@ mod tests {
     #[test]
     fn missing_byte_is_refused() {
         let error = FdByte::decode(&mut Reader::new(&[])).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
+        assert_eq!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
     }
 }

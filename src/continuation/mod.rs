@@ -17,7 +17,7 @@
 //!   count.
 //! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of
 //!   at least 24, `0xFFFF`, any `reserved`, HRESULT), it is one:
-//!   [`ErrorMessage`](EnvironmentErrorKind::ErrorMessage) with its HRESULT.
+//!   [`ErrorMessage`](WireErrorKind::ErrorMessage) with its HRESULT.
 //! - Anything else, or fewer bytes, is a count that is too large.
 //! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They
 //!   cannot be distinguished from text; the block then ends too early, or a later count is
@@ -50,7 +50,6 @@ mod environment;
 mod environment_decoder;
 mod environment_encoder;
 mod environment_limits;
-mod error;
 mod file_descriptor;
 mod interruption;
 mod opaque;
@@ -61,7 +60,6 @@ pub use environment::Environment;
 pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
 pub use environment_encoder::EnvironmentEncoder;
 pub use environment_limits::EnvironmentLimits;
-pub use error::{EnvironmentError, EnvironmentErrorKind};
 pub use file_descriptor::FdByte;
 pub use opaque::OpaqueStream;
 pub use stream::{MAX_STREAM_START, StreamDetector, StreamStart};

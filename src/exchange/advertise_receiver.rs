@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{End, MisuseError};
-use crate::wire::DecodeErrorKind;
+use crate::wire::WireErrorKind;
 
 /// What an [`AdvertiseReceiver`] asks for.
 ///
@@ -127,7 +127,7 @@ impl AdvertiseReceiver {
         let bytes = buffer.get(..have.into()).ok_or(too_many)?;
         self.0 = match Advertise::decode(bytes) {
             Ok(advertise) => State::Done(AdvertiseOutcome::Advertised(advertise)),
-            Err(error) if error.kind() == DecodeErrorKind::BadMagic => {
+            Err(error) if error.kind() == WireErrorKind::BadMagic => {
                 State::Done(AdvertiseOutcome::BadMagic {
                     offset: u8::try_from(error.offset()).unwrap_or(u8::MAX),
                 })

@@ -1,6 +1,7 @@
 //! The tool's side of one connection: a request, its reply, and the state of the connection after
 //! it.
 
+use core::fmt;
 use core::ops::Range;
 
 use super::framing::{Incoming, Outgoing, Progress};
@@ -9,7 +10,7 @@ use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
 use crate::header::Header;
 use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
-use crate::wire::{DecodeError, Encode, EncodeError, clamp};
+use crate::wire::{Encode, EncodeError, WireError, clamp};
 
 /// What a [`Client`] asks for.
 ///
@@ -84,6 +85,47 @@ pub struct Client {
     state: State,
 }
 
+/// An error of [`Client::new`]: a request that is not sent.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::exchange::{Client, RequestError};
+/// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+/// use dotnet_diagnostics_ipc::wire::EncodeError;
+///
+/// let error = Client::new(&ResumeRuntime {}, &mut [0; 19]).unwrap_err();
+/// assert_eq!(error, RequestError::Encode(EncodeError::BufferTooSmall { needed: 20 }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// A runtime would refuse the request, or crash on it (F-72, P-19).
+    Limit(WireError),
+    /// The request cannot be encoded.
+    Encode(EncodeError),
+}
+
+impl From<WireError> for RequestError {
+    fn from(error: WireError) -> Self {
+        Self::Limit(error)
+    }
+}
+
+impl From<EncodeError> for RequestError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Encode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Send(Outgoing),
@@ -109,11 +151,11 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`EncodeError::OverLimit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
+    /// [`RequestError::Limit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
     #[inline]
-    pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, EncodeError> {
-        request.check_limits().map_err(EncodeError::OverLimit)?;
-        Self::new_unchecked(request, buffer)
+    pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, RequestError> {
+        request.check_limits()?;
+        Ok(Self::new_unchecked(request, buffer)?)
     }
 
     /// Encodes `request` as [`new`](Self::new) does, without the check. Some refused requests kill the
@@ -151,8 +193,8 @@ impl Client {
     /// Sends the message that is already at the front of `buffer`. The values of its payload are not checked.
     ///
     /// # Errors
-    /// [`DecodeError`] if the message is not a valid request: what follows its reply is unknown.
-    pub fn from_message(buffer: &[u8]) -> Result<Self, DecodeError> {
+    /// [`WireError`] if the message is not a valid request: what follows its reply is unknown.
+    pub fn from_message(buffer: &[u8]) -> Result<Self, WireError> {
         let header = Header::decode(buffer)?;
         let (message, _) = Message::decode_prefix(buffer)?;
         let continuation = message.request()?.continuation();

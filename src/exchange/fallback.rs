@@ -25,7 +25,7 @@ use crate::message::eventpipe::{
     request_rundown,
 };
 use crate::message::process::{ProcessInfo, ProcessInfo2};
-use crate::wire::{Array, Encode, EncodeError, Field, LimitError, Sink, clamp};
+use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp};
 
 /// The steps from a request to older commands for the same purpose.
 ///
@@ -84,7 +84,7 @@ impl<'a> Fallback<'a> {
     ///
     /// # Errors
     /// As [`AnyRequest::check_limits`].
-    pub fn check_limits(&self) -> Result<(), LimitError> {
+    pub fn check_limits(&self) -> Result<(), WireError> {
         self.newest.check_limits()
     }
 

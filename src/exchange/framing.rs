@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::MisuseError;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{DecodeError, DecodeErrorKind, clamp};
+use crate::wire::{WireError, WireErrorKind, clamp};
 
 /// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
 /// then as many as `size`.
@@ -81,7 +81,7 @@ impl Incoming {
     /// # Errors
     /// As [`Header::decode`]: a wrong magic at its first wrong byte, a `size` below 20.
     #[inline]
-    pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
+    pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
         match Header::read(self.bytes(buffer)) {
             Some(header) => {
                 self.want = header.size;
@@ -93,7 +93,7 @@ impl Incoming {
                 })
             }
             None => match Header::decode(self.bytes(buffer)) {
-                Err(error) if !matches!(error.kind(), DecodeErrorKind::EndOfInput { .. }) => {
+                Err(error) if !matches!(error.kind(), WireErrorKind::EndOfInput { .. }) => {
                     Err(error)
                 }
                 _ => Ok(Progress::InHeader),
@@ -107,14 +107,14 @@ impl Incoming {
     /// # Errors
     /// As [`Header::decode`].
     #[inline]
-    pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, DecodeError> {
+    pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
         let bytes = self.bytes(buffer);
         let Some([.., low, high, _, _, _, _]) = bytes.first_chunk::<HEADER_LEN>() else {
             return Ok(Progress::InHeader);
         };
         let size = u16::from_le_bytes([*low, *high]);
         if usize::from(size) < HEADER_LEN {
-            return Err(DecodeError::new(DecodeErrorKind::SizeTooSmall { size }, 14));
+            return Err(WireError::new(WireErrorKind::SizeTooSmall { size }, 14));
         }
         self.want = size;
         if self.have < size {

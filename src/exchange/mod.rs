@@ -129,7 +129,7 @@ mod outcome;
 mod server;
 mod session;
 
-pub use client::{Client, ClientAction};
+pub use client::{Client, ClientAction, RequestError};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use outcome::{AfterReply, End, MisuseError, Outcome, ReplyDeadline};

@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::command::{Command, Continuation};
 use crate::hresult::HResult;
 use crate::message::Announced;
-use crate::wire::{DecodeError, DecodeErrorKind, clamp};
+use crate::wire::{WireError, WireErrorKind, clamp};
 
 /// The outcome of a request.
 ///
@@ -55,7 +55,7 @@ pub enum Outcome {
         /// What is wrong. [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
         /// [`reply_to`](crate::message::Message::reply_to) on the buffer give it with the path of
         /// the field.
-        kind: DecodeErrorKind,
+        kind: WireErrorKind,
         /// Where, in bytes from the front of the buffer.
         offset: u32,
     },
@@ -82,7 +82,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn malformed(error: DecodeError) -> Self {
+    pub(super) fn malformed(error: WireError) -> Self {
         Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
     }
 }

@@ -9,9 +9,7 @@ use crate::command::{Command, Continuation, DotnetVersion};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::{self, AnyRequest, Message, server::ErrorReply};
-use crate::wire::{
-    DecodeError, DecodeErrorKind, Encode, EncodeError, LimitKind, WireErrorKind as _, clamp,
-};
+use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
 
 /// The runtime's side of one connection.
 ///
@@ -243,13 +241,11 @@ impl Server {
         let bytes = buffer.get(..size).ok_or(MisuseError::BufferTooShort { needed: size })?;
         let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
         let message = Message { command: header.command, reserved: header.reserved, payload };
-        let request = match message.request() {
-            Ok(request) => request,
-            Err(error) => {
-                self.state = State::Refuse(RefusalReason::malformed(error));
-                return Ok(None);
-            }
-        };
+        let request = message.request();
+        if let Err(error) = request {
+            self.state = State::Refuse(RefusalReason::malformed(error));
+        }
+        let Ok(request) = request else { return Ok(None) };
         let continuation = request.continuation().unwrap_or(Continuation::Close);
         let user_events = continuation == Continuation::UserEvents;
         if let Err(error) = request.check_limits() {
@@ -522,7 +518,7 @@ pub enum RefusalReason {
     /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
     Malformed {
         /// What is wrong.
-        kind: DecodeErrorKind,
+        kind: WireErrorKind,
         /// The byte offset in the message.
         offset: u32,
     },
@@ -534,7 +530,7 @@ pub enum RefusalReason {
     /// The bytes decode to values that runtimes refuse.
     OverLimit {
         /// The limit.
-        kind: LimitKind,
+        kind: WireErrorKind,
         /// The byte offset in the message.
         offset: u32,
     },
@@ -543,7 +539,7 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    fn malformed(error: DecodeError) -> Self {
+    fn malformed(error: WireError) -> Self {
         Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
     }
 
@@ -551,9 +547,8 @@ impl RefusalReason {
     pub fn hresult(self) -> HResult {
         match self {
             Self::EndOfInput { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
-            Self::Malformed { kind, .. } => kind.hresult(),
+            Self::Malformed { kind, .. } | Self::OverLimit { kind, .. } => kind.hresult(),
             Self::UnknownCommand { .. } => HResult::UNKNOWN_COMMAND,
-            Self::OverLimit { kind, .. } => kind.hresult(),
         }
     }
 }
@@ -564,9 +559,10 @@ impl fmt::Display for RefusalReason {
             Self::EndOfInput { received } => {
                 write!(f, "the connection ended after {received} bytes of the request")
             }
-            Self::Malformed { kind, offset } => write!(f, "at byte {offset}: {kind}"),
+            Self::Malformed { kind, offset } | Self::OverLimit { kind, offset } => {
+                write!(f, "at byte {offset}: {kind}")
+            }
             Self::UnknownCommand { command } => write!(f, "unknown command {command}"),
-            Self::OverLimit { kind, offset } => write!(f, "at byte {offset}: {kind}"),
             Self::NoDescriptor => f.write_str("no file descriptor was passed"),
         }
     }

@@ -375,7 +375,7 @@ mod tests {
 
     /// Every outcome of a stop.
     fn stops() -> Vec<(Outcome, &'static [u8], StopOutcome)> {
-        let malformed = crate::wire::DecodeErrorKind::BadMagic;
+        let malformed = crate::wire::WireErrorKind::BadMagic;
         let mut stops: Vec<(Outcome, &'static [u8], StopOutcome)> = std::vec![
             (ok(28), OK_42, StopOutcome::Answered),
             (ok(28), OK_43, StopOutcome::OtherId(43)),

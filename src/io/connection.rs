@@ -22,7 +22,7 @@ use crate::message::process::ProcessEnvironment;
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::{ErrorReply, ResultReply};
 use crate::message::{Message, Reply, Request};
-use crate::wire::{DecodeError, DecodeErrorKind, Encode};
+use crate::wire::{Encode, WireError, WireErrorKind};
 
 /// Provides a [`Client`](super::Client) with a new connection for each request.
 ///
@@ -608,14 +608,14 @@ impl Finished {
     }
 
     /// Why the front of the buffer is not a reply, with the path of the field.
-    fn why(&self) -> DecodeError {
+    fn why(&self) -> WireError {
         match Message::decode_prefix(&self.buffer)
             .and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message))
         {
             Err(error) => error,
             // It was malformed before it was complete; later bytes in the buffer are not part of
             // it.
-            Ok(_) => DecodeError::new(DecodeErrorKind::BadMagic, 0),
+            Ok(_) => WireError::new(WireErrorKind::BadMagic, 0),
         }
     }
 }

@@ -53,7 +53,7 @@ impl<T: Transport> EnvironmentBlock<T> {
     /// KiB is an error.
     ///
     /// # Errors
-    /// [`ErrorKind::MalformedEnvironment`] if the block does not decode, or was interrupted by an
+    /// [`ErrorKind::Malformed`] if the block does not decode, or was interrupted by an
     /// error (F-43); [`ErrorKind::LimitExceeded`] if it exceeds the limits;
     /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] if it does not arrive. Entries already
     /// passed to `take` are valid.

@@ -6,10 +6,9 @@ use std::string::String;
 
 use super::Stopped;
 use super::trust::Distrust;
-use crate::continuation::{EnvironmentError, EnvironmentErrorKind};
-use crate::exchange::{End, MisuseError};
+use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
-use crate::wire::{DecodeError, EncodeError, LimitError};
+use crate::wire::{EncodeError, Layer, WireError, WireErrorKind};
 
 /// The phase of a call.
 ///
@@ -80,7 +79,7 @@ pub enum ErrorKind {
     /// The request cannot be encoded; nothing was sent.
     Encode(EncodeError),
     /// A runtime would refuse the request, or crash on it; nothing was sent.
-    Limit(LimitError),
+    Limit(WireError),
     /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed
     /// (F-127).
     Refused {
@@ -89,10 +88,9 @@ pub enum ErrorKind {
         /// The reason: from `GenerateCoreDump3`, or why no older command can replace an unknown one.
         message: Option<String>,
     },
-    /// The reply is invalid, or does not decode.
-    Malformed(DecodeError),
-    /// An environment block does not decode, or was interrupted by an error message (F-43).
-    MalformedEnvironment(EnvironmentError),
+    /// The reply is invalid or does not decode, or an error message interrupted an environment block
+    /// (F-43).
+    Malformed(WireError),
     /// The connection ended.
     Ended {
         /// How.
@@ -226,7 +224,6 @@ impl fmt::Display for ErrorKind {
                 message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
             }
             Self::Malformed(error) => write!(f, "the reply cannot be decoded: {error}"),
-            Self::MalformedEnvironment(error) => write!(f, "the reply cannot be decoded: {error}"),
             Self::Ended { end, received: 0 } => end.fmt(f),
             Self::Ended { end, received } => write!(f, "{end} after {received} bytes"),
             Self::LimitExceeded { limit } => write!(f, "received more than the limit of {limit}"),
@@ -290,9 +287,7 @@ impl From<Error> for std::io::Error {
             ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => Io::UnexpectedEof,
             ErrorKind::Untrusted(_) => Io::PermissionDenied,
             ErrorKind::Encode(_) | ErrorKind::Limit(_) => Io::InvalidInput,
-            ErrorKind::Malformed(_)
-            | ErrorKind::MalformedEnvironment(_)
-            | ErrorKind::LimitExceeded { .. } => Io::InvalidData,
+            ErrorKind::Malformed(_) | ErrorKind::LimitExceeded { .. } => Io::InvalidData,
             _ => Io::Other,
         };
         Self::new(io, Error::new(phase, kind))
@@ -309,24 +304,25 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { Io(std::io::Error); Limit(LimitError); Malformed(DecodeError); Untrusted(Distrust); }
+kinds! { Io(std::io::Error); Encode(EncodeError); Untrusted(Distrust); }
 
-impl From<EncodeError> for ErrorKind {
-    fn from(error: EncodeError) -> Self {
+impl From<RequestError> for ErrorKind {
+    fn from(error: RequestError) -> Self {
         match error {
-            EncodeError::OverLimit(error) => Self::Limit(error),
-            error => Self::Encode(error),
+            RequestError::Limit(error) => Self::Limit(error),
+            RequestError::Encode(error) => Self::Encode(error),
         }
     }
 }
 
-impl From<EnvironmentError> for ErrorKind {
-    fn from(error: EnvironmentError) -> Self {
+impl From<WireError> for ErrorKind {
+    fn from(error: WireError) -> Self {
         match error.kind() {
-            EnvironmentErrorKind::LimitExceeded { limit, .. } => {
+            WireErrorKind::LimitExceeded { limit, .. } => {
                 Self::LimitExceeded { limit: limit.into() }
             }
-            _ => Self::MalformedEnvironment(error),
+            kind if kind.layer() == Layer::Limits => Self::Limit(error),
+            _ => Self::Malformed(error),
         }
     }
 }
@@ -369,7 +365,7 @@ mod tests {
             (ErrorKind::NotFound("process 12".into()), Io::NotFound),
             (Distrust::PeerOwner { owner: 1, ours: 2 }.into(), Io::PermissionDenied),
             (Message::decode_prefix(b"HTTP/1.1").unwrap_err().into(), Io::InvalidData),
-            (LimitError::new(crate::wire::LimitKind::ZeroBuffer, 0).into(), Io::InvalidInput),
+            (WireError::new(crate::wire::WireErrorKind::ZeroBuffer, 0).into(), Io::InvalidInput),
             (ErrorKind::Unsupported("no named pipes here"), Io::Unsupported),
             (ErrorKind::Ended { end: End::Closed, received: 0 }, Io::UnexpectedEof),
         ] {

@@ -5,7 +5,7 @@ use crate::header::HEADER_LEN;
 use crate::message::Message;
 use crate::message::eventpipe::{EventLevel, Format};
 use crate::wire::{
-    Array, DecodeError, DecodeErrorKind, Field, IpcString, Reader, Root, clamp, macros::wire_struct,
+    Array, Field, IpcString, Reader, Root, WireError, WireErrorKind, clamp, macros::wire_struct,
 };
 
 wire_struct! {
@@ -108,17 +108,17 @@ pub struct CollectTracingWithoutFilterData<'a> {
 /// assert!(message.request().is_err());
 /// let request = decode_without_filter_data(&message, SessionLayout::CollectTracing)?;
 /// assert_eq!(request.providers.iter().next().unwrap().provider_name, "A");
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 ///
 /// # Errors
-/// [`UnexpectedCommand`](DecodeErrorKind::UnexpectedCommand) if the header's command is not the
-/// layout's, those of the payload, and [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if
+/// [`UnexpectedCommand`](WireErrorKind::UnexpectedCommand) if the header's command is not the
+/// layout's, those of the payload, and [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if
 /// bytes are left.
 pub fn decode_without_filter_data<'a>(
     message: &Message<'a>,
     layout: SessionLayout,
-) -> Result<CollectTracingWithoutFilterData<'a>, DecodeError> {
+) -> Result<CollectTracingWithoutFilterData<'a>, WireError> {
     let command = layout.command();
     message.expect(command)?;
     read(Reader::at(message.payload, HEADER_LEN), layout)
@@ -128,7 +128,7 @@ pub fn decode_without_filter_data<'a>(
 fn read(
     mut reader: Reader<'_>,
     layout: SessionLayout,
-) -> Result<CollectTracingWithoutFilterData<'_>, DecodeError> {
+) -> Result<CollectTracingWithoutFilterData<'_>, WireError> {
     let circular_buffer_mb = reader.field(Field::CircularBufferMb)?;
     let (output_path, format) = match layout {
         SessionLayout::Draft => (Some(reader.field(Field::OutputPath)?), None),
@@ -147,8 +147,8 @@ fn read(
             request_rundown,
             providers,
         }),
-        extra => Err(DecodeError::new(
-            DecodeErrorKind::BytesAfterMessage { extra: clamp(extra) },
+        extra => Err(WireError::new(
+            WireErrorKind::BytesAfterMessage { extra: clamp(extra) },
             reader.offset(),
         )),
     }
@@ -220,14 +220,14 @@ mod tests {
             decode_without_filter_data(&message, SessionLayout::CollectTracing).unwrap_err();
         assert_eq!(
             (error.kind(), error.offset()),
-            (DecodeErrorKind::BytesAfterMessage { extra: 4 }, 52)
+            (WireErrorKind::BytesAfterMessage { extra: 4 }, 52)
         );
         assert_eq!(error.path().to_string(), "CollectTracing");
         let other =
             decode_without_filter_data(&message, SessionLayout::CollectTracing2).unwrap_err();
         assert_eq!(
             other.kind(),
-            DecodeErrorKind::UnexpectedCommand { code: 0x0202, expected: 0x0203 }
+            WireErrorKind::UnexpectedCommand { code: 0x0202, expected: 0x0203 }
         );
     }
 }

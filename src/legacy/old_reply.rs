@@ -1,6 +1,6 @@
 //! Replies of the previous protocol.
 
-use crate::wire::{Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Sink};
+use crate::wire::{Decode as _, Encode, EncodeError, Field, Reader, Sink, WireError};
 
 /// How many bits the session id of an [`OldReply`] has. No edition gives it.
 ///
@@ -43,7 +43,7 @@ impl SessionIdWidth {
 /// let (reply, stream) = OldReply::decode_prefix(b"\x07\0\0\0\0\0\0\0N", SessionIdWidth::Bits64)?;
 /// assert_eq!((reply.session_id(), stream), (Some(7), &b"N"[..]));
 /// assert_eq!(OldReply::ERROR_32.session_id(), None);
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OldReply(Id);
@@ -74,12 +74,9 @@ impl OldReply {
     /// Reads the reply at the front of `bytes`. Also returns the rest, which belongs to the stream.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) if there are fewer bytes than
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) if there are fewer bytes than
     /// `width`.
-    pub fn decode_prefix(
-        bytes: &[u8],
-        width: SessionIdWidth,
-    ) -> Result<(Self, &[u8]), DecodeError> {
+    pub fn decode_prefix(bytes: &[u8], width: SessionIdWidth) -> Result<(Self, &[u8]), WireError> {
         let mut reader = Reader::new(bytes);
         let id = match width {
             SessionIdWidth::Bits32 => u32::decode(&mut reader).map(Id::Bits32),
@@ -118,7 +115,7 @@ impl Encode for OldReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
 
     #[test]
     fn width_is_chosen_by_caller() {
@@ -151,7 +148,7 @@ mod tests {
         let error = OldReply::decode_prefix(&[1; 7], SessionIdWidth::Bits64).unwrap_err();
         assert_eq!(
             (error.kind(), error.offset()),
-            (DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0)
+            (WireErrorKind::UnexpectedEnd { needed: 8, remaining: 7 }, 0)
         );
     }
 }

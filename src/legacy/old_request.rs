@@ -62,7 +62,7 @@ wire_struct! {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{Decode as _, DecodeErrorKind, Encode as _, Reader, SliceSink};
+    use crate::wire::{Decode as _, Encode as _, Reader, SliceSink, WireErrorKind};
     use std::string::ToString;
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
         for len in 0..8 {
             let error = OldRequest::decode(&mut Reader::new(&[0; 8][..len])).unwrap_err();
             let (offset, path) = if len < 4 { (0, "RequestType") } else { (4, "Pid") };
-            assert!(matches!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 4, .. }));
+            assert!(matches!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 4, .. }));
             assert_eq!((error.offset(), error.path().to_string().as_str()), (offset, path));
         }
     }

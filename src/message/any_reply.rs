@@ -6,7 +6,7 @@ use super::process::Tail;
 use super::server::ErrorReply;
 use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
-use crate::wire::{DecodeError, Encode, EncodeError, Reader, Sink, Visit as _, Visitor};
+use crate::wire::{Encode, EncodeError, Sink, Visit as _, Visitor, WireError};
 
 macro_rules! replies {
     ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
@@ -19,7 +19,7 @@ macro_rules! replies {
         /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
         /// let reply = message.reply_to(Some(Command::RESUME_RUNTIME))?;
         /// assert_eq!(reply, AnyReply::Result(ResultReply { hresult: HResult::OK }));
-        /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+        /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
@@ -40,26 +40,17 @@ macro_rules! replies {
             /// Reads a message as the reply to `command`. Without `command`, only errors and the generic OK can be distinguished.
             ///
             /// # Errors
-            /// [`NotAReply`](crate::wire::DecodeErrorKind::NotAReply), and those of the payload.
-            pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, DecodeError> {
-                message.read(command.unwrap_or(message.command), |reader| Self::read(message, command, reader))
-            }
-
-            /// The same; the reader keeps what is wrong.
-            #[inline(never)]
-            pub(super) fn read(message: &Message<'a>, command: Option<Command>, reader: &mut Reader<'a>) -> Option<Self> {
-                match message.command {
-                    Command::OK if message.payload.is_empty() => Some(Self::OkWithoutPayload),
+            /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
+            pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, WireError> {
+                message.read(command.unwrap_or(message.command), |cursor| match message.command {
+                    Command::OK if message.payload.is_empty() => Ok(Self::OkWithoutPayload),
                     Command::OK => match command.and_then(Command::reply_type) {
-                        Some(reply_type) => Self::build(reply_type, reader).ok(),
-                        None => Some(Self::Unknown { payload: message.payload }),
+                        Some(reply_type) => Self::build(reply_type, cursor),
+                        None => Ok(Self::Unknown { payload: message.payload }),
                     },
-                    Command::ERROR => ErrorReply::read(reader, command).map(Self::Error),
-                    other => {
-                        not_a_reply(reader, other);
-                        None
-                    }
-                }
+                    Command::ERROR => ErrorReply::read(cursor, command).map(Self::Error),
+                    other => Err(cursor.fail_with(not_a_reply(other))),
+                })
             }
 
             /// The payload of an OK reply from any source.

@@ -5,7 +5,7 @@ use super::request::in_request;
 use super::{AnyReply, Message, Request};
 use crate::command::table::each_command;
 use crate::command::{Command, Continuation};
-use crate::wire::{DecodeError, Encode, EncodeError, LimitError, Sink, Visit as _, Visitor};
+use crate::wire::{Encode, EncodeError, Sink, Visit as _, Visitor, WireError};
 
 macro_rules! requests {
     ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
@@ -17,7 +17,7 @@ macro_rules! requests {
         ///
         /// let message = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0")?;
         /// assert_eq!(message.request()?, AnyRequest::StopTracing(StopTracing { session_id: 1 }));
-        /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+        /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
@@ -40,10 +40,12 @@ macro_rules! requests {
             ///
             /// # Errors
             /// Those of the payload of a known command.
-            pub fn from_message(message: &Message<'a>) -> Result<Self, DecodeError> {
+            pub fn from_message(message: &Message<'a>) -> Result<Self, WireError> {
                 let command = message.command;
-                let request = message.read(command, |reader| Self::build(command, reader).ok())?;
-                Ok(request.unwrap_or(Self::Unknown { command, payload: message.payload }))
+                message.read(command, |cursor| {
+                    let unknown = Self::Unknown { command, payload: message.payload };
+                    Self::build(command, cursor).map(|request| request.unwrap_or(unknown))
+                })
             }
 
             /// The payload of a known command from any source.
@@ -75,7 +77,7 @@ macro_rules! requests {
             ///
             /// # Errors
             /// The first refused value.
-            pub fn check_limits(&self) -> Result<(), LimitError> {
+            pub fn check_limits(&self) -> Result<(), WireError> {
                 let checked = match self {
                     $(Self::$Request(request) => request.check_values(),)*
                     Self::Unknown { .. } => Ok(()),

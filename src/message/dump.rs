@@ -16,7 +16,7 @@ use super::{Request, server::ResultReply};
 use crate::command::Command;
 use crate::number_formats::number_formats;
 use crate::wire::{
-    Field, IpcString, Layout as _, LimitError, LimitKind, macros::newtype, macros::open_enum,
+    Field, IpcString, Layout as _, WireError, WireErrorKind, macros::newtype, macros::open_enum,
     macros::wire_struct,
 };
 
@@ -183,13 +183,13 @@ macro_rules! requests {
             const COMMAND: Command = Command::$COMMAND;
             type Reply = ResultReply;
 
-            fn check_values(&self) -> Result<(), LimitError> {
+            fn check_values(&self) -> Result<(), WireError> {
                 if self.dump_name.is_absent() {
-                    return self.refuse(Field::DumpName, LimitKind::AbsentName);
+                    return self.refuse(Field::DumpName, WireErrorKind::AbsentName);
                 }
                 match self.dump_type.name() {
                     Some(_) => Ok(()),
-                    None => self.refuse(Field::DumpType, LimitKind::UnknownDumpType(self.dump_type.0)),
+                    None => self.refuse(Field::DumpType, WireErrorKind::UnknownDumpType { dump_type: self.dump_type.0 }),
                 }
             }
         }

@@ -3,8 +3,8 @@
 use crate::command::Command;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{
-    Comparer, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, Reader, Root,
-    Separate, SliceSink, clamp,
+    Comparer, Cursor, Decode, Encode, EncodeError, Failed, Fault, Field, Reader, Root, SliceSink,
+    WireError, WireErrorKind, clamp,
 };
 
 /// A message: its header, and its payload as bytes.
@@ -18,7 +18,7 @@ use crate::wire::{
 /// let (message, rest) = Message::decode_prefix(bytes)?;
 /// assert_eq!(message.reply_as::<CollectTracing2>()?, Reply::Ok(SessionReply { session_id: 42 }));
 /// assert_eq!(rest, b"N");
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
@@ -35,13 +35,13 @@ impl<'a> Message<'a> {
     /// continuation.
     ///
     /// # Errors
-    /// As [`Header::decode`], and [`EndOfInput`](DecodeErrorKind::EndOfInput) if there are fewer
+    /// As [`Header::decode`], and [`EndOfInput`](WireErrorKind::EndOfInput) if there are fewer
     /// bytes than `size`.
     #[inline]
-    pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
+    pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         match Self::split(bytes) {
             Some(split) => Ok(split),
-            None => Err(not_whole(bytes).value),
+            None => Err(not_whole(bytes)),
         }
     }
 
@@ -70,13 +70,13 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// As [`decode`](Self::decode_prefix), and
-    /// [`BytesAfterMessage`](DecodeErrorKind::BytesAfterMessage) if there are more bytes
+    /// [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if there are more bytes
     /// than `size`.
     #[inline]
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, WireError> {
         match Self::whole(bytes) {
             Some(message) => Ok(message),
-            None => Err(not_one(bytes).value),
+            None => Err(not_one(bytes)),
         }
     }
 
@@ -86,9 +86,9 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of `T`.
     #[inline]
-    pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), DecodeError> {
+    pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), WireError> {
         let mut reader = self.reader();
-        let value = reader.explain(T::read)?;
+        let value = T::decode(&mut reader)?;
         Ok((value, reader.rest()))
     }
 
@@ -100,43 +100,27 @@ impl<'a> Message<'a> {
 
     /// A reader of the payload, with offsets from the header.
     #[inline]
-    pub(super) fn reader(&self) -> Reader<'a> {
+    fn reader(&self) -> Reader<'a> {
         Reader::at(self.payload, HEADER_LEN)
     }
 
     /// An error unless the header has `command`.
     #[doc(hidden)]
-    pub fn expect(&self, command: Command) -> Result<(), DecodeError> {
-        self.request_of(command, |_| Some(()))
+    pub fn expect(&self, command: Command) -> Result<(), WireError> {
+        if self.command == command { Ok(()) } else { Err(not_that(self.command, command)) }
     }
 
-    /// Applies `read` to the payload of a request of `command`.
-    #[inline]
-    pub(super) fn request_of<T>(
-        &self,
-        command: Command,
-        read: impl FnOnce(&mut Reader<'a>) -> Option<T>,
-    ) -> Result<T, DecodeError> {
-        let mut reader = self.reader();
-        // The code as one number.
-        let value = if self.command.code() == command.code() { read(&mut reader) } else { None };
-        match value {
-            Some(value) => Ok(value),
-            None => Err(fault_of(self.command, command, &mut reader).value),
-        }
-    }
-
-    /// The result of `read`, or its error with the command's name before a path without root.
+    /// Returns what `read` reads from the payload. The path of an error begins with `command`.
     #[inline]
     pub(super) fn read<T>(
         &self,
         command: Command,
-        read: impl FnOnce(&mut Reader<'a>) -> Option<T>,
-    ) -> Result<T, DecodeError> {
-        let mut reader = self.reader();
-        match read(&mut reader) {
-            Some(value) => Ok(value),
-            None => Err(fault_in(command, &mut reader).value),
+        read: impl FnOnce(&mut Cursor<'a, '_>) -> Result<T, Failed>,
+    ) -> Result<T, WireError> {
+        let fault = Fault::of(self.payload, HEADER_LEN);
+        match read(&mut Cursor::new(self.payload, &fault)) {
+            Ok(value) => Ok(value),
+            Err(Failed) => Err(fault.explain(Some(Root::of(command)))),
         }
     }
 }
@@ -144,82 +128,44 @@ impl<'a> Message<'a> {
 /// Why there is no whole message at the front of `bytes`.
 #[cold]
 #[inline(never)]
-fn not_whole(bytes: &[u8]) -> Separate<DecodeError> {
-    Separate::new(match Header::decode(bytes) {
+fn not_whole(bytes: &[u8]) -> WireError {
+    match Header::decode(bytes) {
         Ok(Header { size, .. }) => {
-            DecodeError::new(DecodeErrorKind::EndOfInput { needed: size.into() }, bytes.len())
+            WireError::new(WireErrorKind::EndOfInput { needed: size.into() }, bytes.len())
                 .in_root(Root::PAYLOAD)
         }
         Err(error) => error,
-    })
+    }
 }
 
 /// Why `bytes` are not one whole message.
 #[cold]
 #[inline(never)]
-fn not_one(bytes: &[u8]) -> Separate<DecodeError> {
+fn not_one(bytes: &[u8]) -> WireError {
     let Some((_, rest)) = Message::split(bytes) else { return not_whole(bytes) };
-    let kind = DecodeErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
-    Separate::new(
-        DecodeError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD),
-    )
+    let kind = WireErrorKind::BytesAfterMessage { extra: clamp(rest.len()) };
+    WireError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD)
 }
 
-/// The error of a request that should be of `expected`: in its command or its payload.
+/// The header has another command.
 #[cold]
 #[inline(never)]
-pub(super) fn fault_of(
-    have: Command,
-    expected: Command,
-    reader: &mut Reader<'_>,
-) -> Separate<DecodeError> {
-    if have == expected {
-        return fault_in(have, reader);
-    }
-    let kind = DecodeErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
-    wrong_code(reader, kind, have.set == expected.set);
-    reader.fault()
-}
-
-/// The error of a reply to `request`: in its code or its payload.
-#[cold]
-#[inline(never)]
-pub(super) fn fault_of_reply(
-    have: Command,
-    request: Command,
-    reader: &mut Reader<'_>,
-) -> Separate<DecodeError> {
-    if have != Command::OK && have != Command::ERROR {
-        not_a_reply(reader, have);
-    }
-    fault_in(request, reader)
+pub(super) fn not_that(have: Command, expected: Command) -> WireError {
+    let kind = WireErrorKind::UnexpectedCommand { code: have.code(), expected: expected.code() };
+    wrong_code(kind, have.set == expected.set)
 }
 
 /// The header has a command where a reply is expected.
 #[cold]
-#[inline(never)]
-pub(super) fn not_a_reply(reader: &mut Reader<'_>, have: Command) {
-    wrong_code(
-        reader,
-        DecodeErrorKind::NotAReply { code: have.code() },
-        have.set == Command::OK.set,
-    );
+pub(super) fn not_a_reply(have: Command) -> WireError {
+    wrong_code(WireErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set)
 }
 
-/// Fails at the command's id, or at its set if that differs too.
-fn wrong_code(reader: &mut Reader<'_>, kind: DecodeErrorKind, is_of_set: bool) {
-    let (offset, field) = if is_of_set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
-    reader.fail(DecodeError::new(kind, offset));
-    reader.within(field);
-    reader.in_root(Root::HEADER);
-}
-
-/// The error in the payload of `command`.
+/// An error at the command's id, or at its set if that differs too.
 #[cold]
-#[inline(never)]
-fn fault_in(command: Command, reader: &mut Reader<'_>) -> Separate<DecodeError> {
-    reader.in_root(Root::of(command));
-    reader.fault()
+fn wrong_code(kind: WireErrorKind, is_of_set: bool) -> WireError {
+    let (offset, field) = if is_of_set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
+    WireError::new(kind, offset).within(field).in_root(Root::HEADER)
 }
 
 /// Writes a message to the front of `buffer`, in one pass, and returns its size in bytes.

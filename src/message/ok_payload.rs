@@ -8,12 +8,12 @@ use super::server::ErrorReply;
 use crate::command::table::each_reply;
 use crate::command::{Command, ReplyType};
 use crate::hresult::HResult;
-use crate::wire::{Decode as _, DecodeError, Reader};
+use crate::wire::{Cursor, Decode as _, Failed, WireError};
 
 /// Decodes the payload of an OK reply to one command. A function pointer, so that a program with
 /// one command links one decoder.
 #[derive(Clone, Copy)]
-pub(crate) struct OkPayload(for<'a> fn(&mut Reader<'a>) -> Option<Announced>);
+pub(crate) struct OkPayload(fn(&mut Cursor<'_, '_>) -> Result<Announced, Failed>);
 
 /// What a reply announces.
 #[derive(Clone, Copy)]
@@ -29,11 +29,11 @@ macro_rules! ok_payload {
         impl OkPayload {
             pub(crate) const fn of(command: Command) -> Self {
                 Self(match command.reply_type() {
-                    $(Some(ReplyType::$Variant) => |reader| {
-                        let super::$module::$Reply { $($field,)* .. } = super::$module::$Reply::read(reader)?;
-                        Some(Announced::$What { $($field),* })
+                    $(Some(ReplyType::$Variant) => |cursor| {
+                        let super::$module::$Reply { $($field,)* .. } = super::$module::$Reply::read(cursor)?;
+                        Ok(Announced::$What { $($field),* })
                     },)*
-                    None => |_| Some(Announced::Nothing),
+                    None => |_| Ok(Announced::Nothing),
                 })
             }
         }
@@ -64,16 +64,13 @@ impl Message<'_> {
         &self,
         command: Command,
         ok: OkPayload,
-    ) -> Result<Announced, DecodeError> {
-        self.read(command, |reader| match self.command {
-            Command::OK if self.payload.is_empty() => Some(Announced::Nothing),
-            Command::OK => ok.0(reader),
-            Command::ERROR => ErrorReply::read(reader, Some(command))
+    ) -> Result<Announced, WireError> {
+        self.read(command, |cursor| match self.command {
+            Command::OK if self.payload.is_empty() => Ok(Announced::Nothing),
+            Command::OK => ok.0(cursor),
+            Command::ERROR => ErrorReply::read(cursor, Some(command))
                 .map(|ErrorReply { hresult, .. }| Announced::Error { hresult }),
-            other => {
-                not_a_reply(reader, other);
-                None
-            }
+            other => Err(cursor.fail_with(not_a_reply(other))),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::frame::encode;
 use crate::command::{Command, Continuation};
 use crate::header::HEADER_LEN;
-use crate::wire::{Decode, Encode, EncodeError, LimitError, Root};
+use crate::wire::{Decode, Encode, EncodeError, Root, WireError};
 
 /// A request: its command, its reply, and the values that a server refuses.
 ///
@@ -25,7 +25,7 @@ pub trait Request<'a>: Decode<'a> + Encode {
     ///
     /// # Errors
     /// The first refused value, with its offset in the encoded message.
-    fn check_limits(&self) -> Result<(), LimitError> {
+    fn check_limits(&self) -> Result<(), WireError> {
         in_request(Self::COMMAND, self.check_values())
     }
 
@@ -34,7 +34,7 @@ pub trait Request<'a>: Decode<'a> + Encode {
     /// # Errors
     /// The first refused value, with its offset in the payload.
     #[doc(hidden)]
-    fn check_values(&self) -> Result<(), LimitError> {
+    fn check_values(&self) -> Result<(), WireError> {
         Ok(())
     }
 
@@ -52,8 +52,8 @@ pub trait Request<'a>: Decode<'a> + Encode {
 #[inline]
 pub(super) fn in_request(
     command: Command,
-    mut checked: Result<(), LimitError>,
-) -> Result<(), LimitError> {
+    mut checked: Result<(), WireError>,
+) -> Result<(), WireError> {
     if let Err(error) = &mut checked {
         error.move_behind(HEADER_LEN);
         error.path_mut().begin(Root::of(command));

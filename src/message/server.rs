@@ -10,15 +10,15 @@
 //! let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
 //! let Reply::Error(error) = message.reply_as::<ResumeRuntime>()? else { panic!("no error") };
 //! assert_eq!(error.hresult.to_string(), "0x80131385 DS_IPC_E_UNKNOWN_COMMAND");
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 
 use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Cursor, Decode, DecodeError, Encode, EncodeError, Field, IpcString, Reader, Root, Sink,
-    decode_by_read, macros::wire_struct,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, IpcString, Reader, Root, Sink, WireError,
+    macros::wire_struct,
 };
 
 wire_struct! {
@@ -35,7 +35,7 @@ wire_struct! {
     ///
     /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
     /// assert_eq!(message.reply_as::<ResumeRuntime>()?, Reply::Ok(ResultReply { hresult: HResult::OK }));
-    /// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
     /// ```
     pub struct ResultReply {
         /// 0 for success.
@@ -59,7 +59,7 @@ wire_struct! {
 /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80")?;
 /// let error = ErrorReply::from_message(&message, Some(Command::PROCESS_INFO3))?;
 /// assert_eq!(error, ErrorReply { hresult: HResult::UNKNOWN_COMMAND, message: None });
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::DecodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReply<'a> {
@@ -88,27 +88,25 @@ impl<'a> ErrorReply<'a> {
     pub fn from_message(
         message: &Message<'a>,
         command: Option<Command>,
-    ) -> Result<Self, DecodeError> {
-        message.read(message.command, |reader| Self::read(reader, command))
+    ) -> Result<Self, WireError> {
+        message.read(Command::ERROR, |cursor| Self::read(cursor, command))
     }
 
     #[inline]
-    pub(super) fn read(reader: &mut Reader<'a>, command: Option<Command>) -> Option<Self> {
-        let error = Self::fields(reader, Self::has_message(command));
-        if error.is_none() {
-            reader.in_root(Root::of(Command::ERROR));
-        }
-        error
+    pub(super) fn read(
+        cursor: &mut Cursor<'a, '_>,
+        command: Option<Command>,
+    ) -> Result<Self, Failed> {
+        let error = Self::fields(cursor, Self::has_message(command));
+        error.map_err(|Failed| cursor.in_root(Root::of(Command::ERROR)))
     }
 
     #[inline]
-    fn fields(reader: &mut Reader<'a>, has_message: bool) -> Option<Self> {
-        let hresult = reader.read_field(Field::HResult)?;
-        let texted = has_message && !reader.rest().is_empty();
-        Some(Self {
-            hresult,
-            message: if texted { Some(reader.read_field(Field::Message)?) } else { None },
-        })
+    fn fields(cursor: &mut Cursor<'a, '_>, has_message: bool) -> Result<Self, Failed> {
+        let hresult = cursor.read_field(Field::HResult)?;
+        let texted = has_message && !cursor.rest().is_empty();
+        let message = if texted { Some(cursor.read_field(Field::Message)?) } else { None };
+        Ok(Self { hresult, message })
     }
 }
 
@@ -124,11 +122,8 @@ impl Encode for ErrorReply<'_> {
 impl<'a> Decode<'a> for () {
     const MIN_LEN: usize = 0;
 
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(_: &mut C) -> Option<Self> {
-        Some(())
+    fn decode(_: &mut Reader<'a>) -> Result<Self, WireError> {
+        Ok(())
     }
 }
 

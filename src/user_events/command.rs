@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use super::{UserEventsError, UserEventsErrorKind};
 use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
-use crate::wire::{self, Encode, EncodeError, Field, IpcString, Sink, SliceSink, clamp};
+use crate::wire::{
+    self, Encode, EncodeError, Field, IpcString, Sink, SliceSink, WireError, WireErrorKind, clamp,
+};
 
 /// The fields of a record, as registered with the kernel ("Tracepoint Format V1").
 pub const TRACEPOINT_FORMAT_V1: &str =
@@ -77,38 +78,38 @@ impl<'a> TracepointCommand<'a> {
     /// Reads a command string, without the final NUL. The first space ends the name.
     ///
     /// # Errors
-    /// For `tracepoint_name`: [`EmptyTracepointName`](UserEventsErrorKind::EmptyTracepointName) at
-    /// its place, [`BadTracepointName`](UserEventsErrorKind::BadTracepointName) at the first
+    /// For `tracepoint_name`: [`EmptyTracepointName`](WireErrorKind::EmptyCommandName) at
+    /// its place, [`BadTracepointName`](WireErrorKind::BadTracepointName) at the first
     /// NUL or byte that is not UTF-8,
-    /// [`TracepointNameTooLong`](UserEventsErrorKind::TracepointNameTooLong) at the first byte
+    /// [`TracepointNameTooLong`](WireErrorKind::CommandNameTooLong) at the first byte
     /// beyond the limit. Otherwise
-    /// [`UnknownTracepointFormat`](UserEventsErrorKind::UnknownTracepointFormat) at the first byte
+    /// [`UnknownTracepointFormat`](WireErrorKind::UnknownTracepointFormat) at the first byte
     /// that differs from [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
-    pub fn parse(text: &'a [u8]) -> Result<Self, UserEventsError> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, WireError> {
         let of_name =
-            |kind, offset| Err(UserEventsError::new(kind, offset).within(Field::TracepointName));
+            |kind, offset| Err(WireError::new(kind, offset).within(Field::TracepointName));
         let end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
         let (name, rest) = text.split_at_checked(end).unwrap_or((text, &[]));
         if name.is_empty() {
-            return of_name(UserEventsErrorKind::EmptyTracepointName, 0);
+            return of_name(WireErrorKind::EmptyCommandName, 0);
         }
         let utf8 = core::str::from_utf8(name);
         let valid = utf8.map_or_else(|error| error.valid_up_to(), str::len);
         let bad = name.iter().position(|byte| *byte == 0).unwrap_or(valid).min(valid);
         if let Some(byte) = name.get(bad) {
-            return of_name(UserEventsErrorKind::BadTracepointName { byte: *byte }, bad);
+            return of_name(WireErrorKind::BadTracepointName { byte: *byte }, bad);
         }
         if name.len() > MAX_TRACEPOINT_NAME_LEN {
             return of_name(
-                UserEventsErrorKind::TracepointNameTooLong { len: clamp(name.len()) },
+                WireErrorKind::CommandNameTooLong { len: clamp(name.len()) },
                 MAX_TRACEPOINT_NAME_LEN,
             );
         }
         if rest.strip_prefix(b" ") != Some(TRACEPOINT_FORMAT_V1.as_bytes()) {
             let format = b" ".iter().chain(TRACEPOINT_FORMAT_V1.as_bytes());
             let same = rest.iter().zip(format).take_while(|(have, want)| have == want).count();
-            return Err(UserEventsError::new(
-                UserEventsErrorKind::UnknownTracepointFormat,
+            return Err(WireError::new(
+                WireErrorKind::UnknownTracepointFormat,
                 end.saturating_add(same),
             ));
         }
@@ -162,7 +163,7 @@ mod tests {
         format!("{name} {TRACEPOINT_FORMAT_V1}")
     }
 
-    fn fault(text: impl AsRef<[u8]>) -> (UserEventsErrorKind, usize, String) {
+    fn fault(text: impl AsRef<[u8]>) -> (WireErrorKind, usize, String) {
         let error = TracepointCommand::parse(text.as_ref()).unwrap_err();
         (error.kind(), error.offset(), error.path().to_string())
     }
@@ -193,7 +194,7 @@ mod tests {
         let name = "n".repeat(437);
         let error = EncodeError::PartTooLong { len: 437, max: 436 };
         assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(error));
-        let kind = UserEventsErrorKind::TracepointNameTooLong { len: 437 };
+        let kind = WireErrorKind::CommandNameTooLong { len: 437 };
         assert_eq!(fault(text(&name)), (kind, 436, "tracepoint_name".into()));
     }
 
@@ -239,14 +240,8 @@ mod tests {
 
     #[test]
     fn text_without_a_name_is_refused() {
-        assert_eq!(
-            fault(""),
-            (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into())
-        );
-        assert_eq!(
-            fault(text("")),
-            (UserEventsErrorKind::EmptyTracepointName, 0, "tracepoint_name".into())
-        );
+        assert_eq!(fault(""), (WireErrorKind::EmptyCommandName, 0, "tracepoint_name".into()));
+        assert_eq!(fault(text("")), (WireErrorKind::EmptyCommandName, 0, "tracepoint_name".into()));
     }
 
     #[test]
@@ -254,25 +249,25 @@ mod tests {
         let name = "tracepoint_name";
         assert_eq!(
             fault(text("a\0b")),
-            (UserEventsErrorKind::BadTracepointName { byte: 0 }, 1, name.into())
+            (WireErrorKind::BadTracepointName { byte: 0 }, 1, name.into())
         );
         assert_eq!(
             fault(b"ab\xff u8"),
-            (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 2, name.into())
+            (WireErrorKind::BadTracepointName { byte: 0xff }, 2, name.into())
         );
         assert_eq!(
             fault(b"\0\xff u8"),
-            (UserEventsErrorKind::BadTracepointName { byte: 0 }, 0, name.into())
+            (WireErrorKind::BadTracepointName { byte: 0 }, 0, name.into())
         );
         assert_eq!(
             fault(b"\xff\0 u8"),
-            (UserEventsErrorKind::BadTracepointName { byte: 0xff }, 0, name.into())
+            (WireErrorKind::BadTracepointName { byte: 0xff }, 0, name.into())
         );
     }
 
     #[test]
     fn other_fields_are_refused_at_first_difference() {
-        let kind = UserEventsErrorKind::UnknownTracepointFormat;
+        let kind = WireErrorKind::UnknownTracepointFormat;
         assert_eq!(fault("T"), (kind, 1, String::new()));
         assert_eq!(fault("T u16 version"), (kind, 3, String::new()));
         assert_eq!(fault(text("T ")), (kind, 2, String::new()));

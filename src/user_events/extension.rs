@@ -5,8 +5,8 @@ use core::fmt;
 use super::Metadata;
 use crate::message::process::Tail;
 use crate::wire::{
-    Cursor, Decode, DecodeError, Encode, EncodeError, Field, Guid, Reader, Sink, Visit, Visitor,
-    decode_by_read,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, Reader, Sink, Visit, Visitor,
+    decode_by_build, decode_by_read,
 };
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
@@ -63,12 +63,7 @@ impl ExtensionItem<'_> {
 impl<'a> Decode<'a> for ExtensionItem<'a> {
     const MIN_LEN: usize = 1;
 
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        Self::build(cursor).ok()
-    }
+    decode_by_build! {}
 }
 
 impl<'a> Visit<'a> for ExtensionItem<'a> {
@@ -199,7 +194,7 @@ impl<'a> Iterator for ExtensionIter<'a> {
     fn next(&mut self) -> Option<ExtensionItem<'a>> {
         match &mut self.0 {
             // `None` only at the end: `Extension::decode` read every item.
-            IterRepr::Wire(reader) => ExtensionItem::read(reader),
+            IterRepr::Wire(reader) => ExtensionItem::decode(reader).ok(),
             IterRepr::Items(items) => items.next().copied(),
         }
     }
@@ -248,31 +243,20 @@ impl fmt::Debug for Extension<'_> {
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
-    #[inline]
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        reader.explain(Self::items)
-    }
-}
+    decode_by_read! {}
 
-impl<'a> Extension<'a> {
-    #[inline]
-    fn items(reader: &mut Reader<'a>) -> Option<Self> {
-        let all = reader.rest();
-        let mut index = 0usize;
-        while !reader.rest().is_empty() {
-            if ExtensionItem::read(reader).is_none() {
-                reader.at_index(index);
-                reader.within(Field::Extension);
-                return None;
-            }
+    fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
+        let all = cursor.rest();
+        let mut index = 0u32;
+        while !cursor.rest().is_empty() {
+            let item = cursor.read_item::<ExtensionItem<'a>>(index);
+            item.map_err(|Failed| cursor.within(Field::Extension))?;
             index = index.saturating_add(1);
         }
-        Some(Self(Repr::Wire(all)))
+        Ok(Self(Repr::Wire(all)))
     }
 }
 
-/// # Errors
-/// [`EncodeError::UnknownLabelNotLast`], [`EncodeError::NotUnknown`]: such bytes would not be read back as these items.
 impl Encode for Extension<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -292,14 +276,14 @@ impl Encode for Extension<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::{String, ToString as _};
 
     const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
     const RELATED: Guid = Guid::from_bytes(*b"fedcba9876543210");
     const BYTES: &[u8; 44] = b"\x01\x05\0\0\0P\0\0\0\x2a\x020123456789abcdef\x03fedcba9876543210";
 
-    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (DecodeErrorKind, usize, String)> {
+    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (WireErrorKind, usize, String)> {
         Extension::decode(&mut Reader::new(bytes))
             .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
@@ -369,10 +353,10 @@ mod tests {
 
     #[test]
     fn fault_reports_item_and_offset() {
-        let end = |needed, remaining| DecodeErrorKind::UnexpectedEnd { needed, remaining };
+        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
         assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
-        let count = DecodeErrorKind::CountTooLarge { count: 5, remaining: 4 };
+        let count = WireErrorKind::CountTooLarge { count: 5, remaining: 4 };
         assert_eq!(decode(&BYTES[..9]), Err((count, 1, "extension[0].metadata".into())));
         assert_eq!(decode(&BYTES[..11]), Err((end(16, 0), 11, "extension[1].guid".into())));
         assert_eq!(decode(&BYTES[..43]), Err((end(16, 15), 28, "extension[2].guid".into())));
@@ -380,7 +364,7 @@ mod tests {
 
     #[test]
     fn length_of_32_bits_does_not_wrap() {
-        let count = DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
+        let count = WireErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
         assert_eq!(
             decode(b"\x01\xff\xff\xff\xff\x00"),
             Err((count, 1, "extension[0].metadata".into()))

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::wire::{
-    Cursor, Decode, DecodeError, DecodeErrorKind, Encode, EncodeError, Field, IpcString, Sink,
-    Units, Visit, Visitor, clamp, decode_by_read,
+    Decode, Encode, EncodeError, Field, IpcString, Sink, Units, Visit, Visitor, WireError,
+    WireErrorKind, clamp, decode_from,
 };
 
 /// The data of label 0x01: the document's `array<byte> metadata`.
@@ -65,17 +65,17 @@ impl<'a> Metadata<'a> {
     /// The provider's name and the event's own metadata, for a runtime that sends the name.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](DecodeErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before
+    /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before
     /// its NUL. The offset counts from the end of the length.
-    pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), DecodeError> {
+    pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), WireError> {
         if let Some(name) = self.provider_name {
             return Ok((name, self.rest));
         }
         let units = self.rest.chunks_exact(2).position(|unit| unit == [0, 0]);
         let Some(end) = units.map(|units| units.saturating_mul(2)) else {
             let odd = self.rest.len() & 1;
-            let kind = DecodeErrorKind::UnexpectedEnd { needed: 2, remaining: clamp(odd) };
-            return Err(DecodeError::new(kind, self.rest.len().saturating_sub(odd))
+            let kind = WireErrorKind::UnexpectedEnd { needed: 2, remaining: clamp(odd) };
+            return Err(WireError::new(kind, self.rest.len().saturating_sub(odd))
                 .within(Field::ProviderName));
         };
         let (name, behind) = self.rest.split_at_checked(end).unwrap_or_default();
@@ -155,14 +155,7 @@ impl fmt::Debug for Metadata<'_> {
 }
 
 impl<'a> Decode<'a> for Metadata<'a> {
-    const MIN_LEN: usize = 4;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        <&[u8]>::read(cursor).map(Self::new)
-    }
+    decode_from! { &'a [u8], Self::new }
 }
 
 /// The bytes after the length: they do not show whether they begin with a provider's name.
@@ -190,8 +183,7 @@ impl Encode for Metadata<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::Reader;
-    use crate::wire::SliceSink;
+    use crate::wire::{Reader, SliceSink};
     use std::string::ToString as _;
 
     #[test]
@@ -223,7 +215,7 @@ mod tests {
     fn name_without_its_nul_is_refused() {
         for (bytes, offset, remaining) in [(&b""[..], 0, 0), (b"P\0", 2, 0), (b"P\0\0", 2, 1)] {
             let error = Metadata::new(bytes).split_provider_name().unwrap_err();
-            assert_eq!(error.kind(), DecodeErrorKind::UnexpectedEnd { needed: 2, remaining });
+            assert_eq!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 2, remaining });
             assert_eq!(
                 (error.offset(), error.path().to_string()),
                 (offset, "provider_name".into())

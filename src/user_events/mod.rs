@@ -38,7 +38,6 @@
 //! ```
 
 mod command;
-mod error;
 mod extension;
 mod ioctl;
 mod metadata;
@@ -50,7 +49,6 @@ mod user_unreg;
 
 pub use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
 pub use command::{MAX_COMMAND_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
-pub use error::{UserEventsError, UserEventsErrorKind};
 pub use extension::{Extension, ExtensionItem, ExtensionIter};
 pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
 pub use metadata::{Bytes, Metadata};

@@ -1,9 +1,9 @@
 //! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the
 //! tracepoint gets it.
 
-use super::{Extension, RelLoc, UserEventsError, UserEventsErrorKind};
+use super::{Extension, RelLoc};
 use crate::wire::{
-    Cursor as _, Decode as _, DecodeError, Encode, EncodeError, Field, Reader, Scan, Separate, Sink,
+    Decode as _, Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind,
 };
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
@@ -110,7 +110,7 @@ impl<'a> RecordV1<'a> {
     ///
     /// # Errors
     /// If they do not decode; offsets count from the first byte of the extension.
-    pub fn extension(&self) -> Result<Extension<'a>, DecodeError> {
+    pub fn extension(&self) -> Result<Extension<'a>, WireError> {
         Extension::decode(&mut Reader::new(self.extension))
     }
 
@@ -125,67 +125,31 @@ impl<'a> Record<'a> {
     /// checked.
     ///
     /// # Errors
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a fixed field;
-    /// [`RelLocOutOfRange`](UserEventsErrorKind::RelLocOutOfRange) at the `__rel_loc` of
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a fixed field;
+    /// [`RelLocOutOfRange`](WireErrorKind::RelLocOutOfRange) at the `__rel_loc` of
     /// `extension` or `payload` if any of its bytes is outside the data after the fixed fields.
     /// An empty array must have a place there too.
-    #[inline]
-    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(record) => Ok(record),
-            None => explained(reader).value,
-        }
-    }
-
-    /// A valid record of version 1.
-    #[inline]
-    fn scan(scan: &mut Scan<'a>) -> Option<Self> {
-        let all = scan.bytes(scan.rest().len())?;
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(all.first_chunk::<FIXED_LEN>()?);
-        if u8::read(&mut fixed)? != 1 {
-            return None;
-        }
-        let event_id = u16::read(&mut fixed)?;
-        let mut find = |end| {
-            RelLoc::from_u32(u32::read(&mut fixed)?)
-                .resolve(end, FIXED_LEN..all.len())
-                .and_then(|range| all.get(range))
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
+        let (all, start) = (reader.rest(), reader.offset());
+        let (version, fixed) = reader.read(|cursor| {
+            let version = cursor.read_field(Field::Version)?;
+            if version != 1 {
+                return Ok((version, None));
+            }
+            let event_id = cursor.read_field(Field::EventId)?;
+            let extension = cursor.read_field(Field::Extension)?;
+            let payload = cursor.read_field(Field::Payload)?;
+            Ok((version, Some((event_id, extension, payload))))
+        })?;
+        let rest = reader.take(reader.rest().len())?;
+        let Some((event_id, extension, payload)) = fixed else {
+            return Ok(Self::Other { version, rest });
         };
-        Some(Self::V1(RecordV1 {
-            event_id,
-            extension: find(EXTENSION_END)?,
-            payload: find(PAYLOAD_END)?,
-        }))
-    }
-
-    /// Reads it again, field by field, to find the error; and records of other versions.
-    fn explain(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
-        let all = reader.rest();
-        let version = reader.field(Field::Version)?;
-        if version != 1 {
-            return Ok(Self::Other {
-                version,
-                rest: reader
-                    .take(reader.rest().len())
-                    .map_err(|error| error.within(Field::Rest))?,
-            });
-        }
-        let extension_at = reader.offset().saturating_add(2);
-        let payload_at = extension_at.saturating_add(4);
-        let fields = |reader: &mut Reader<'a>| {
-            let fixed = (
-                reader.read_field(Field::EventId)?,
-                reader.read_field(Field::Extension)?,
-                reader.read_field(Field::Payload)?,
-            );
-            reader.bytes(reader.rest().len()).map(|_| fixed)
-        };
-        let (event_id, extension, payload) = reader.explain(fields)?;
+        let (extension_at, payload_at) = (start.saturating_add(3), start.saturating_add(7));
         let find = |loc: RelLoc, end, at, field| {
             let bytes = loc.resolve(end, FIXED_LEN..all.len()).and_then(|range| all.get(range));
-            let kind = UserEventsErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
-            bytes.ok_or_else(|| UserEventsError::new(kind, at).within(field))
+            let kind = WireErrorKind::RelLocOutOfRange { offset: loc.offset, len: loc.len };
+            bytes.ok_or_else(|| WireError::new(kind, at).within(field))
         };
         Ok(Self::V1(RecordV1 {
             event_id,
@@ -198,12 +162,6 @@ impl<'a> Record<'a> {
 /// # Errors
 /// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as
 /// [`Record::Other`].
-#[cold]
-#[inline(never)]
-fn explained<'a>(reader: &mut Reader<'a>) -> Separate<Result<Record<'a>, UserEventsError>> {
-    Separate::new(Record::explain(reader))
-}
-
 impl Encode for Record<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -255,7 +213,7 @@ impl<'a> WrittenRecord<'a> {
     ///
     /// # Errors
     /// As [`Record::decode`].
-    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self { write_index: reader.field(Field::WriteIndex)?, record: Record::decode(reader)? })
     }
 }
@@ -272,7 +230,7 @@ impl Encode for WrittenRecord<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::{String, ToString as _};
     use std::{vec, vec::Vec};
 
@@ -283,7 +241,7 @@ mod tests {
         RecordV1 { event_id: 0x0201, extension: b"\x09AB", payload: b"cd" }
     }
 
-    fn decode(bytes: &[u8]) -> Result<Record<'_>, (UserEventsErrorKind, usize, String)> {
+    fn decode(bytes: &[u8]) -> Result<Record<'_>, (WireErrorKind, usize, String)> {
         Record::decode(&mut Reader::new(bytes))
             .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
     }
@@ -305,8 +263,8 @@ mod tests {
         bytes
     }
 
-    fn out_of_range(offset: u16, len: u16) -> UserEventsErrorKind {
-        UserEventsErrorKind::RelLocOutOfRange { offset, len }
+    fn out_of_range(offset: u16, len: u16) -> WireErrorKind {
+        WireErrorKind::RelLocOutOfRange { offset, len }
     }
 
     #[test]
@@ -330,9 +288,7 @@ mod tests {
 
     #[test]
     fn fixed_fields_are_checked_before_arrays() {
-        let end = |needed, remaining| {
-            UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { needed, remaining })
-        };
+        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
         let record = &WRITTEN[4..];
         assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
         assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));

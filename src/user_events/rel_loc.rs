@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::wire::{Cursor, Decode, Encode, EncodeError, Sink, decode_by_read};
+use crate::wire::{Decode, Encode, EncodeError, Sink, decode_from};
 
 /// A `__rel_loc` attribute: a `u32` that represents an array (F-66).
 ///
@@ -64,14 +64,7 @@ impl RelLoc {
 }
 
 impl<'a> Decode<'a> for RelLoc {
-    const MIN_LEN: usize = 4;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        u32::read(cursor).map(Self::from_u32)
-    }
+    decode_from! { u32, Self::from_u32 }
 }
 
 impl Encode for RelLoc {

@@ -1,10 +1,6 @@
 //! `user_reg`: the kernel's structure that registers a tracepoint.
 
-use super::{UserEventsError, UserEventsErrorKind};
-use crate::wire::{
-    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, SliceSink,
-    Visitor,
-};
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink, SliceSink, WireError, WireErrorKind};
 
 /// The size of a [`UserReg`] as runtimes pass it, and its maximum.
 pub const USER_REG_LEN: usize = 32;
@@ -53,12 +49,11 @@ impl UserRegSize {
     }
 
     #[doc(hidden)]
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         let size = reader.field(Field::Size)?;
-        let wrong = UserEventsErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
-        Self::from_bytes(size)
-            .ok_or_else(|| UserEventsError::new(wrong, offset).within(Field::Size))
+        let wrong = WireErrorKind::WrongStructSize { size, expected: Self::Packed.bytes() };
+        Self::from_bytes(size).ok_or_else(|| WireError::new(wrong, offset).within(Field::Size))
     }
 
     /// The bytes after the fields.
@@ -178,69 +173,37 @@ impl UserReg {
     /// Reads a structure, including padding, and moves the reader after it.
     ///
     /// # Errors
-    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field or in the padding;
-    /// [`NonZeroPadding`](UserEventsErrorKind::NonZeroPadding) at the first byte of the padding
+    /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a field or in the padding;
+    /// [`NonZeroPadding`](WireErrorKind::NonZeroPadding) at the first byte of the padding
     /// that is not zero, as the kernel refuses it (`E2BIG`).
-    #[inline]
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(reg) => Ok(reg),
-            None => explained(reader).value,
-        }
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(scan.chunk::<USER_REG_PACKED_LEN>()?);
-        let size = UserRegSize::from_bytes(u32::read(&mut fixed)?)?;
-        let is_padded = match size {
-            UserRegSize::Packed => true,
-            UserRegSize::Padded => *scan.chunk()? == [0; 4],
-        };
-        if is_padded { Self::fields(size, &mut fixed).ok() } else { None }
-    }
-
-    #[inline]
-    fn fields<'a, S: Visitor<'a>>(size: UserRegSize, source: &mut S) -> Result<Self, S::Error> {
-        Ok(Self {
-            size,
-            enable_bit: source.field(Field::EnableBit)?,
-            enable_size: source.field(Field::EnableSize)?,
-            flags: source.field(Field::Flags)?,
-            enable_addr: source.field(Field::EnableAddr)?,
-            name_args: source.field(Field::NameArgs)?,
-            write_index: source.field(Field::WriteIndex)?,
-        })
-    }
-
-    /// Reads it again, field by field, to find the error.
-    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let size = UserRegSize::decode(reader)?;
-        let reg = reader.explain(|reader| Self::fields(size, reader).ok())?;
+        let reg = Self {
+            size,
+            enable_bit: reader.field(Field::EnableBit)?,
+            enable_size: reader.field(Field::EnableSize)?,
+            flags: reader.field(Field::Flags)?,
+            enable_addr: reader.field(Field::EnableAddr)?,
+            name_args: reader.field(Field::NameArgs)?,
+            write_index: reader.field(Field::WriteIndex)?,
+        };
         let offset = reader.offset();
         let padding = reader.take(reg.size.padding().len())?;
         match (offset..).zip(padding).find(|(_, byte)| **byte != 0) {
             Some((at, byte)) => {
-                Err(UserEventsError::new(UserEventsErrorKind::NonZeroPadding { byte: *byte }, at))
+                Err(WireError::new(WireErrorKind::NonZeroPadding { byte: *byte }, at))
             }
             None => Ok(reg),
         }
     }
 }
 
-#[cold]
-#[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserReg, UserEventsError>> {
-    Separate::new(UserReg::explain(reader))
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::{string::ToString as _, vec, vec::Vec};
 
     const BYTES: [u8; USER_REG_LEN] =
@@ -301,7 +264,7 @@ mod tests {
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
             assert_eq!(
                 error.kind(),
-                UserEventsErrorKind::WrongStructSize { size: size.into(), expected: 28 }
+                WireErrorKind::WrongStructSize { size: size.into(), expected: 28 }
             );
             assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
         }
@@ -315,7 +278,7 @@ mod tests {
             let error = UserReg::decode(&mut Reader::new(&bytes)).unwrap_err();
             assert_eq!(
                 (error.kind(), error.offset()),
-                (UserEventsErrorKind::NonZeroPadding { byte: 0x80 }, at)
+                (WireErrorKind::NonZeroPadding { byte: 0x80 }, at)
             );
             // After 28 bytes it is not part of the structure.
             bytes[0] = 28;
@@ -329,10 +292,7 @@ mod tests {
             for len in 0..usize::from(size) {
                 let error = UserReg::decode(&mut Reader::new(&sized(size)[..len])).unwrap_err();
                 assert!(
-                    matches!(
-                        error.kind(),
-                        UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
-                    ),
+                    matches!(error.kind(), WireErrorKind::UnexpectedEnd { .. }),
                     "{len} of {size}"
                 );
                 assert!(error.offset() <= len);

@@ -1,9 +1,7 @@
 //! `user_unreg`: the kernel's structure that ends the registration of a tracepoint.
 
-use super::{UserEventsError, UserEventsErrorKind, UserReg};
-use crate::wire::{
-    Cursor as _, Decode as _, Encode, EncodeError, Field, Reader, Scan, Separate, Sink, Visitor,
-};
+use super::UserReg;
+use crate::wire::{Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind};
 
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
@@ -60,51 +58,24 @@ impl UserUnreg {
     /// Reads a structure and moves the reader after it.
     ///
     /// # Errors
-    /// [`WrongStructSize`](UserEventsErrorKind::WrongStructSize) at `size`;
-    /// [`UnexpectedEnd`](crate::wire::DecodeErrorKind::UnexpectedEnd) in a field.
-    #[inline]
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
-        match reader.scanned(Self::scan) {
-            Some(unreg) => Ok(unreg),
-            None => explained(reader).value,
-        }
-    }
-
-    #[inline]
-    fn scan(scan: &mut Scan<'_>) -> Option<Self> {
-        // All at once, without checking each field for presence.
-        let mut fixed = Scan::new(scan.chunk::<USER_UNREG_LEN>()?);
-        if u32::read(&mut fixed)? == SIZE { Self::fields(&mut fixed).ok() } else { None }
-    }
-
-    #[inline]
-    fn fields<'a, S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
-        Ok(Self {
-            disable_bit: source.field(Field::DisableBit)?,
-            reserved: source.field(Field::Reserved)?,
-            reserved2: source.field(Field::Reserved2)?,
-            disable_addr: source.field(Field::DisableAddr)?,
-        })
-    }
-
-    /// Reads it again, field by field, to find the error.
-    fn explain(reader: &mut Reader<'_>) -> Result<Self, UserEventsError> {
+    /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
+    /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a field.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         match reader.field::<u32>(Field::Size)? {
             SIZE => {}
             size => {
-                let wrong = UserEventsErrorKind::WrongStructSize { size, expected: SIZE };
-                return Err(UserEventsError::new(wrong, offset).within(Field::Size));
+                let wrong = WireErrorKind::WrongStructSize { size, expected: SIZE };
+                return Err(WireError::new(wrong, offset).within(Field::Size));
             }
         }
-        Ok(reader.explain(|reader| Self::fields(reader).ok())?)
+        Ok(Self {
+            disable_bit: reader.field(Field::DisableBit)?,
+            reserved: reader.field(Field::Reserved)?,
+            reserved2: reader.field(Field::Reserved2)?,
+            disable_addr: reader.field(Field::DisableAddr)?,
+        })
     }
-}
-
-#[cold]
-#[inline(never)]
-fn explained(reader: &mut Reader<'_>) -> Separate<Result<UserUnreg, UserEventsError>> {
-    Separate::new(UserUnreg::explain(reader))
 }
 
 impl Encode for UserUnreg {
@@ -122,7 +93,7 @@ impl Encode for UserUnreg {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{DecodeErrorKind, SliceSink};
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::string::ToString as _;
 
     const BYTES: [u8; USER_UNREG_LEN] = *b"\x10\0\0\0\x1f\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01";
@@ -154,7 +125,7 @@ mod tests {
         let mut bytes = BYTES;
         bytes[0] = 28;
         let error = UserUnreg::decode(&mut Reader::new(&bytes)).unwrap_err();
-        assert_eq!(error.kind(), UserEventsErrorKind::WrongStructSize { size: 28, expected: 16 });
+        assert_eq!(error.kind(), WireErrorKind::WrongStructSize { size: 28, expected: 16 });
         assert_eq!((error.offset(), error.path().to_string()), (0, "size".into()));
     }
 
@@ -163,10 +134,8 @@ mod tests {
         for len in 0..USER_UNREG_LEN {
             let error = UserUnreg::decode(&mut Reader::new(&BYTES[..len])).unwrap_err();
             assert!(
-                matches!(
-                    error.kind(),
-                    UserEventsErrorKind::Grammar(DecodeErrorKind::UnexpectedEnd { .. })
-                ) && error.offset() <= len,
+                matches!(error.kind(), WireErrorKind::UnexpectedEnd { .. })
+                    && error.offset() <= len,
                 "{len}"
             );
         }

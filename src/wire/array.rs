@@ -3,8 +3,7 @@
 use core::{fmt, marker::PhantomData};
 
 use super::EncodeError;
-use super::reader::{Cursor, Scan};
-use super::reader::{Decode, decode_by_read};
+use super::reader::{Cursor, Decode, Failed, decode_by_read};
 use super::sink::{Encode, Sink, encode_count};
 
 /// The protocol's `array<T>`.
@@ -71,7 +70,7 @@ impl<'a, T: Decode<'a> + Copy> Array<'a, T> {
         Iter {
             left: self.len(),
             items: match self.0 {
-                Repr::Wire { items, .. } => Items::Wire(Scan::new(items)),
+                Repr::Wire { items, .. } => Items::Wire(Cursor::again(items)),
                 Repr::Slice(items) => Items::Slice(items.iter()),
             },
         }
@@ -87,7 +86,7 @@ pub struct Iter<'a, T> {
 
 #[derive(Clone, Debug)]
 enum Items<'a, T> {
-    Wire(Scan<'a>),
+    Wire(Cursor<'a, 'static>),
     Slice(core::slice::Iter<'a, T>),
 }
 
@@ -98,10 +97,8 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.items {
-            Items::Wire(rest) => {
-                // Cannot fail: `Array::read` checked every item.
-                T::read(rest)
-            }
+            // Cannot fail: `Array::read` checked every item.
+            Items::Wire(cursor) => T::read(cursor).ok(),
             Items::Slice(items) => items.next().copied(),
         }
     }
@@ -109,16 +106,10 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     #[inline]
     fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
         match self.items {
-            // Items of fixed size do not depend on each other.
-            Items::Wire(items) if T::IS_PLAIN && T::MIN_LEN > 0 => items
-                .rest()
-                .chunks_exact(T::MIN_LEN)
-                .filter_map(|item| T::read(&mut Scan::new(item)))
-                .fold(init, f),
-            Items::Wire(mut rest) => {
+            Items::Wire(mut cursor) => {
                 let mut all = init;
                 for _ in 0..self.left {
-                    let Some(item) = T::read(&mut rest) else { break };
+                    let Ok(item) = T::read(&mut cursor) else { break };
                     all = f(all, item);
                 }
                 all
@@ -187,12 +178,11 @@ impl<'a, T: Decode<'a> + Copy + fmt::Debug> fmt::Debug for Array<'a, T> {
 
 impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
     const MIN_LEN: usize = 4;
-    const IS_EXACT: bool = T::IS_EXACT;
 
     decode_by_read! {}
 
     #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
+    fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
         let count = cursor.count(T::MIN_LEN)?;
         Self::items(count, cursor)
     }
@@ -201,13 +191,18 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
 impl<'a, T: Decode<'a>> Array<'a, T> {
     /// Reads `count` items, without a count before them.
     #[inline]
-    pub(crate) fn items<C: Cursor<'a>>(count: u32, cursor: &mut C) -> Option<Self> {
-        let items = if T::IS_PLAIN {
-            cursor.bytes((count as usize).saturating_mul(T::MIN_LEN))?
+    pub(crate) fn items(count: u32, cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
+        let all = cursor.rest();
+        if T::IS_NUMBER {
+            cursor.take((count as usize).saturating_mul(T::MIN_LEN))?;
         } else {
-            cursor.items::<T>(count)?
-        };
-        Some(Self(Repr::Wire { count, items, of: PhantomData }))
+            for index in 0..count {
+                cursor.read_item::<T>(index)?;
+            }
+        }
+        let len = all.len().saturating_sub(cursor.rest().len());
+        let items = all.get(..len).unwrap_or_default();
+        Ok(Self(Repr::Wire { count, items, of: PhantomData }))
     }
 }
 
@@ -216,33 +211,17 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         encode_count(self.len(), sink)?;
         match self.0 {
-            Repr::Wire { items, .. } if T::IS_EXACT => {
+            Repr::Wire { items, .. } if T::IS_NUMBER => {
                 sink.put(items);
                 Ok(())
             }
-            Repr::Wire { count, items, .. } => {
-                let mut items = Scan::new(items);
-                (0..count).try_for_each(|_| T::copy(&mut items, sink))
-            }
+            Repr::Wire { .. } => self.iter().try_for_each(|item| item.encode(sink)),
             Repr::Slice(items) => T::encode_all(items, sink),
         }
     }
 }
 
 /// `array<byte>`: a 32-bit count, then the bytes.
-impl<'a> Decode<'a> for &'a [u8] {
-    const MIN_LEN: usize = 4;
-    const IS_EXACT: bool = true;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        let count = cursor.count(1)?;
-        cursor.bytes(count as usize)
-    }
-}
-
 impl Encode for &[u8] {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -255,14 +234,14 @@ impl Encode for &[u8] {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::super::{DecodeErrorKind, IpcString, Reader, SliceSink};
+    use super::super::{IpcString, Reader, SliceSink, WireErrorKind};
     use super::*;
     use crate::message::eventpipe::EventFilter;
 
     #[test]
     fn huge_count_is_refused_before_any_item_is_read() {
         let error = Array::<u32>::decode(&mut Reader::at(&[0xff; 12], 20)).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::CountTooLarge { count: u32::MAX, remaining: 8 });
+        assert_eq!(error.kind(), WireErrorKind::CountTooLarge { count: u32::MAX, remaining: 8 });
         assert_eq!(error.offset(), 20);
     }
 
@@ -291,7 +270,7 @@ mod tests {
         let error =
             Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x02\0\0\0\x00\0\0\0\x01\0\0\0a\0"))
                 .unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::MissingTerminator { unit: 0x61 });
+        assert_eq!(error.kind(), WireErrorKind::MissingTerminator { unit: 0x61 });
         assert_eq!((error.offset(), std::format!("{}", error.path())), (12, "[1]".into()));
     }
 }

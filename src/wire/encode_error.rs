@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use super::LimitError;
-
 /// Why a message cannot be encoded. Nothing is ever truncated.
 ///
 /// ```
@@ -60,9 +58,6 @@ pub enum EncodeError {
         /// The label.
         label: u8,
     },
-    /// A server would refuse the request, or crash on it: see
-    /// [`Client::new`](crate::exchange::Client::new).
-    OverLimit(LimitError),
 }
 
 impl fmt::Display for EncodeError {
@@ -87,7 +82,6 @@ impl fmt::Display for EncodeError {
             Self::UnknownLabelNotLast { label } => {
                 write!(f, "label {label:#04x} is unknown, so it must be the last")
             }
-            Self::OverLimit(error) => write!(f, "a runtime would refuse it: {error}"),
         }
     }
 }

@@ -3,8 +3,6 @@
 use core::{fmt, str::FromStr};
 
 use super::EncodeError;
-use super::reader::Cursor;
-use super::reader::{Decode, decode_by_read};
 use super::sink::{Encode, Sink};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
@@ -146,18 +144,6 @@ impl fmt::Display for Guid {
 impl fmt::Debug for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Guid({self})")
-    }
-}
-
-impl<'a> Decode<'a> for Guid {
-    const MIN_LEN: usize = 16;
-    const IS_PLAIN: bool = true;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        cursor.chunk().map(|bytes| Self { bytes: *bytes })
     }
 }
 

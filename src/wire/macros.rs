@@ -19,15 +19,10 @@ macro_rules! wire_struct {
         impl<'a> $Name $(<$lt>)? {
             /// The fields, which may follow other fields of the same object.
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "without inlining, small items take up to 2% more instructions")]
+            #[allow(clippy::inline_always, reason = "an item that is only checked is then never in memory")]
             #[allow(unused_variables, reason = "a payload may have no field")]
             pub(crate) fn fields<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 Ok(Self { $($field: source.field($crate::wire::Field::$Field)?,)* })
-            }
-
-            #[inline]
-            fn outlined<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-                Self::fields(cursor).ok()
             }
         }
 
@@ -41,40 +36,23 @@ macro_rules! wire_struct {
         impl $(<$lt>)? $crate::wire::Layout for $Name $(<$lt>)? {
             #[cold]
             #[inline(never)]
-            #[allow(unused_variables, unused_mut, unused_assignments, reason = "a payload may have no field, and nothing follows the last")]
             fn offset_of(&self, field: $crate::wire::Field) -> usize {
-                let mut at = 0usize;
-                $(
-                    if field == $crate::wire::Field::$Field {
-                        return at;
-                    }
-                    at = at.saturating_add($crate::wire::Encode::encoded_len(&self.$field).unwrap_or(usize::MAX));
-                )*
-                at
+                let lens: &[($crate::wire::Field, Result<usize, $crate::wire::EncodeError>)] =
+                    &[$(($crate::wire::Field::$Field, $crate::wire::Encode::encoded_len(&self.$field)),)*];
+                let before = lens.iter().take_while(|(this, _)| *this != field);
+                before.fold(0, |sum, (_, len)| sum.saturating_add(len.unwrap_or(usize::MAX)))
             }
         }
 
         impl<'a> $crate::wire::Decode<'a> for $Name $(<$lt>)? {
             const MIN_LEN: usize = 0 $(+ <$Type as $crate::wire::Decode<'a>>::MIN_LEN)*;
-            const IS_PLAIN: bool = true $(&& <$Type as $crate::wire::Decode<'a>>::IS_PLAIN)*;
-            const IS_EXACT: bool = true $(&& <$Type as $crate::wire::Decode<'a>>::IS_EXACT)*;
 
             $crate::wire::decode_by_read! {}
 
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "without inlining, an item is built in memory even if it is only skipped")]
-            fn read<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-                if C::IS_INLINED { Self::fields(cursor).ok() } else { Self::outlined(cursor) }
-            }
-
-            #[inline]
-            #[allow(unused_variables, reason = "a payload may have no field")]
-            fn copy<S: $crate::wire::Sink + ?Sized>(
-                scan: &mut $crate::wire::Scan<'a>,
-                sink: &mut S,
-            ) -> Result<(), $crate::wire::EncodeError> {
-                $(<$Type as $crate::wire::Decode<'a>>::copy(scan, sink)?;)*
-                Ok(())
+            #[allow(clippy::inline_always, reason = "an item that is only checked is then never in memory")]
+            fn read(cursor: &mut $crate::wire::Cursor<'a, '_>) -> Result<Self, $crate::wire::Failed> {
+                Self::fields(cursor)
             }
         }
 
@@ -157,14 +135,8 @@ macro_rules! newtype {
 
         impl<'a> $crate::wire::Decode<'a> for $Name {
             const MIN_LEN: usize = 4;
-            const IS_PLAIN: bool = true;
 
-            $crate::wire::decode_by_read! {}
-
-            #[inline]
-            fn read<C: $crate::wire::Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-                u32::read(cursor).map(Self)
-            }
+            $crate::wire::decode_by_build! {}
         }
 
         impl $crate::wire::Encode for $Name {

@@ -20,9 +20,8 @@
 //!
 //! | pass | by | why it exists |
 //! |---|---|---|
-//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first fault |
-//! | skip | the same with a `Scan`, the other cursor | items of an array are checked when the array is read, and read again when it is walked: a reason for a fault would cost a write to memory for each. A fault is read again with a `Reader` |
-//! | write | [`Encode`] into a [`Sink`] | the bytes. Items that were read are copied a field at a time: no whole item is on the stack |
+//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first error. Items of an array are read when the array is read, and again when it is walked |
+//! | write | [`Encode`] into a [`Sink`] | the bytes |
 //! | measure | the same into a sink that counts | [`Encode::encoded_len`]; the offset of the field that a server refuses |
 //! | visit | `Visit` with a `Visitor` | the parts from elsewhere than the wire: JSON, annotated dumps, generated values, the grammar as data |
 #![forbid(unsafe_code)]
@@ -48,13 +47,10 @@
 //! ```
 
 mod array;
-mod cursors;
-mod decode_error;
 mod encode_error;
 mod error;
 mod field;
 mod guid;
-mod limit_error;
 pub(crate) mod macros;
 mod path;
 mod reader;
@@ -65,26 +61,23 @@ mod transcode;
 pub mod visit;
 
 pub use array::{Array, Iter};
-pub use decode_error::{DecodeError, DecodeErrorKind};
 pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
 #[doc(hidden)]
 pub use field::Field;
 pub use guid::{Clsid, Guid, ParseGuidError};
-pub use limit_error::{LimitError, LimitKind};
 pub use path::{Path, Segments};
 #[doc(hidden)]
-pub use reader::{Cursor, Scan};
+pub use reader::{Cursor, Failed};
 pub use reader::{Decode, Reader};
 pub use sink::{Encode, Sink, SliceSink};
 pub(crate) use string::is_white_space;
 pub use string::{IpcString, Units};
 
-pub(crate) use error::sealed::Sealed;
-pub(crate) use limit_error::MAX_TRACEPOINT_NAME_LEN;
+pub(crate) use error::MAX_TRACEPOINT_NAME_LEN;
 #[doc(hidden)]
 pub use path::Root;
 pub(crate) use path::clamp;
-pub(crate) use reader::{Separate, decode_by_read};
+pub(crate) use reader::{Fault, decode_by_read, decode_from};
 pub(crate) use sink::Comparer;
-pub(crate) use visit::{Layout, Visit, Visitor};
+pub(crate) use visit::{Layout, Visit, Visitor, decode_by_build};

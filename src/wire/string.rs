@@ -4,8 +4,6 @@ use core::fmt::{self, Write as _};
 use core::ops::Range;
 
 use super::EncodeError;
-use super::reader::{Cursor, string};
-use super::reader::{Decode, decode_by_read};
 use super::sink::{Encode, Sink, encode_count};
 use super::transcode::{self, Unit};
 
@@ -321,23 +319,6 @@ impl fmt::Debug for IpcString<'_> {
     }
 }
 
-impl<'a> Decode<'a> for IpcString<'a> {
-    const MIN_LEN: usize = 4;
-    const IS_EXACT: bool = true;
-
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        if C::IS_INLINED {
-            return string(cursor, Self::ABSENT, |_, text| Self(Repr::Wire(text)));
-        }
-        // The outlined function returns what fits into registers.
-        let bytes = cursor.string_bytes()?;
-        Some(Self(bytes.split_last_chunk::<2>().map_or(Repr::Absent, |(text, _)| Repr::Wire(text))))
-    }
-}
-
 impl Encode for IpcString<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -378,7 +359,7 @@ impl IpcString<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{Reader, SliceSink};
+    use crate::wire::{Decode as _, Reader, SliceSink};
     use std::{format, string::ToString};
 
     #[test]

@@ -1,7 +1,10 @@
 //! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated
 //! values.
 
-use super::{Array, Cursor, Decode, Encode, Field, Guid, IpcString, LimitError, LimitKind};
+use byteorder::{ByteOrder as _, LittleEndian};
+
+use super::reader::{Cursor, Failed, decode_from};
+use super::{Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind};
 use crate::hresult::HResult;
 
 /// The names of the values of a `uint`.
@@ -21,17 +24,13 @@ pub(crate) trait Layout {
     /// What a server refuses in a field.
     #[cold]
     #[inline(never)]
-    fn refuse<T>(&self, field: Field, kind: LimitKind) -> Result<T, LimitError> {
-        Err(LimitError::new(kind, self.offset_of(field)).within(field))
+    fn refuse<T>(&self, field: Field, kind: WireErrorKind) -> Result<T, WireError> {
+        Err(WireError::new(kind, self.offset_of(field)).within(field))
     }
 
     /// What is refused inside a field.
     #[inline]
-    fn in_field(
-        &self,
-        field: Field,
-        mut checked: Result<(), LimitError>,
-    ) -> Result<(), LimitError> {
+    fn in_field(&self, field: Field, mut checked: Result<(), WireError>) -> Result<(), WireError> {
         if let Err(error) = &mut checked {
             error.move_behind(self.offset_of(field));
             error.path_mut().push(field);
@@ -69,6 +68,7 @@ pub trait Visitor<'a>: Sized {
     fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
 
     /// A struct with the fields that `fields` requests.
+    #[inline]
     fn object<T>(
         &mut self,
         fields: impl FnOnce(&mut Self) -> Result<T, Self::Error>,
@@ -77,29 +77,71 @@ pub trait Visitor<'a>: Sized {
     }
 }
 
-/// Something is wrong; the reader knows what.
-pub struct Failed;
-
-macro_rules! read {
-    ($($part:ident: $t:ty),*) => {$(
-        #[inline]
-        fn $part(&mut self) -> Result<$t, Failed> {
-            <$t>::read(self).ok_or(Failed)
-        }
-    )*};
-}
-
-/// The wire, with the reason for an error or without.
-impl<'a, C: Cursor<'a>> Visitor<'a> for C {
+/// Reads a value from the wire. This is the only place that reads each kind of field.
+impl<'a> Visitor<'a> for Cursor<'a, '_> {
     type Error = Failed;
 
-    read! {
-        byte: u8, ushort: u16, uint: u32, ulong: u64, bool: bool, hresult: HResult, guid: Guid, string: IpcString<'a>, bytes: &'a [u8]
+    #[inline]
+    fn byte(&mut self) -> Result<u8, Failed> {
+        self.take_array().map(|[byte]| *byte)
+    }
+
+    #[inline]
+    fn ushort(&mut self) -> Result<u16, Failed> {
+        self.take_array::<2>().map(|bytes| LittleEndian::read_u16(bytes))
+    }
+
+    #[inline]
+    fn uint(&mut self) -> Result<u32, Failed> {
+        self.take_array::<4>().map(|bytes| LittleEndian::read_u32(bytes))
+    }
+
+    #[inline]
+    fn ulong(&mut self) -> Result<u64, Failed> {
+        self.take_array::<8>().map(|bytes| LittleEndian::read_u64(bytes))
+    }
+
+    /// Every byte except 0 is true (F-16). Only 0 and 1 are canonical.
+    #[inline]
+    fn bool(&mut self) -> Result<bool, Failed> {
+        self.byte().map(|byte| byte != 0)
+    }
+
+    #[inline]
+    fn hresult(&mut self) -> Result<HResult, Failed> {
+        self.uint().map(HResult)
+    }
+
+    #[inline]
+    fn guid(&mut self) -> Result<Guid, Failed> {
+        self.take_array().map(|bytes| Guid::from_bytes(*bytes))
+    }
+
+    #[inline]
+    fn string(&mut self) -> Result<IpcString<'a>, Failed> {
+        let count = self.count(2)?;
+        if count == 0 {
+            return Ok(IpcString::ABSENT);
+        }
+        match self.take((count as usize).saturating_mul(2))?.split_last_chunk() {
+            Some((text, [0, 0])) => Ok(IpcString::from_wire_units(text)),
+            last => {
+                let unit = last.map_or(0, |(_, unit)| u16::from_le_bytes(*unit));
+                let kind = WireErrorKind::MissingTerminator { unit };
+                Err(self.fail(2, kind))
+            }
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> Result<&'a [u8], Failed> {
+        let count = self.count(1)?;
+        self.take(count as usize)
     }
 
     #[inline]
     fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Failed> {
-        Array::read(self).ok_or(Failed)
+        Array::read(self)
     }
 
     #[inline]
@@ -109,42 +151,73 @@ impl<'a, C: Cursor<'a>> Visitor<'a> for C {
 
     #[inline]
     fn tail(&mut self) -> Result<&'a [u8], Failed> {
-        Cursor::bytes(self, self.rest().len()).ok_or(Failed)
+        self.take(self.rest().len())
     }
 
     #[inline]
     fn is_user_events(&mut self) -> Result<bool, Failed> {
-        match self.read_field(Field::SessionType) {
-            Some(0u32) => Ok(false),
-            Some(1) => Ok(true),
-            Some(session_type) => {
-                self.no_session_type(session_type);
-                Err(Failed)
+        match self.field(Field::SessionType)? {
+            0u32 => Ok(false),
+            1 => Ok(true),
+            session_type => {
+                self.fail(4, WireErrorKind::UnknownSessionType { session_type });
+                Err(self.within(Field::SessionType))
             }
-            None => Err(Failed),
         }
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "a skipped item is then never in memory")]
+    #[inline]
     fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Failed> {
-        self.read_field(field).ok_or(Failed)
+        self.read_field(field)
     }
 }
 
+/// Writes the functions of `Decode` for a type that any [`Visitor`] can build.
+macro_rules! decode_by_build {
+    () => {
+        $crate::wire::decode_by_read! {}
+
+        #[inline]
+        fn read(cursor: &mut $crate::wire::Cursor<'a, '_>) -> Result<Self, $crate::wire::Failed> {
+            $crate::wire::Visit::build(cursor)
+        }
+    };
+}
+
+pub(crate) use decode_by_build;
+
 macro_rules! parts {
-    ($($t:ty = $part:ident),*) => {$(
+    ($($t:ty, $len:literal $($is_number:literal)? = $part:ident;)*) => {$(
         impl<'a> Visit<'a> for $t {
             #[inline]
             fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.$part()
             }
         }
+
+        impl<'a> Decode<'a> for $t {
+            const MIN_LEN: usize = $len;
+            $(const IS_NUMBER: bool = $is_number;)?
+
+            decode_by_build! {}
+        }
     )*};
 }
 
 parts! {
-    u8 = byte, u16 = ushort, u32 = uint, u64 = ulong, bool = bool, HResult = hresult, Guid = guid, IpcString<'a> = string, &'a [u8] = bytes
+    u8, 1 = byte;
+    u16, 2 true = ushort;
+    u32, 4 true = uint;
+    u64, 8 true = ulong;
+    bool, 1 = bool;
+    HResult, 4 = hresult;
+    Guid, 16 = guid;
+    IpcString<'a>, 4 = string;
+    &'a [u8], 4 = bytes;
+}
+
+impl<'a> Decode<'a> for i32 {
+    decode_from! { u32, |number| Self::from_le_bytes(number.to_le_bytes()) }
 }
 
 impl<'a, T: Visit<'a>> Visit<'a> for Array<'a, T> {

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::message::process::{
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::user_events::{MAX_TRACEPOINT_NAME_LEN, TracepointCommand};
-use dotnet_diagnostics_ipc::wire::{Array, IpcString, Layer, LimitError, WireErrorKind as _};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString, Layer, WireError};
 
 /// A provider whose name takes 8 bytes: 24 in all, or 29 with an empty filter.
 fn plain(level: u32, name: &str) -> ProviderConfig<'_> {
@@ -43,7 +43,7 @@ fn traced<'a>(
 /// What the limits report about `request`, which must be equal for the caller's slices and for
 /// bytes from the wire.
 #[track_caller]
-fn limits(request: AnyRequest<'_>) -> Result<(), LimitError> {
+fn limits(request: AnyRequest<'_>) -> Result<(), WireError> {
     let mut buffer = vec![0; 65_535];
     let len = encode(request.command(), &request, &mut buffer).unwrap();
     let decoded = Message::decode(&buffer[..len]).unwrap().request().unwrap();

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use dotnet_diagnostics_ipc::continuation::{
-    Entry, Environment, EnvironmentDecoder, EnvironmentError, EnvironmentErrorKind,
-    EnvironmentEvent, EnvironmentLimits,
+    Entry, Environment, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, DecodeErrorKind, Encode as _, IpcString, Reader,
+    Array, Decode as _, Encode as _, IpcString, Reader, WireError, WireErrorKind,
 };
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::{Test, Type, Verdict};
@@ -19,7 +18,7 @@ use proptest::sample::Index;
 #[derive(Debug, PartialEq, Eq)]
 struct Heard {
     events: Vec<String>,
-    end: Result<(), EnvironmentError>,
+    end: Result<(), WireError>,
 }
 
 /// Feeds `block`, cut at `cuts`, to a decoder for `size` bytes.
@@ -246,12 +245,7 @@ fn environment_end_at_any_byte_is_reported() {
             let error = heard.end.unwrap_err();
             assert_eq!(
                 (error.kind(), error.offset()),
-                (
-                    EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput {
-                        needed: size(block)
-                    }),
-                    end
-                ),
+                (WireErrorKind::EndOfInput { needed: size(block) }, end),
                 "tcId {}",
                 test.tc_id
             );
@@ -306,17 +300,11 @@ fn environment_limits_are_set_by_caller() {
         (error.kind(), error.offset(), decoder.taken())
     };
     let bytes = EnvironmentLimits { max_bytes: 27, ..EnvironmentLimits::DEFAULT };
-    assert_eq!(
-        refused(bytes, 28),
-        (EnvironmentErrorKind::LimitExceeded { limit: 27, found: 28 }, 0, 0)
-    );
+    assert_eq!(refused(bytes, 28), (WireErrorKind::LimitExceeded { limit: 27, found: 28 }, 0, 0));
     let entries = EnvironmentLimits { max_entries: 1, ..EnvironmentLimits::DEFAULT };
-    assert_eq!(
-        refused(entries, 28),
-        (EnvironmentErrorKind::LimitExceeded { limit: 1, found: 2 }, 0, 4)
-    );
+    assert_eq!(refused(entries, 28), (WireErrorKind::LimitExceeded { limit: 1, found: 2 }, 0, 4));
     let default = refused(EnvironmentLimits::default(), u32::MAX);
-    assert_eq!(default.0, EnvironmentErrorKind::LimitExceeded { limit: 32 << 20, found: u32::MAX });
+    assert_eq!(default.0, WireErrorKind::LimitExceeded { limit: 32 << 20, found: u32::MAX });
 }
 
 const FAILED: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
@@ -347,7 +335,7 @@ fn environment_error_message_is_read_past_block_end() {
         };
         assert_eq!(
             (error.kind(), error.offset()),
-            (EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }, 16)
+            (WireErrorKind::ErrorMessage { hresult: HResult::FAIL }, 16)
         );
         assert_eq!(
             (error.to_string().as_str(), read),

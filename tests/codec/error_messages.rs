@@ -4,11 +4,12 @@
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
-use dotnet_diagnostics_ipc::exchange::{End, MisuseError, RefusalReason, RespondError};
+use dotnet_diagnostics_ipc::exchange::{
+    End, MisuseError, RefusalReason, RequestError, RespondError,
+};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::draft_set_name;
@@ -16,9 +17,8 @@ use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType};
 use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
-use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, LimitKind, Reader,
+    Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireErrorKind,
 };
 
 use crate::error_texts::{Snapshot, Texts};
@@ -26,32 +26,39 @@ use crate::error_texts::{Snapshot, Texts};
 fn codec(texts: &mut Texts) {
     let hresult = HResult::UNKNOWN_COMMAND;
     texts.all([
-        DecodeErrorKind::EndOfInput { needed: 28 },
-        DecodeErrorKind::BytesAfterMessage { extra: 1 },
-        DecodeErrorKind::SizeTooSmall { size: 19 },
-        DecodeErrorKind::BadMagic,
-        DecodeErrorKind::UnexpectedCommand { code: 0x0203, expected: 0x0202 },
-        DecodeErrorKind::NotAReply { code: 0x0203 },
-        DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 },
-        DecodeErrorKind::CountTooLarge { count: 1000, remaining: 8 },
-        DecodeErrorKind::MissingTerminator { unit: 0x61 },
-        DecodeErrorKind::UnknownSessionType { session_type: 2 },
-    ]);
-    let grammar = DecodeErrorKind::UnexpectedEnd { needed: 4, remaining: 3 };
-    texts.all([
-        EnvironmentErrorKind::Grammar(grammar),
-        EnvironmentErrorKind::ErrorMessage { hresult },
-        EnvironmentErrorKind::LimitExceeded { limit: 1000, found: 1001 },
-    ]);
-    texts.all([
-        UserEventsErrorKind::Grammar(grammar),
-        UserEventsErrorKind::WrongStructSize { size: 30, expected: 28 },
-        UserEventsErrorKind::NonZeroPadding { byte: 1 },
-        UserEventsErrorKind::RelLocOutOfRange { offset: 8, len: 100 },
-        UserEventsErrorKind::UnknownTracepointFormat,
-        UserEventsErrorKind::EmptyTracepointName,
-        UserEventsErrorKind::TracepointNameTooLong { len: 437 },
-        UserEventsErrorKind::BadTracepointName { byte: 0x20 },
+        WireErrorKind::EndOfInput { needed: 28 },
+        WireErrorKind::BytesAfterMessage { extra: 1 },
+        WireErrorKind::SizeTooSmall { size: 19 },
+        WireErrorKind::BadMagic,
+        WireErrorKind::UnexpectedCommand { code: 0x0203, expected: 0x0202 },
+        WireErrorKind::NotAReply { code: 0x0203 },
+        WireErrorKind::UnexpectedEnd { needed: 4, remaining: 3 },
+        WireErrorKind::CountTooLarge { count: 1000, remaining: 8 },
+        WireErrorKind::MissingTerminator { unit: 0x61 },
+        WireErrorKind::UnknownSessionType { session_type: 2 },
+        WireErrorKind::ErrorMessage { hresult },
+        WireErrorKind::LimitExceeded { limit: 1000, found: 1001 },
+        WireErrorKind::WrongStructSize { size: 30, expected: 28 },
+        WireErrorKind::NonZeroPadding { byte: 1 },
+        WireErrorKind::RelLocOutOfRange { offset: 8, len: 100 },
+        WireErrorKind::UnknownTracepointFormat,
+        WireErrorKind::EmptyCommandName,
+        WireErrorKind::CommandNameTooLong { len: 437 },
+        WireErrorKind::BadTracepointName { byte: 0x20 },
+        WireErrorKind::ZeroBuffer,
+        WireErrorKind::UnknownFormat { format: 2 },
+        WireErrorKind::LogLevelOutOfRange { level: 6 },
+        WireErrorKind::NoProviders,
+        WireErrorKind::TooManyProviders { count: 1001 },
+        WireErrorKind::EmptyProviderName,
+        WireErrorKind::NoTracepoint,
+        WireErrorKind::EmptyTracepointName,
+        WireErrorKind::TracepointNameTooLong { len: 437 },
+        WireErrorKind::DuplicateEventId { id: 7 },
+        WireErrorKind::UnknownBufferMode { mode: 2 },
+        WireErrorKind::UnknownPerfMapType { map_type: 4 },
+        WireErrorKind::UnknownDumpType { dump_type: 5 },
+        WireErrorKind::AbsentName,
     ]);
     texts.add(u32::decode(&mut Reader::new(b"\x01")).unwrap_err());
     texts.add(TracepointConfig::decode(&mut Reader::new(b"\x01\0\0\0a\0")).unwrap_err());
@@ -65,25 +72,12 @@ fn codec(texts: &mut Texts) {
         EncodeError::ForbiddenUnit { unit: 0x20 },
         EncodeError::NotUnknown { code: 3 },
         EncodeError::UnknownLabelNotLast { label: 9 },
-        EncodeError::OverLimit(
-            EnablePerfMap { perf_map_type: PerfMapType(0) }.check_limits().unwrap_err(),
-        ),
     ]);
     texts.all([
-        LimitKind::ZeroBuffer,
-        LimitKind::UnknownFormat(2),
-        LimitKind::LogLevelOutOfRange(6),
-        LimitKind::NoProviders,
-        LimitKind::TooManyProviders(1001),
-        LimitKind::EmptyProviderName,
-        LimitKind::NoTracepoint,
-        LimitKind::EmptyTracepointName,
-        LimitKind::TracepointNameTooLong(437),
-        LimitKind::DuplicateEventId(7),
-        LimitKind::UnknownBufferMode(2),
-        LimitKind::UnknownPerfMapType(4),
-        LimitKind::UnknownDumpType(5),
-        LimitKind::AbsentName,
+        RequestError::Encode(EncodeError::BufferTooSmall { needed: 28 }),
+        RequestError::Limit(
+            EnablePerfMap { perf_map_type: PerfMapType(0) }.check_limits().unwrap_err(),
+        ),
     ]);
     texts.all([Layer::Transport, Layer::Header, Layer::Payload, Layer::Limits, Layer::Reply]);
     texts.add("Collect".parse::<Command>().unwrap_err());
@@ -150,9 +144,9 @@ fn exchanges(texts: &mut Texts) {
     ]);
     texts.all([
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
         RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
-        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
+        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
         RefusalReason::NoDescriptor,
     ]);
     texts.all([HoldError { token: 0, most: 8 }]);
@@ -206,7 +200,7 @@ fn io(texts: &mut Texts) {
         },
         ErrorKind::Refused { hresult: HResult::OK, message: None },
         ErrorKind::Malformed(u32::decode(&mut Reader::new(b"\x01")).unwrap_err()),
-        ErrorKind::MalformedEnvironment(Environment::decode(&[]).unwrap_err()),
+        ErrorKind::Malformed(Environment::decode(&[]).unwrap_err()),
         ErrorKind::Ended { end: End::Closed, received: 0 },
         ErrorKind::Ended { end: End::Reset, received: 4 },
         ErrorKind::LimitExceeded { limit: 100 },
@@ -395,8 +389,8 @@ fn refusal_reason_hresult_by_kind() {
     assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
     for reason in [
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: DecodeErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
-        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 29 },
+        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
         RefusalReason::NoDescriptor,
     ] {
         assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");

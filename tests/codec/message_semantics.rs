@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::continuation::EnvironmentErrorKind;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType};
@@ -14,10 +13,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
-use dotnet_diagnostics_ipc::user_events::UserEventsErrorKind;
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeErrorKind, EncodeError, Guid, IpcString, Layer, Reader, Sink as _,
-    SliceSink, WireErrorKind as _,
+    Array, Decode, EncodeError, Guid, IpcString, Layer, Reader, Sink as _, SliceSink, WireErrorKind,
 };
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
@@ -332,23 +329,18 @@ fn enum_values_have_documented_names() {
 #[test]
 fn decode_error_hresult_equals_runtime_answer() {
     for (kind, hresult) in [
-        (DecodeErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
+        (WireErrorKind::BadMagic, HResult::UNKNOWN_MAGIC),
         (
-            DecodeErrorKind::UnexpectedCommand { code: 0x0299, expected: 0x0203 },
+            WireErrorKind::UnexpectedCommand { code: 0x0299, expected: 0x0203 },
             HResult::UNKNOWN_COMMAND,
         ),
-        (DecodeErrorKind::SizeTooSmall { size: 19 }, HResult::BAD_ENCODING),
-        (DecodeErrorKind::EndOfInput { needed: 20 }, HResult::BAD_ENCODING),
-        (DecodeErrorKind::CountTooLarge { count: 9, remaining: 8 }, HResult::BAD_ENCODING),
+        (WireErrorKind::SizeTooSmall { size: 19 }, HResult::BAD_ENCODING),
+        (WireErrorKind::EndOfInput { needed: 20 }, HResult::BAD_ENCODING),
+        (WireErrorKind::CountTooLarge { count: 9, remaining: 8 }, HResult::BAD_ENCODING),
     ] {
         assert_eq!(kind.hresult(), hresult, "{kind}");
-        assert_eq!(EnvironmentErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
-        assert_eq!(UserEventsErrorKind::Grammar(kind).hresult(), hresult, "{kind}");
     }
-    assert_eq!(
-        EnvironmentErrorKind::ErrorMessage { hresult: HResult::FAIL }.hresult(),
-        HResult::FAIL
-    );
+    assert_eq!(WireErrorKind::ErrorMessage { hresult: HResult::FAIL }.hresult(), HResult::FAIL);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::message::{
     AnyReply, AnyRequest, Message, Reply, Request as _, dump, encode, eventpipe, process, profiler,
 };
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeError, Encode, EncodeError, Guid, IpcString, Reader, SliceSink,
+    Array, Decode, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn encoded<T: Encode>(command: Command, payload: &T) -> Result<Vec<u8>, TestCase
 fn reply_by_type<'a>(
     message: &Message<'a>,
     command: Command,
-) -> Option<Result<AnyReply<'a>, DecodeError>> {
+) -> Option<Result<AnyReply<'a>, WireError>> {
     macro_rules! by_type {
         ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
            since ($major:literal, $minor:literal), $Variant:ident, $continuation:ident;)*) => {
@@ -96,7 +96,7 @@ fn check_by_type(
 
 /// Reads `bytes` in every way; what can be read must roundtrip.
 fn read_every_way(bytes: &[u8]) -> Result<(), TestCaseError> {
-    fn refused(error: &DecodeError, len: usize) -> Result<(), TestCaseError> {
+    fn refused(error: &WireError, len: usize) -> Result<(), TestCaseError> {
         prop_assert!(
             error.offset() <= len && !error.to_string().is_empty(),
             "{error} in {len} bytes"

@@ -9,7 +9,6 @@ use dotnet_diagnostics_ipc::user_events::{
 };
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError,
-    WireErrorKind,
 };
 use proptest::prelude::*;
 
@@ -27,9 +26,9 @@ fn written(bytes: &[u8]) -> WrittenRecord<'_> {
 
 /// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the
 /// bytes.
-fn total<'a, T: Encode, K: WireErrorKind>(
+fn total<'a, T: Encode>(
     bytes: &'a [u8],
-    decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError<K>>,
+    decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
     check: impl Fn(&[u8], &T),
 ) {
     match decode(&mut Reader::new(bytes)) {

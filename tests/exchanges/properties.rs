@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::message::process::{
     EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo2,
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request, server::ResultReply};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, IpcString};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireErrorKind};
 use proptest::prelude::*;
 
 const OK_24: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -385,7 +385,7 @@ fn server_garbage_is_refused_at_first_byte() {
     );
     assert_eq!(
         (outcome, taken),
-        (Outcome::Malformed { kind: DecodeErrorKind::BadMagic, offset: 4 }, 5)
+        (Outcome::Malformed { kind: WireErrorKind::BadMagic, offset: 4 }, 5)
     );
 }
 

@@ -28,7 +28,7 @@ def compiler():
 
 
 def limit(call):
-    return CLIENT if call.startswith("Client::") and "checks" not in call else READS
+    return CLIENT if call.startswith("Client::") and "checks" not in call and "decoded" not in call else READS
 
 
 def measure():

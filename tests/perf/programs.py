@@ -15,18 +15,18 @@ def require(tool):
         sys.exit(f"{tool} is not installed, so nothing was checked")
 
 
-def build(name, profile="release"):
+def build(name, profile="release", features=""):
     """Builds a program, and returns its path."""
     target = os.environ.get("CARGO_TARGET_DIR", HERE / "target")
-    command = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "--target-dir", target, "--bin", name]
+    command = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "--target-dir", target, "--bin", name, "--features", features]
     subprocess.run(command, cwd=HERE, check=True)
     return pathlib.Path(target) / profile / name
 
 
-def count(name):
+def count(name, features=""):
     """Returns, for each call of `measured` in a program, the fields that the program printed and the instructions of the call."""
     require("valgrind")
-    program = build(name)
+    program = build(name, features=features)
     with tempfile.TemporaryDirectory() as scratch:
         options = ["--collect-atstart=no", "--toggle-collect=measured", "--dump-after=measured", f"--callgrind-out-file={scratch}/counts"]
         lines = subprocess.run(["valgrind", "--tool=callgrind", *options, program], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines()

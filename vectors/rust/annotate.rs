@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{eventpipe::SessionType, server::ErrorReply};
 use dotnet_diagnostics_ipc::wire::visit::{Names, Visit, Visitor};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeError, Field, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Field, Guid, IpcString, Reader, WireError};
 
 /// The kind of a part, whatever its field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Annotations {
         kind: FieldKind,
         reader: &mut Reader<'a>,
         text: impl FnOnce(&T) -> String,
-    ) -> Result<T, DecodeError> {
+    ) -> Result<T, WireError> {
         let offset = reader.offset();
         let value = T::decode(reader)?;
         self.note(kind, offset, reader.offset().saturating_sub(offset), text(&value));
@@ -87,7 +87,7 @@ impl Annotations {
         reader: &mut Reader<'_>,
         len: usize,
         text: String,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), WireError> {
         let offset = reader.offset();
         reader.take(len)?;
         self.note(kind, offset, len, text);
@@ -99,7 +99,7 @@ impl Annotations {
         &mut self,
         field: Field,
         reader: &mut Reader<'a>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), WireError> {
         self.in_field(field, |notes| T::annotate(reader, notes))
     }
 
@@ -113,8 +113,8 @@ impl Annotations {
         &mut self,
         index: u32,
         reader: &mut Reader<'a>,
-        read: impl FnOnce(&mut Reader<'a>, &mut Self) -> Result<(), DecodeError>,
-    ) -> Result<(), DecodeError> {
+        read: impl FnOnce(&mut Reader<'a>, &mut Self) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
         self.below(&format!("[{index}]"), |notes| read(reader, notes))
     }
 
@@ -123,8 +123,8 @@ impl Annotations {
         &mut self,
         item: usize,
         reader: &mut Reader<'a>,
-        read: impl Fn(&mut Reader<'a>, &mut Self) -> Result<(), DecodeError>,
-    ) -> Result<(), DecodeError> {
+        read: impl Fn(&mut Reader<'a>, &mut Self) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
         // Refuse an impossible count before walking it.
         let count = reader.clone().count(item);
         self.part(FieldKind::ItemCount, reader, |count: &u32| format!("{count} items"))?;
@@ -152,7 +152,7 @@ impl Annotations {
     }
 
     /// Notes an advertise.
-    pub(super) fn advertise(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    pub(super) fn advertise(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         Advertise::decode(bytes)?;
         let mut reader = Reader::new(bytes);
         self.below("magic", |notes| {
@@ -168,7 +168,7 @@ impl Annotations {
         &mut self,
         command: Option<Command>,
         reader: &mut Reader<'_>,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<(), WireError> {
         self.field::<HResult>(Field::HResult, reader)?;
         if ErrorReply::has_message(command) && !reader.rest().is_empty() {
             self.field::<IpcString<'_>>(Field::Message, reader)?;
@@ -198,7 +198,7 @@ impl Annotations {
 pub(super) trait Annotate<'a> {
     /// Reads the value from the wire, and notes the location of each of its parts. Parts before a
     /// fault are noted.
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError>;
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError>;
 }
 
 /// The wire as the source of the parts of a payload; each is noted.
@@ -208,27 +208,27 @@ pub(super) struct Annotating<'r, 'a> {
 }
 
 impl<'a> Annotating<'_, 'a> {
-    fn part<T: Decode<'a>>(&mut self, text: impl FnOnce(&T) -> String) -> Result<T, DecodeError> {
+    fn part<T: Decode<'a>>(&mut self, text: impl FnOnce(&T) -> String) -> Result<T, WireError> {
         self.notes.part(FieldKind::Plain, self.reader, text)
     }
 }
 
 impl<'a> Visitor<'a> for Annotating<'_, 'a> {
-    type Error = DecodeError;
+    type Error = WireError;
 
-    fn byte(&mut self) -> Result<u8, DecodeError> {
+    fn byte(&mut self) -> Result<u8, WireError> {
         self.part(|number| format!("{number}"))
     }
 
-    fn ushort(&mut self) -> Result<u16, DecodeError> {
+    fn ushort(&mut self) -> Result<u16, WireError> {
         self.part(|number| format!("{number}"))
     }
 
-    fn uint(&mut self) -> Result<u32, DecodeError> {
+    fn uint(&mut self) -> Result<u32, WireError> {
         self.part(|number| format!("{number}"))
     }
 
-    fn ulong(&mut self) -> Result<u64, DecodeError> {
+    fn ulong(&mut self) -> Result<u64, WireError> {
         self.part(
             |number| {
                 if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") }
@@ -236,19 +236,19 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
         )
     }
 
-    fn bool(&mut self) -> Result<bool, DecodeError> {
+    fn bool(&mut self) -> Result<bool, WireError> {
         self.notes.part(FieldKind::Boolean, self.reader, |value| format!("{value}"))
     }
 
-    fn hresult(&mut self) -> Result<HResult, DecodeError> {
+    fn hresult(&mut self) -> Result<HResult, WireError> {
         self.part(|code| format!("{code}"))
     }
 
-    fn guid(&mut self) -> Result<Guid, DecodeError> {
+    fn guid(&mut self) -> Result<Guid, WireError> {
         self.part(|guid| format!("{guid}"))
     }
 
-    fn string(&mut self) -> Result<IpcString<'a>, DecodeError> {
+    fn string(&mut self) -> Result<IpcString<'a>, WireError> {
         let string = IpcString::decode(&mut self.reader.clone());
         self.notes.part(FieldKind::StringLength, self.reader, |count: &u32| {
             match (count, &string) {
@@ -265,7 +265,7 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
         Ok(string)
     }
 
-    fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+    fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let bytes = <&[u8]>::decode(&mut self.reader.clone());
         self.notes
             .part(FieldKind::ByteCount, self.reader, |count: &u32| format!("{count} bytes"))?;
@@ -276,14 +276,14 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
         Ok(bytes)
     }
 
-    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, DecodeError> {
+    fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, WireError> {
         self.notes.items(T::MIN_LEN, self.reader, |reader, notes| {
             T::build(&mut Annotating { reader, notes }).map(|_| ())
         })?;
         Ok(Array::EMPTY)
     }
 
-    fn number(&mut self, names: Option<Names>) -> Result<u32, DecodeError> {
+    fn number(&mut self, names: Option<Names>) -> Result<u32, WireError> {
         self.part(|number| match names {
             None => format!("{number:#x}"),
             Some(names) => names(*number)
@@ -291,7 +291,7 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
         })
     }
 
-    fn tail(&mut self) -> Result<&'a [u8], DecodeError> {
+    fn tail(&mut self) -> Result<&'a [u8], WireError> {
         let bytes = self.reader.rest();
         if !bytes.is_empty() {
             self.notes.bytes(
@@ -304,13 +304,13 @@ impl<'a> Visitor<'a> for Annotating<'_, 'a> {
         Ok(bytes)
     }
 
-    fn is_user_events(&mut self) -> Result<bool, DecodeError> {
-        let user_events = self.reader.clone().explain(|reader| reader.is_user_events().ok())?;
+    fn is_user_events(&mut self) -> Result<bool, WireError> {
+        let user_events = self.reader.clone().read(|cursor| cursor.is_user_events())?;
         self.field::<SessionType>(Field::SessionType)?;
         Ok(user_events)
     }
 
-    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, DecodeError> {
+    fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, WireError> {
         let (notes, reader) = (&mut *self.notes, &mut *self.reader);
         notes.in_field(field, |notes| T::build(&mut Annotating { reader, notes }))
     }

@@ -25,9 +25,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::{
     AnyReply, AnyRequest, Message, encode_to_vec, process::Tail,
 };
-use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeError, Guid, IpcString, LimitError, Reader, Root,
-};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader, Root, WireError};
 
 /// Runs `$piece!(T)` for the type `T` of a piece of payload.
 macro_rules! for_piece {
@@ -77,7 +75,7 @@ pub struct Decoded {
     /// Whether encoding the value gives the same bytes.
     pub canonical: bool,
     /// Why a server would still refuse it.
-    pub limit: Option<LimitError>,
+    pub limit: Option<WireError>,
 }
 
 impl ReadAs {
@@ -202,7 +200,7 @@ impl ReadAs {
         self.annotate(wire).into_parts(wire.len())
     }
 
-    fn try_annotate(self, wire: &[u8], notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn try_annotate(self, wire: &[u8], notes: &mut Annotations) -> Result<(), WireError> {
         match self.kind {
             Type::Advertise => notes.advertise(wire),
             Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest => {
@@ -251,7 +249,7 @@ impl Decoded {
         Self { kind, value, canonical, limit: None }
     }
 
-    fn of_message(message: &Message<'_>, subject: ReadAs) -> Result<Self, DecodeError> {
+    fn of_message(message: &Message<'_>, subject: ReadAs) -> Result<Self, WireError> {
         if subject.from_server {
             let reply = message.reply_to(subject.command)?;
             let kind = match reply {

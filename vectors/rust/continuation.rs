@@ -10,7 +10,7 @@ use super::value::{expected, object_of};
 use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use dotnet_diagnostics_ipc::continuation::{Entry, Environment, StreamStart};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, DecodeError, Encode as _, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode as _, IpcString, Reader, WireError};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
@@ -97,7 +97,7 @@ impl<'a> ValueForm<'a> for Entry<'a> {
 }
 
 impl<'a> Annotate<'a> for Entry<'a> {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
         let entry = Self::decode(&mut reader.clone());
         notes.part(FieldKind::StringLength, reader, |count: &u32| match &entry {
             Ok(entry) if entry.is_terminated() => format!("length {count}, with the NUL"),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ValueError;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::wire::{Encode, EncodeError, WireError, WireErrorKind};
+use dotnet_diagnostics_ipc::wire::{Encode, EncodeError, WireError};
 
 /// The `error` of the vectors: why decoding or the limits refuse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub struct VectorFault {
     pub field: Option<String>,
 }
 
-impl<K: WireErrorKind> From<WireError<K>> for VectorFault {
-    fn from(error: WireError<K>) -> Self {
+impl From<WireError> for VectorFault {
+    fn from(error: WireError) -> Self {
         Self {
             layer: error.layer().name().to_owned(),
             kind: error.kind().name().to_owned(),
@@ -106,8 +106,8 @@ pub struct DecodeRefusal {
     pub answer: Option<HResult>,
 }
 
-impl<K: WireErrorKind> From<WireError<K>> for DecodeRefusal {
-    fn from(error: WireError<K>) -> Self {
+impl From<WireError> for DecodeRefusal {
+    fn from(error: WireError) -> Self {
         Self {
             fault: error.into(),
             message: error.kind().to_string(),

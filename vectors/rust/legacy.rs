@@ -10,7 +10,7 @@ use super::{Annotations, Arena, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
-use dotnet_diagnostics_ipc::wire::{Decode as _, DecodeError, DecodeErrorKind, Field, Reader};
+use dotnet_diagnostics_ipc::wire::{Decode as _, Field, Reader, WireError, WireErrorKind};
 
 pub(super) const FAMILY: Family = Family { decode, encode, annotate };
 
@@ -24,10 +24,10 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
         Type::OldReply => {
             let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
             if !rest.is_empty() {
-                let kind = DecodeErrorKind::BytesAfterMessage {
+                let kind = WireErrorKind::BytesAfterMessage {
                     extra: u32::try_from(rest.len()).unwrap_or(u32::MAX),
                 };
-                return Err(DecodeError::new(kind, reply.width().bytes())
+                return Err(WireError::new(kind, reply.width().bytes())
                     .within(Field::SessionId)
                     .into());
             }

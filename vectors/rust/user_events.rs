@@ -12,11 +12,9 @@ use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
 use super::{DecodeRefusal, EncodeFailure};
 use dotnet_diagnostics_ipc::user_events::{
     Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand,
-    UserEventsError, UserReg, UserRegSize, UserUnreg, WrittenRecord,
+    UserReg, UserRegSize, UserUnreg, WrittenRecord,
 };
-use dotnet_diagnostics_ipc::wire::{
-    Decode as _, DecodeError, Encode, Field, IpcString, Reader, WireError, WireErrorKind,
-};
+use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, Field, IpcString, Reader, WireError};
 
 /// The `size` of a [`UserUnreg`].
 const USER_UNREG_SIZE: u32 = 16;
@@ -37,9 +35,9 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     decoded.map_err(|refusal| DecodeRefusal { answer: None, ..refusal })
 }
 
-fn read<'a, T: Encode + ValueForm<'a>, K: WireErrorKind>(
+fn read<'a, T: Encode + ValueForm<'a>>(
     wire: &'a [u8],
-    decode: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError<K>>,
+    decode: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError>,
 ) -> Result<(Value, bool), DecodeRefusal> {
     let value = decode(&mut Reader::new(wire))?;
     Ok(meaning(value.to_value(), &value, wire))
@@ -72,16 +70,14 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     // `decode` reports the fault.
     let whole = match kind {
         Type::UserReg => annotate_user_reg(&mut reader, notes),
-        Type::UserUnreg => UserUnreg::annotate(&mut reader, notes).map_err(UserEventsError::from),
+        Type::UserUnreg => UserUnreg::annotate(&mut reader, notes),
         Type::TracepointCommand => TracepointCommand::parse(wire).map(|command| {
             let name = wire.len().saturating_sub(TRACEPOINT_FORMAT_V1.len()).saturating_sub(1);
             notes.surplus(0, name, &format!("tracepoint_name {:?}", command.name()));
             notes.surplus(name, wire.len().saturating_sub(name), "the fields of format version 1");
         }),
-        Type::UserEventsRecord => {
-            WrittenRecord::annotate(&mut reader, notes).map_err(UserEventsError::from)
-        }
-        _ => Extension::annotate(&mut reader, notes).map_err(UserEventsError::from),
+        Type::UserEventsRecord => WrittenRecord::annotate(&mut reader, notes),
+        _ => Extension::annotate(&mut reader, notes),
     };
     if whole.is_ok() && matches!(kind, Type::UserReg | Type::UserUnreg) && !reader.rest().is_empty()
     {
@@ -130,10 +126,7 @@ impl<'a> ValueForm<'a> for UserReg {
     }
 }
 
-fn annotate_user_reg(
-    reader: &mut Reader<'_>,
-    notes: &mut Annotations,
-) -> Result<(), UserEventsError> {
+fn annotate_user_reg(reader: &mut Reader<'_>, notes: &mut Annotations) -> Result<(), WireError> {
     let size = UserRegSize::decode(&mut reader.clone())?;
     notes.field::<u32>(Field::Size, reader)?;
     notes.field::<u8>(Field::EnableBit, reader)?;
@@ -177,7 +170,7 @@ impl<'a> ValueForm<'a> for UserUnreg {
 }
 
 impl<'a> Annotate<'a> for UserUnreg {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
         notes.field::<u32>(Field::Size, reader)?;
         notes.field::<u8>(Field::DisableBit, reader)?;
         notes.field::<u8>(Field::Reserved, reader)?;
@@ -200,7 +193,7 @@ fn command_from_value<'a>(
 }
 
 impl<'a> Annotate<'a> for RelLoc {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
         notes
             .part(FieldKind::Plain, reader, |loc: &Self| {
                 format!("{} bytes, {} after this", loc.len, loc.offset)
@@ -241,7 +234,7 @@ impl<'a> ValueForm<'a> for WrittenRecord<'a> {
 }
 
 impl<'a> Annotate<'a> for WrittenRecord<'a> {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
         notes.field::<u32>(Field::WriteIndex, reader)?;
         let version = u8::decode(&mut reader.clone());
         notes.field::<u8>(Field::Version, reader)?;
@@ -274,7 +267,7 @@ impl<'a> ValueForm<'a> for Extension<'a> {
 }
 
 impl<'a> Annotate<'a> for Extension<'a> {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), DecodeError> {
+    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
         let mut index = 0u32;
         while !reader.rest().is_empty() {
             notes.item(index, reader, ExtensionItem::annotate)?;

@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::user_events::ExtensionItem;
 use dotnet_diagnostics_ipc::wire::visit::Visit;
-use dotnet_diagnostics_ipc::wire::{Array, DecodeError, Field, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{Array, Field, Guid, IpcString, Reader, WireError};
 
 /// The value form, and the location of the parts, of types that any visitor can build.
 macro_rules! visited {
@@ -40,7 +40,7 @@ macro_rules! visited {
             fn annotate(
                 reader: &mut Reader<'a>,
                 notes: &mut Annotations,
-            ) -> Result<(), DecodeError> {
+            ) -> Result<(), WireError> {
                 <$T>::build(&mut Annotating { reader, notes }).map(|_| ())
             }
         }
@@ -119,7 +119,7 @@ pub(super) fn reply_from_value<'a>(
 
 fn payload_to_value<'w, T>(
     message: &Message<'w>,
-    build: impl FnOnce(&mut ToJson<'w>) -> Result<T, DecodeError>,
+    build: impl FnOnce(&mut ToJson<'w>) -> Result<T, WireError>,
 ) -> Value {
     // Cannot fail: the message was decoded before.
     ToJson::of(message.payload, build).unwrap_or_default()

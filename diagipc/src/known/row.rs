@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::wire::{DecodeErrorKind, Encode as _, LimitKind};
+use dotnet_diagnostics_ipc::wire::{Encode as _, WireErrorKind};
 
 use super::Profile;
 use super::nearest::Nearest;
@@ -98,7 +98,7 @@ pub(crate) enum Shape {
     /// string has no end.
     EndsEarly,
     /// It exceeds one of these limits, whatever the number.
-    Beyond(&'static [LimitKind]),
+    Beyond(&'static [WireErrorKind]),
     /// No descriptor follows it.
     NoDescriptor,
 }
@@ -371,7 +371,7 @@ impl Shape {
             Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. })),
             Self::Variable(variables) => match request.reason {
                 None => variables.contains(&request.variable),
-                Some(Reason::OverLimit { kind: LimitKind::AbsentName, .. }) => {
+                Some(Reason::OverLimit { kind: WireErrorKind::AbsentName, .. }) => {
                     variables.contains(&Variable::AbsentName)
                 }
                 Some(_) => false,
@@ -388,9 +388,9 @@ impl Shape {
             Self::EndsEarly => matches!(
                 malformed,
                 Some(
-                    DecodeErrorKind::UnexpectedEnd { .. }
-                        | DecodeErrorKind::CountTooLarge { .. }
-                        | DecodeErrorKind::MissingTerminator { .. }
+                    WireErrorKind::UnexpectedEnd { .. }
+                        | WireErrorKind::CountTooLarge { .. }
+                        | WireErrorKind::MissingTerminator { .. }
                 )
             ),
             Self::Surplus => request.reason.is_none() && request.has_surplus,

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::wire::LimitKind;
+use dotnet_diagnostics_ipc::wire::WireErrorKind;
 
 use super::profile::Platform;
 use super::row::{Commands, Does, Layer, Row, Shape, Variable, When};
@@ -147,7 +147,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     native_aot(
         "F-99",
-        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        when(DUMPS, Shape::Beyond(&[WireErrorKind::AbsentName])),
         Does::Dies,
         "a dump without a name kills NativeAOT",
     ),
@@ -178,7 +178,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     windows(
         "F-126",
-        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        when(DUMPS, Shape::Beyond(&[WireErrorKind::AbsentName])),
         Does::Accepts,
         "Windows writes a dump without a name to the temporary directory",
     ),
@@ -190,7 +190,7 @@ pub(super) static TABLE: &[Row] = &[
     ),
     windows(
         "F-127",
-        when(DUMPS, Shape::Beyond(&[LimitKind::UnknownDumpType(0)])),
+        when(DUMPS, Shape::Beyond(&[WireErrorKind::UnknownDumpType { dump_type: 0 }])),
         Does::Refuses(HResult::OK),
         ".NET 6 answers a failed dump with an Error of code 0",
     ),
@@ -256,7 +256,7 @@ pub(super) static TABLE: &[Row] = &[
     // The server: deaths
     server(
         "F-72",
-        when(DUMPS, Shape::Beyond(&[LimitKind::AbsentName])),
+        when(DUMPS, Shape::Beyond(&[WireErrorKind::AbsentName])),
         Does::Dies,
         "a dump without a name kills the runtime",
     ),
@@ -265,9 +265,9 @@ pub(super) static TABLE: &[Row] = &[
         when(
             ALL,
             Shape::Beyond(&[
-                LimitKind::ZeroBuffer,
-                LimitKind::UnknownFormat(0),
-                LimitKind::TooManyProviders(0),
+                WireErrorKind::ZeroBuffer,
+                WireErrorKind::UnknownFormat { format: 0 },
+                WireErrorKind::TooManyProviders { count: 0 },
             ]),
         ),
         Does::Dies,
@@ -277,7 +277,10 @@ pub(super) static TABLE: &[Row] = &[
         "F-72",
         when(
             ALL,
-            Shape::Beyond(&[LimitKind::DuplicateEventId(0), LimitKind::TracepointNameTooLong(0)]),
+            Shape::Beyond(&[
+                WireErrorKind::DuplicateEventId { id: 0 },
+                WireErrorKind::TracepointNameTooLong { len: 0 },
+            ]),
         ),
         Does::Dies,
         "equal ids and a long name of a tracepoint kill the runtime",

@@ -4,7 +4,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::wire::LimitKind;
+use dotnet_diagnostics_ipc::wire::WireErrorKind;
 
 use super::table::TABLE;
 use super::*;
@@ -168,7 +168,7 @@ fn platform_row_replaces_server_row() {
     assert_eq!((fact(Profile::CORECLR_9), fact(Profile::NATIVE_AOT_9)), (Some("F-74"), None));
     let session = Request::refused(
         Command::COLLECT_TRACING2,
-        RefusalReason::OverLimit { kind: LimitKind::NoProviders, offset: 20 },
+        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 20 },
     );
     let left_open = Seen { answer: Answer::Error(HResult::BAD_ENCODING), ..left_open };
     let fact = |profile| explain(profile, &session, &left_open).map(|row| row.fact);
@@ -182,7 +182,7 @@ fn platform_row_replaces_server_row() {
 fn pipe_rows_apply_only_on_windows() {
     let (windows, linux) = (profile("win-net10.0.12"), profile("net10.0.12"));
     let absent = |profile| {
-        let reason = RefusalReason::OverLimit { kind: LimitKind::AbsentName, offset: 20 };
+        let reason = RefusalReason::OverLimit { kind: WireErrorKind::AbsentName, offset: 20 };
         let seen = Seen {
             answer: Answer::Error(HResult::ENVVAR_NOT_FOUND),
             died: false,
@@ -266,26 +266,26 @@ fn deaths_depend_on_version() {
     ];
     for (reason, command, of) in [
         (
-            over(LimitKind::ZeroBuffer),
+            over(WireErrorKind::ZeroBuffer),
             Command::COLLECT_TRACING2,
             [false, true, true, false, false, false, false],
         ),
         (
-            over(LimitKind::TooManyProviders(1001)),
+            over(WireErrorKind::TooManyProviders { count: 1001 }),
             Command::COLLECT_TRACING2,
             [false, true, true, false, false, false, false],
         ),
         (
-            over(LimitKind::DuplicateEventId(7)),
+            over(WireErrorKind::DuplicateEventId { id: 7 }),
             Command::COLLECT_TRACING5,
             [false, false, false, true, false, false, false],
         ),
         (
-            over(LimitKind::AbsentName),
+            over(WireErrorKind::AbsentName),
             Command::GENERATE_CORE_DUMP,
             [true, true, true, true, false, false, false],
         ),
-        (over(LimitKind::AbsentName), Command::SET_ENVIRONMENT_VARIABLE, [false; 7]),
+        (over(WireErrorKind::AbsentName), Command::SET_ENVIRONMENT_VARIABLE, [false; 7]),
     ] {
         assert_eq!(
             profiles.map(|profile| dies(profile, command, reason)),

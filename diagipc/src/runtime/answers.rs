@@ -28,7 +28,7 @@ use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler}
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::PortId;
-use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, LimitKind};
+use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, WireErrorKind};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::{io::server::HeldSession, message::eventpipe::UserEventsSession};
 #[cfg(unix)]
@@ -233,8 +233,10 @@ impl Handler for Answers {
             std::process::abort();
         }
         self.stay_open(profile.stays_open(command, reason));
-        let is_dump_type =
-            matches!(reason, RefusalReason::OverLimit { kind: LimitKind::UnknownDumpType(_), .. });
+        let is_dump_type = matches!(
+            reason,
+            RefusalReason::OverLimit { kind: WireErrorKind::UnknownDumpType { .. }, .. }
+        );
         // P-3.
         let message =
             (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);

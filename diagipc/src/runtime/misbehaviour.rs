@@ -105,7 +105,7 @@ misbehaviours! {
     /// The count of the environment's entries is too large by N.
     EnvironmentCountMore = "environment-count-more", "F-43", Some(1);
     /// An Error with `E_FAIL` is in the environment block after N bytes of it.
-    EnvironmentError = "environment-error", "F-43", Some(60);
+    WireError = "environment-error", "F-43", Some(60);
     /// The connection ends after N bytes of the environment block.
     EnvironmentCut = "environment-cut", "F-43", Some(60);
     /// The stream ends after N bytes, without its end.

@@ -96,7 +96,7 @@ impl Peer {
             let room = self
                 .wrong()
                 .bytes(Kind::EnvironmentCut)
-                .or_else(|| self.wrong().bytes(Kind::EnvironmentError));
+                .or_else(|| self.wrong().bytes(Kind::WireError));
             room.map(|room| room.min(announced))
         } else {
             self.wrong().bytes(Kind::StreamCut)

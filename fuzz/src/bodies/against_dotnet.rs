@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeError, DecodeErrorKind, IpcString, LimitKind};
+use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireError, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::Direction;
 
@@ -222,8 +222,12 @@ impl Expected {
             Ok(_) => limit.map(|limit| limit.hresult()),
         };
         // These are for the registration of tracepoints to refuse.
-        let later = |limit: LimitKind| {
-            matches!(limit, LimitKind::TracepointNameTooLong(_) | LimitKind::DuplicateEventId(_))
+        let later = |limit: WireErrorKind| {
+            matches!(
+                limit,
+                WireErrorKind::TracepointNameTooLong { .. }
+                    | WireErrorKind::DuplicateEventId { .. }
+            )
         };
         let is_read = limit.is_none_or(|limit| later(limit.kind()));
         let seen = Seen {
@@ -264,7 +268,7 @@ fn has_too_many_sets(request: &[u8]) -> bool {
     let large = |request: &[u8]| {
         let error =
             Message::decode_prefix(request).and_then(|(message, _)| message.request()).err()?;
-        let DecodeErrorKind::CountTooLarge { count, .. } = error.kind() else { return None };
+        let WireErrorKind::CountTooLarge { count, .. } = error.kind() else { return None };
         Some((error.path().to_string(), error.offset(), count))
     };
     let wraps =
@@ -283,8 +287,8 @@ fn has_too_many_sets(request: &[u8]) -> bool {
 }
 
 /// Whether a string or an array has more items than the message has bytes.
-fn has_large_count(error: &DecodeError) -> bool {
-    matches!(error.kind(), DecodeErrorKind::CountTooLarge { .. })
+fn has_large_count(error: &WireError) -> bool {
+    matches!(error.kind(), WireErrorKind::CountTooLarge { .. })
 }
 
 /// What the server made of it. Everything that it writes must be readable.

@@ -18,10 +18,10 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, DecodeError, Encode, Guid, IpcString, Reader, SliceSink,
+    Array, Decode, Encode, Guid, IpcString, Reader, SliceSink, WireError,
 };
 
-fn refused(error: &DecodeError, len: usize) {
+fn refused(error: &WireError, len: usize) {
     assert!(error.offset() <= len, "{error} in {len} bytes");
     write!(Nowhere, "{error}").unwrap();
 }

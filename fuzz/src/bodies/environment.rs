@@ -4,10 +4,9 @@ use std::{vec, vec::Vec};
 
 use super::{Pieces, show, written};
 use dotnet_diagnostics_ipc::continuation::{
-    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentError,
-    EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits,
+    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent, EnvironmentLimits,
 };
-use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 
 /// `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.
 pub fn environment(input: &[u8]) {
@@ -57,8 +56,8 @@ fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
     }
 }
 
-fn is_end(error: EnvironmentError) -> bool {
-    matches!(error.kind(), EnvironmentErrorKind::Grammar(DecodeErrorKind::EndOfInput { .. }))
+fn is_end(error: WireError) -> bool {
+    matches!(error.kind(), WireErrorKind::EndOfInput { .. })
 }
 
 fn encoded(environment: Environment<'_>, sizes: &[u8]) -> Vec<u8> {
@@ -94,7 +93,7 @@ fn read(
     sizes: &[u8],
     room: usize,
     limits: EnvironmentLimits,
-) -> (Vec<Found>, Result<(), EnvironmentError>) {
+) -> (Vec<Found>, Result<(), WireError>) {
     let mut buffer = vec![0; room];
     let mut decoder = EnvironmentDecoder::with_limits(announced, &mut buffer, limits);
     let (mut pieces, mut found, mut rest) = (Pieces::new(sizes), Vec::new(), block);

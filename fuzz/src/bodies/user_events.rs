@@ -6,10 +6,10 @@ use std::{string::ToString as _, vec::Vec};
 use super::{show, written};
 use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, UserEventsSession};
 use dotnet_diagnostics_ipc::user_events::{
-    EventTraits, Extension, Metadata, Record, TracepointCommand, UserEventsError, UserReg,
-    UserUnreg, WrittenRecord, route,
+    EventTraits, Extension, Metadata, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
+    route,
 };
-use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, Reader, WireError, WireErrorKind};
+use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, Reader, WireError};
 
 /// `[type, bytes …]`.
 pub fn user_events(input: &[u8]) {
@@ -37,7 +37,7 @@ pub fn user_events(input: &[u8]) {
     }
 }
 
-fn refused<K: WireErrorKind>(error: WireError<K>, bytes: &[u8]) {
+fn refused(error: WireError, bytes: &[u8]) {
     assert!(error.offset() <= bytes.len(), "{error}");
     show(error.to_string());
 }
@@ -72,7 +72,7 @@ fn extension(bytes: &[u8]) {
 
 fn structure<T: Encode + PartialEq + Debug>(
     bytes: &[u8],
-    decode: fn(&mut Reader<'_>) -> Result<T, UserEventsError>,
+    decode: fn(&mut Reader<'_>) -> Result<T, WireError>,
 ) {
     let mut reader = Reader::new(bytes);
     match decode(&mut reader) {

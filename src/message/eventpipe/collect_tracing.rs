@@ -4,7 +4,7 @@ use super::limits::{check_providers, check_stream};
 use super::{Format, ProviderConfig, SessionReply};
 use crate::command::Command;
 use crate::message::Request;
-use crate::wire::{Array, Field, LimitError, macros::wire_struct};
+use crate::wire::{Array, Field, WireError, macros::wire_struct};
 
 /// Declares a session request and what a server requires of it: a buffer, a known format, and
 /// providers.
@@ -19,7 +19,7 @@ macro_rules! session_request {
             const COMMAND: Command = Command::$COMMAND;
             type Reply = SessionReply;
 
-            fn check_values(&self) -> Result<(), LimitError> {
+            fn check_values(&self) -> Result<(), WireError> {
                 check_stream(self, (Field::CircularBufferMb, self.circular_buffer_mb), (Field::Format, self.format))?;
                 check_providers(self, self.providers)
             }

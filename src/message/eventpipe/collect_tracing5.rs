@@ -8,8 +8,8 @@ use super::{
 use crate::command::{Command, Continuation};
 use crate::message::Request;
 use crate::wire::{
-    Array, Cursor, Decode, Encode, EncodeError, Field, Layout as _, LimitError, LimitKind, Sink,
-    Visit, Visitor, decode_by_read, macros::wire_struct,
+    Array, Decode, Encode, EncodeError, Field, Layout as _, Sink, Visit, Visitor, WireError,
+    WireErrorKind, decode_by_build, macros::wire_struct,
 };
 
 wire_struct! {
@@ -141,12 +141,7 @@ macro_rules! typed_session_request {
         impl<'a> Decode<'a> for $Request<'a> {
             const MIN_LEN: usize = 16;
 
-            decode_by_read! {}
-
-            #[inline]
-            fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-                Self::build(cursor).ok()
-            }
+            decode_by_build! {}
         }
 
         impl<'a> Visit<'a> for $Request<'a> {
@@ -184,7 +179,7 @@ macro_rules! typed_session_request {
                 }
             }
 
-            fn check_values(&self) -> Result<(), LimitError> {
+            fn check_values(&self) -> Result<(), WireError> {
                 let mut checked = match self {
                     Self::Streaming(session) => {
                         let buffer = (Field::StreamingCircularBufferMb, session.circular_buffer_mb);
@@ -245,10 +240,11 @@ typed_session_request! {
     CollectTracing6, COLLECT_TRACING6, StreamingSession6, check_buffer_mode
 }
 
-fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), LimitError> {
+fn check_buffer_mode(session: &StreamingSession6<'_>) -> Result<(), WireError> {
     let mode = session.session_buffer_mode;
     match mode.name() {
         Some(_) => Ok(()),
-        None => session.refuse(Field::SessionBufferMode, LimitKind::UnknownBufferMode(mode.0)),
+        None => session
+            .refuse(Field::SessionBufferMode, WireErrorKind::UnknownBufferMode { mode: mode.0 }),
     }
 }

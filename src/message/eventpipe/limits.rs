@@ -5,7 +5,7 @@ use super::{
     UserEventsProviderConfig,
 };
 use crate::wire::{
-    self, Array, Decode, Encode, Field, IpcString, Layout, LimitError, LimitKind, clamp,
+    self, Array, Decode, Encode, Field, IpcString, Layout, WireError, WireErrorKind, clamp,
 };
 
 /// The most providers in a session (F-16).
@@ -22,13 +22,13 @@ pub(super) fn check_stream(
     session: &impl Layout,
     (buffer_field, buffer_mb): (Field, u32),
     (format_field, format): (Field, Format),
-) -> Result<(), LimitError> {
+) -> Result<(), WireError> {
     if buffer_mb == 0 {
-        return session.refuse(buffer_field, LimitKind::ZeroBuffer);
+        return session.refuse(buffer_field, WireErrorKind::ZeroBuffer);
     }
     match format.name() {
         Some(_) => Ok(()),
-        None => session.refuse(format_field, LimitKind::UnknownFormat(format.0)),
+        None => session.refuse(format_field, WireErrorKind::UnknownFormat { format: format.0 }),
     }
 }
 
@@ -37,18 +37,18 @@ pub(super) fn check_stream(
 pub(super) fn check_providers<'a, P: Provider<'a>>(
     session: &impl Layout,
     providers: Array<'a, P>,
-) -> Result<(), LimitError> {
+) -> Result<(), WireError> {
     session.in_field(Field::Providers, check_each_provider(providers))
 }
 
 /// Once for each form of a provider. Separate, as are the steps below it: each has room on the stack
 /// only while it runs.
 #[inline(never)]
-fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), LimitError> {
+fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), WireError> {
     match providers.len() {
-        0 => return Err(LimitError::new(LimitKind::NoProviders, 0)),
+        0 => return Err(WireError::new(WireErrorKind::NoProviders, 0)),
         1..=MAX_PROVIDERS => {}
-        n => return Err(LimitError::new(LimitKind::TooManyProviders(clamp(n)), 0)),
+        n => return Err(WireError::new(WireErrorKind::TooManyProviders { count: clamp(n) }, 0)),
     }
     check_items(providers, |_, provider| check_provider(provider))
 }
@@ -58,8 +58,8 @@ fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(
 #[inline]
 fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     items: Array<'a, T>,
-    check: impl Fn(usize, &T) -> Result<(), LimitError>,
-) -> Result<(), LimitError> {
+    check: impl Fn(usize, &T) -> Result<(), WireError>,
+) -> Result<(), WireError> {
     // The first item with a tracepoint that cannot be registered; in the second round it decides.
     let (mut later, mut is_second) = (usize::MAX, false);
     loop {
@@ -85,8 +85,11 @@ fn check_items<'a, T: Decode<'a> + Encode + Copy>(
 
 /// Whether a tracepoint cannot be registered, which is found after the whole request was read.
 #[cold]
-fn is_of_registration(error: &LimitError) -> bool {
-    matches!(error.kind(), LimitKind::TracepointNameTooLong(_) | LimitKind::DuplicateEventId(_))
+fn is_of_registration(error: &WireError) -> bool {
+    matches!(
+        error.kind(),
+        WireErrorKind::TracepointNameTooLong { .. } | WireErrorKind::DuplicateEventId { .. }
+    )
 }
 
 /// Moves an error into item `index` of an array. The offset of that item is computed only here.
@@ -95,7 +98,7 @@ fn is_of_registration(error: &LimitError) -> bool {
 fn in_item<'a, T: Decode<'a> + Encode + Copy>(
     items: Array<'a, T>,
     index: usize,
-    error: &mut LimitError,
+    error: &mut WireError,
 ) {
     let lens = items.iter().take(index).map(|item| item.encoded_len().unwrap_or(usize::MAX));
     error.move_behind(lens.fold(Array::<T>::MIN_LEN, usize::saturating_add));
@@ -103,13 +106,14 @@ fn in_item<'a, T: Decode<'a> + Encode + Copy>(
 }
 
 #[inline]
-fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
+fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), WireError> {
     let level = provider.log_level();
     if level.name().is_none() {
-        return provider.refuse(Field::LogLevel, LimitKind::LogLevelOutOfRange(level.0));
+        return provider
+            .refuse(Field::LogLevel, WireErrorKind::LogLevelOutOfRange { level: level.0 });
     }
     if provider.provider_name().is_blank_to_runtimes() {
-        return provider.refuse(Field::ProviderName, LimitKind::EmptyProviderName);
+        return provider.refuse(Field::ProviderName, WireErrorKind::EmptyProviderName);
     }
     match provider.config() {
         Some(config) => provider.in_field(Field::Config, check_config(config)),
@@ -118,9 +122,9 @@ fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), LimitError> {
 }
 
 #[inline(never)]
-fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
+fn check_config(config: &TracepointConfig<'_>) -> Result<(), WireError> {
     if !config.has_tracepoint() {
-        return Err(LimitError::new(LimitKind::NoTracepoint, 0));
+        return Err(WireError::new(WireErrorKind::NoTracepoint, 0));
     }
     let sets = check_sets(config.tracepoints, config.duplicate_event_id());
     if sets.as_ref().map_or_else(is_of_registration, |()| true) {
@@ -134,10 +138,10 @@ fn check_config(config: &TracepointConfig<'_>) -> Result<(), LimitError> {
 fn check_sets(
     sets: Array<'_, TracepointSet<'_>>,
     duplicate: Option<(usize, usize)>,
-) -> Result<(), LimitError> {
+) -> Result<(), WireError> {
     check_items(sets, |index, set| {
         if set.tracepoint_name.is_blank_to_runtimes() {
-            return set.refuse(Field::TracepointName, LimitKind::EmptyTracepointName);
+            return set.refuse(Field::TracepointName, WireErrorKind::EmptyTracepointName);
         }
         check_name_len(set, Field::TracepointName, set.tracepoint_name)?;
         match duplicate {
@@ -152,19 +156,23 @@ fn check_sets(
 /// The error of id `nth`, which occurs before it as well.
 #[cold]
 #[inline(never)]
-fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), LimitError> {
+fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), WireError> {
     check_items(ids, |at, id| {
-        if at == nth { Err(LimitError::new(LimitKind::DuplicateEventId(*id), 0)) } else { Ok(()) }
+        if at == nth {
+            Err(WireError::new(WireErrorKind::DuplicateEventId { id: *id }, 0))
+        } else {
+            Ok(())
+        }
     })
 }
 
 /// The limit of a tracepoint's name. Released .NET 10 builds do not check, and crash on a longer
 /// name (P-19).
 #[inline(never)]
-fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), LimitError> {
+fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), WireError> {
     let len = utf8_len(name);
     if len > MAX_TRACEPOINT_NAME_LEN {
-        of.refuse(field, LimitKind::TracepointNameTooLong(clamp(len)))
+        of.refuse(field, WireErrorKind::TracepointNameTooLong { len: clamp(len) })
     } else {
         Ok(())
     }

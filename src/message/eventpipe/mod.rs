@@ -22,7 +22,7 @@
 //! start.check_limits()?;
 //! assert_eq!(start.encode_message(&mut [0; 128]), Ok(81));
 //! assert_eq!(StopTracing { session_id: 42 }.encode_message(&mut [0; 28]), Ok(28)); // over a second connection
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::LimitError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 
 mod collect_tracing;

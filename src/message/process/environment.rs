@@ -3,7 +3,7 @@
 use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
-use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::wire_struct};
+use crate::wire::{Field, IpcString, Layout as _, WireError, WireErrorKind, macros::wire_struct};
 
 empty_request! {
     /// `ProcessEnvironment`, `0x0402`: no payload; answered by a [`ProcessEnvironmentReply`], then the block. Since .NET 5.
@@ -66,7 +66,11 @@ impl<'a> Request<'a> for SetEnvironmentVariable<'a> {
     const COMMAND: Command = Command::SET_ENVIRONMENT_VARIABLE;
     type Reply = ResultReply;
 
-    fn check_values(&self) -> Result<(), LimitError> {
-        if self.name.is_absent() { self.refuse(Field::Name, LimitKind::AbsentName) } else { Ok(()) }
+    fn check_values(&self) -> Result<(), WireError> {
+        if self.name.is_absent() {
+            self.refuse(Field::Name, WireErrorKind::AbsentName)
+        } else {
+            Ok(())
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
 use crate::wire::{
-    Field, Layout as _, LimitError, LimitKind, macros::open_enum, macros::wire_struct,
+    Field, Layout as _, WireError, WireErrorKind, macros::open_enum, macros::wire_struct,
 };
 
 open_enum! {
@@ -52,11 +52,11 @@ impl Request<'_> for EnablePerfMap {
     const COMMAND: Command = Command::ENABLE_PERF_MAP;
     type Reply = ResultReply;
 
-    fn check_values(&self) -> Result<(), LimitError> {
+    fn check_values(&self) -> Result<(), WireError> {
         match self.perf_map_type.0 {
             // Compared as a signed number (P-44).
             1..=3 | 0x8000_0000.. => Ok(()),
-            n => self.refuse(Field::PerfMapType, LimitKind::UnknownPerfMapType(n)),
+            n => self.refuse(Field::PerfMapType, WireErrorKind::UnknownPerfMapType { map_type: n }),
         }
     }
 }

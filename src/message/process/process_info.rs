@@ -4,7 +4,7 @@ use super::empty_request;
 use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{
-    Cursor, Decode, Encode, EncodeError, Guid, IpcString, Sink, Visit, Visitor, decode_by_read,
+    Decode, Encode, EncodeError, Guid, IpcString, Sink, Visit, Visitor, decode_by_build,
     macros::wire_struct,
 };
 
@@ -193,12 +193,7 @@ pub struct Tail<'a>(pub &'a [u8]);
 impl<'a> Decode<'a> for Tail<'a> {
     const MIN_LEN: usize = 0;
 
-    decode_by_read! {}
-
-    #[inline]
-    fn read<C: Cursor<'a>>(cursor: &mut C) -> Option<Self> {
-        cursor.bytes(cursor.rest().len()).map(Self)
-    }
+    decode_by_build! {}
 }
 
 impl Encode for Tail<'_> {

@@ -3,7 +3,7 @@
 use super::empty_request;
 use crate::command::Command;
 use crate::message::{Request, server::ResultReply};
-use crate::wire::{Field, IpcString, Layout as _, LimitError, LimitKind, macros::wire_struct};
+use crate::wire::{Field, IpcString, Layout as _, WireError, WireErrorKind, macros::wire_struct};
 
 empty_request! {
     /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
@@ -45,9 +45,9 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
     const COMMAND: Command = Command::APPLY_STARTUP_HOOK;
     type Reply = ResultReply;
 
-    fn check_values(&self) -> Result<(), LimitError> {
+    fn check_values(&self) -> Result<(), WireError> {
         if self.startup_hook_path.is_absent() {
-            self.refuse(Field::StartupHookPath, LimitKind::AbsentName)
+            self.refuse(Field::StartupHookPath, WireErrorKind::AbsentName)
         } else {
             Ok(())
         }

@@ -74,7 +74,9 @@ impl<'a, T: Decode<'a>> Arbitrary<'a> for Array<'a, T> {
         while T::decode(&mut reader).is_ok() && reader.offset() > len {
             (count, len) = (count.saturating_add(1), reader.offset());
         }
-        Self::items(count, &mut Reader::new(bytes)).ok_or(Error::IncorrectFormat)
+        Reader::new(bytes)
+            .read(|cursor| Self::items(count, cursor))
+            .map_err(|_| Error::IncorrectFormat)
     }
 }
 

@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
 use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc::wire::{Decode as _, DecodeErrorKind, Reader};
+use dotnet_diagnostics_ipc::wire::{Decode as _, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
@@ -152,7 +152,7 @@ impl Tool {
                 AdvertiseAction::Finished(AdvertiseOutcome::BadMagic { offset }) => {
                     socket.close();
                     return Err(ScriptOutcome::BadAdvertise {
-                        error: fault(DecodeErrorKind::BadMagic, offset.into()),
+                        error: fault(WireErrorKind::BadMagic, offset.into()),
                     });
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Ended { received, end }) => {

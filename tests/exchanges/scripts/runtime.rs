@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension,
 };
-use dotnet_diagnostics_ipc::wire::{Guid, LimitKind};
+use dotnet_diagnostics_ipc::wire::{Guid, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, Target, TargetPort, VariableValue};
 
 use self::answers::Answer;
@@ -256,7 +256,7 @@ impl Application {
                 }
                 // P-3.
                 ServerAction::Refuse(RefusalReason::OverLimit {
-                    kind: LimitKind::UnknownDumpType(_),
+                    kind: WireErrorKind::UnknownDumpType { .. },
                     ..
                 }) if command == Command::GENERATE_CORE_DUMP3 => {
                     server

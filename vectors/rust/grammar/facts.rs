@@ -8,7 +8,7 @@ use alloc::{borrow::ToOwned, string::ToString as _, vec, vec::Vec};
 use super::model::{self, Measure};
 use dotnet_diagnostics_ipc::message::dump::DumpFlags;
 use dotnet_diagnostics_ipc::message::eventpipe::{MAX_PROVIDERS, MAX_TRACEPOINT_NAME_LEN};
-use dotnet_diagnostics_ipc::wire::{Field, LimitKind, WireErrorKind as _};
+use dotnet_diagnostics_ipc::wire::{Field, WireErrorKind};
 
 /// What is known of one field.
 pub(super) struct Row {
@@ -23,7 +23,7 @@ pub(super) struct Row {
 }
 
 /// A measure that must be in one of the ranges.
-struct Limit(LimitKind, Measure, &'static [[u32; 2]]);
+struct Limit(WireErrorKind, Measure, &'static [[u32; 2]]);
 
 const NOTHING: Row =
     Row { of: &[], field: Field::Name, limits: &[], unit: None, bits: &[], strings: None };
@@ -51,11 +51,12 @@ const DUMPS: &[&str] =
     &["Dump/GenerateCoreDump", "Dump/GenerateCoreDump2", "Dump/GenerateCoreDump3"];
 const INFOS: &[&str] = &["ProcessInfoReply", "ProcessInfo2Reply", "ProcessInfo3Reply"];
 
-const BUFFER: &[Limit] = &[Limit(LimitKind::ZeroBuffer, Measure::Value, &[[1, MOST]])];
-const FORMAT: &[Limit] = &[Limit(LimitKind::UnknownFormat(0), Measure::Value, &[[0, 1]])];
-const PRESENT: &[Limit] = &[Limit(LimitKind::AbsentName, Measure::Count, &[[1, MOST]])];
+const BUFFER: &[Limit] = &[Limit(WireErrorKind::ZeroBuffer, Measure::Value, &[[1, MOST]])];
+const FORMAT: &[Limit] =
+    &[Limit(WireErrorKind::UnknownFormat { format: 0 }, Measure::Value, &[[0, 1]])];
+const PRESENT: &[Limit] = &[Limit(WireErrorKind::AbsentName, Measure::Count, &[[1, MOST]])];
 const NAME_LEN: Limit = Limit(
-    LimitKind::TracepointNameTooLong(0),
+    WireErrorKind::TracepointNameTooLong { len: 0 },
     Measure::Utf8BeforeNul,
     #[allow(clippy::cast_possible_truncation, reason = "436")]
     &[[0, MAX_TRACEPOINT_NAME_LEN as u32]],
@@ -84,28 +85,32 @@ pub(super) const TABLE: &[Row] = &[
         of: SESSIONS,
         field: Field::Providers,
         limits: &[
-            Limit(LimitKind::NoProviders, Measure::Count, &[[1, MOST]]),
+            Limit(WireErrorKind::NoProviders, Measure::Count, &[[1, MOST]]),
             #[allow(clippy::cast_possible_truncation, reason = "1000")]
-            Limit(LimitKind::TooManyProviders(0), Measure::Count, &[[0, MAX_PROVIDERS as u32]]),
+            Limit(
+                WireErrorKind::TooManyProviders { count: 0 },
+                Measure::Count,
+                &[[0, MAX_PROVIDERS as u32]],
+            ),
         ],
         ..NOTHING
     },
     Row {
         of: &["EventPipe/CollectTracing6"],
         field: Field::SessionBufferMode,
-        limits: &[Limit(LimitKind::UnknownBufferMode(0), Measure::Value, &[[0, 1]])],
+        limits: &[Limit(WireErrorKind::UnknownBufferMode { mode: 0 }, Measure::Value, &[[0, 1]])],
         ..NOTHING
     },
     Row {
         of: PROVIDERS,
         field: Field::LogLevel,
-        limits: &[Limit(LimitKind::LogLevelOutOfRange(0), Measure::Value, &[[0, 5]])],
+        limits: &[Limit(WireErrorKind::LogLevelOutOfRange { level: 0 }, Measure::Value, &[[0, 5]])],
         ..NOTHING
     },
     Row {
         of: PROVIDERS,
         field: Field::ProviderName,
-        limits: &[Limit(LimitKind::EmptyProviderName, Measure::VisibleBeforeNul, &[[1, MOST]])],
+        limits: &[Limit(WireErrorKind::EmptyProviderName, Measure::VisibleBeforeNul, &[[1, MOST]])],
         strings: Some((
             "refused (F-16)",
             "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too",
@@ -132,7 +137,7 @@ pub(super) const TABLE: &[Row] = &[
         of: &["tracepoint_set"],
         field: Field::TracepointName,
         limits: &[
-            Limit(LimitKind::EmptyTracepointName, Measure::VisibleBeforeNul, &[[1, MOST]]),
+            Limit(WireErrorKind::EmptyTracepointName, Measure::VisibleBeforeNul, &[[1, MOST]]),
             NAME_LEN,
         ],
         strings: Some((
@@ -154,7 +159,11 @@ pub(super) const TABLE: &[Row] = &[
     Row {
         of: DUMPS,
         field: Field::DumpType,
-        limits: &[Limit(LimitKind::UnknownDumpType(0), Measure::Value, &[[1, 4]])],
+        limits: &[Limit(
+            WireErrorKind::UnknownDumpType { dump_type: 0 },
+            Measure::Value,
+            &[[1, 4]],
+        )],
         ..NOTHING
     },
     Row {
@@ -203,7 +212,7 @@ pub(super) const TABLE: &[Row] = &[
         field: Field::PerfMapType,
         // What is above is negative to runtimes (P-44).
         limits: &[Limit(
-            LimitKind::UnknownPerfMapType(0),
+            WireErrorKind::UnknownPerfMapType { map_type: 0 },
             Measure::Value,
             &[[1, 3], [0x8000_0000, MOST]],
         )],
@@ -300,13 +309,13 @@ pub(super) fn limits_of_struct(name: &str) -> Vec<model::Limit> {
         |fields: &[Field]| fields.iter().map(|field| field.name().to_string()).collect::<Vec<_>>();
     vec![
         model::Limit {
-            fault: LimitKind::NoTracepoint.name().to_owned(),
+            fault: WireErrorKind::NoTracepoint.name().to_owned(),
             of: Measure::CountOfAll,
             fields: path(&[Field::DefaultTracepointName, Field::Tracepoints]),
             ranges: vec![[1, MOST]],
         },
         model::Limit {
-            fault: LimitKind::DuplicateEventId(0).name().to_owned(),
+            fault: WireErrorKind::DuplicateEventId { id: 0 }.name().to_owned(),
             of: Measure::Distinct,
             fields: path(&[Field::Tracepoints, Field::EventIds]),
             ranges: Vec::new(),

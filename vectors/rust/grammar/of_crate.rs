@@ -29,7 +29,7 @@ use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest};
 use dotnet_diagnostics_ipc::wire::visit::Visitor as _;
 use dotnet_diagnostics_ipc::wire::{
-    Decode, DecodeErrorKind, Encode as _, Field as Name, Guid, IpcString, LimitKind, WireErrorKind,
+    Decode, Encode as _, Field as Name, Guid, IpcString, WireErrorKind,
 };
 
 pub(super) fn grammar() -> Grammar {
@@ -254,23 +254,23 @@ fn kinds() -> Vec<Kind> {
 
 /// In this order (F-69 has that of runtimes).
 fn checks() -> Vec<model::Check> {
-    let check = |name: &str, of: Option<&str>, fault: Option<DecodeErrorKind>| model::Check {
+    let check = |name: &str, of: Option<&str>, fault: Option<WireErrorKind>| model::Check {
         name: name.to_owned(),
         of: of.map(ToOwned::to_owned),
         fault: fault.map(|fault| fault.name().to_owned()),
     };
     vec![
-        check("magic", None, Some(DecodeErrorKind::BadMagic)),
-        check("header", None, Some(DecodeErrorKind::EndOfInput { needed: 0 })),
-        check("size", None, Some(DecodeErrorKind::SizeTooSmall { size: 0 })),
-        check("all", None, Some(DecodeErrorKind::EndOfInput { needed: 0 })),
-        check("end", None, Some(DecodeErrorKind::BytesAfterMessage { extra: 0 })),
+        check("magic", None, Some(WireErrorKind::BadMagic)),
+        check("header", None, Some(WireErrorKind::EndOfInput { needed: 0 })),
+        check("size", None, Some(WireErrorKind::SizeTooSmall { size: 0 })),
+        check("all", None, Some(WireErrorKind::EndOfInput { needed: 0 })),
+        check("end", None, Some(WireErrorKind::BytesAfterMessage { extra: 0 })),
         check(
             "command",
             Some("request"),
-            Some(DecodeErrorKind::UnexpectedCommand { code: 0, expected: 0 }),
+            Some(WireErrorKind::UnexpectedCommand { code: 0, expected: 0 }),
         ),
-        check("command", Some("reply"), Some(DecodeErrorKind::NotAReply { code: 0 })),
+        check("command", Some("reply"), Some(WireErrorKind::NotAReply { code: 0 })),
         check("payload", None, None),
         check("limits", Some("request"), None),
     ]
@@ -278,7 +278,7 @@ fn checks() -> Vec<model::Check> {
 
 /// Every fault of a message, and of an advertise.
 fn faults() -> Vec<model::Fault> {
-    fn fault(kind: impl WireErrorKind) -> model::Fault {
+    fn fault(kind: WireErrorKind) -> model::Fault {
         model::Fault {
             name: kind.name().to_owned(),
             layer: kind.layer().name().to_owned(),
@@ -286,32 +286,32 @@ fn faults() -> Vec<model::Fault> {
         }
     }
     let grammar = [
-        DecodeErrorKind::BadMagic,
-        DecodeErrorKind::EndOfInput { needed: 0 },
-        DecodeErrorKind::SizeTooSmall { size: 0 },
-        DecodeErrorKind::BytesAfterMessage { extra: 0 },
-        DecodeErrorKind::UnexpectedCommand { code: 0, expected: 0 },
-        DecodeErrorKind::NotAReply { code: 0 },
-        DecodeErrorKind::UnexpectedEnd { needed: 0, remaining: 0 },
-        DecodeErrorKind::CountTooLarge { count: 0, remaining: 0 },
-        DecodeErrorKind::MissingTerminator { unit: 0 },
-        DecodeErrorKind::UnknownSessionType { session_type: 0 },
+        WireErrorKind::BadMagic,
+        WireErrorKind::EndOfInput { needed: 0 },
+        WireErrorKind::SizeTooSmall { size: 0 },
+        WireErrorKind::BytesAfterMessage { extra: 0 },
+        WireErrorKind::UnexpectedCommand { code: 0, expected: 0 },
+        WireErrorKind::NotAReply { code: 0 },
+        WireErrorKind::UnexpectedEnd { needed: 0, remaining: 0 },
+        WireErrorKind::CountTooLarge { count: 0, remaining: 0 },
+        WireErrorKind::MissingTerminator { unit: 0 },
+        WireErrorKind::UnknownSessionType { session_type: 0 },
     ];
     let limits = [
-        LimitKind::ZeroBuffer,
-        LimitKind::UnknownFormat(0),
-        LimitKind::NoProviders,
-        LimitKind::TooManyProviders(0),
-        LimitKind::LogLevelOutOfRange(0),
-        LimitKind::EmptyProviderName,
-        LimitKind::NoTracepoint,
-        LimitKind::TracepointNameTooLong(0),
-        LimitKind::EmptyTracepointName,
-        LimitKind::DuplicateEventId(0),
-        LimitKind::UnknownBufferMode(0),
-        LimitKind::UnknownPerfMapType(0),
-        LimitKind::AbsentName,
-        LimitKind::UnknownDumpType(0),
+        WireErrorKind::ZeroBuffer,
+        WireErrorKind::UnknownFormat { format: 0 },
+        WireErrorKind::NoProviders,
+        WireErrorKind::TooManyProviders { count: 0 },
+        WireErrorKind::LogLevelOutOfRange { level: 0 },
+        WireErrorKind::EmptyProviderName,
+        WireErrorKind::NoTracepoint,
+        WireErrorKind::TracepointNameTooLong { len: 0 },
+        WireErrorKind::EmptyTracepointName,
+        WireErrorKind::DuplicateEventId { id: 0 },
+        WireErrorKind::UnknownBufferMode { mode: 0 },
+        WireErrorKind::UnknownPerfMapType { map_type: 0 },
+        WireErrorKind::AbsentName,
+        WireErrorKind::UnknownDumpType { dump_type: 0 },
     ];
     grammar.into_iter().map(fault).chain(limits.into_iter().map(fault)).collect()
 }

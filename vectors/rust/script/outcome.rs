@@ -252,15 +252,15 @@ impl From<End> for ScriptEnd {
     }
 }
 
-impl<K: WireErrorKind> From<WireError<K>> for ScriptFault {
-    fn from(error: WireError<K>) -> Self {
+impl From<WireError> for ScriptFault {
+    fn from(error: WireError) -> Self {
         Self::new(error.kind(), error.offset())
     }
 }
 
 impl ScriptFault {
     /// The reason at `offset`.
-    pub fn new(kind: impl WireErrorKind, offset: usize) -> Self {
+    pub fn new(kind: WireErrorKind, offset: usize) -> Self {
         Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
     }
 

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::continuation::{
-    EnvironmentDecoder, EnvironmentErrorKind, EnvironmentEvent, EnvironmentLimits,
+    EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits,
 };
 use dotnet_diagnostics_ipc::exchange::{
     Client, End, Outcome, Session, SessionAction, SessionEnd, StopOutcome,
 };
-use dotnet_diagnostics_ipc::wire::DecodeErrorKind;
+use dotnet_diagnostics_ipc::wire::WireErrorKind;
 use dotnet_diagnostics_ipc_vectors::ValueForm as _;
 use dotnet_diagnostics_ipc_vectors::script::{
     ScriptEnvironment, ScriptStop, ScriptStream, ScriptStreamEnd,
@@ -155,9 +155,7 @@ impl Tool {
                                 Err(error)
                                     if !matches!(
                                         error.kind(),
-                                        EnvironmentErrorKind::Grammar(
-                                            DecodeErrorKind::EndOfInput { .. }
-                                        )
+                                        WireErrorKind::EndOfInput { .. }
                                     ) =>
                                 {
                                     found.error = Some(error.into());
@@ -169,7 +167,7 @@ impl Tool {
                     }
                 }
                 Err(error) => {
-                    if let EnvironmentErrorKind::ErrorMessage { hresult } = error.kind() {
+                    if let WireErrorKind::ErrorMessage { hresult } = error.kind() {
                         found.hresult = Some(text_of(hresult));
                     }
                     found.error = Some(error.into());

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing,
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
-use dotnet_diagnostics_ipc::wire::{Array, DecodeErrorKind, EncodeError, Guid};
+use dotnet_diagnostics_ipc::wire::{Array, EncodeError, Guid, WireErrorKind};
 
 type Check = fn() -> Option<()>;
 
@@ -89,7 +89,7 @@ fn decodes_an_advertise() -> Option<()> {
 fn refuses_a_short_payload() -> Option<()> {
     let message = Message::decode(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0").ok()?;
     let error = message.request_as::<StopTracing>().err()?;
-    so(error.kind() == DecodeErrorKind::UnexpectedEnd { needed: 8, remaining: 2 }
+    so(error.kind() == WireErrorKind::UnexpectedEnd { needed: 8, remaining: 2 }
         && error.offset() == 20)
 }
 

@@ -55,6 +55,7 @@ macro_rules! calls {
 
 calls! {
     client_with_payload: "Client::with_payload",
+    client_with_decoded: "Client::with_payload of a decoded request",
     client_action: "Client::action",
     client_sent: "Client::sent",
     client_send_failed: "Client::send_failed",
@@ -128,16 +129,25 @@ fn built(calls: &mut Calls, number: usize, buffer: &mut [u8; 0x1_0000]) {
         UserEventsSession { rundown_keyword: 0, providers: Array::new(&with_tracepoints) };
     for request in [CollectTracing5::Streaming(streaming), CollectTracing5::UserEvents(user_events)]
     {
-        written(calls, number, &AnyRequest::CollectTracing5(request), buffer);
+        written(calls, number, &AnyRequest::CollectTracing5(request), true, buffer);
     }
 }
 
-/// What a client does with a request before it is sent.
-fn written(calls: &mut Calls, number: usize, request: &AnyRequest, buffer: &mut [u8; 0x1_0000]) {
+/// What a client does with a request before it is sent. A decoded request is measured apart: each item
+/// of its arrays is on the stack while it is encoded again.
+fn written(
+    calls: &mut Calls,
+    number: usize,
+    request: &AnyRequest,
+    is_built: bool,
+    buffer: &mut [u8; 0x1_0000],
+) {
     let command = request.command();
     calls.check_limits.call(number, &mut || keep(black_box(request).check_limits()));
     calls.encode.call(number, &mut || keep(encode(command, black_box(request), buffer)));
-    calls.client_with_payload.call(number, &mut || {
+    let with_payload =
+        if is_built { &mut calls.client_with_payload } else { &mut calls.client_with_decoded };
+    with_payload.call(number, &mut || {
         keep(Client::with_payload(command, request.continuation(), black_box(request), buffer))
     });
 }
@@ -161,7 +171,7 @@ fn request(calls: &mut Calls, number: usize, input: &[u8], buffer: &mut [u8; 0x1
     calls.request.call(number, &mut || keep(black_box(&message).request()));
     let Ok(request) = message.request() else { return };
     calls.is_canonical.call(number, &mut || keep(black_box(&message).is_canonical(&request)));
-    written(calls, number, &request, buffer);
+    written(calls, number, &request, false, buffer);
     let (command, continuation) = (request.command(), request.continuation());
     let Ok(client) = Client::with_payload(command, continuation, &request, buffer) else { return };
     let mut failed = client.clone();
