@@ -59,20 +59,449 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod answer;
 mod connection;
-mod gate;
 mod handler;
-mod listen;
-mod options;
-mod serve;
-mod session;
-mod writer;
 
-pub use connection::serve_connection;
-pub use handler::Handler;
-pub use listen::{Listen, ServerTransport};
-pub use options::{ServeOptions, Served};
-pub use serve::{serve, serve_with};
-pub use session::{Entries, HeldSession, Refusal, StreamSession};
-pub use writer::{HeldConnection, StreamWriter};
+use core::ops::Deref;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+use std::string::String;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use connection::Conversation;
+pub use connection::{HeldConnection, StreamWriter, serve_connection};
+pub use handler::{Entries, Handler, HeldSession, Refusal, StreamSession};
+
+use super::{Canceller, Error, ErrorKind, Stopped, Stream, Transport, Until};
+use crate::command::Command;
+#[cfg(unix)]
+use crate::continuation::FdByte;
+use crate::exchange::{ServerOptions, ServerOutcome};
+use crate::message::eventpipe::MAX_SESSIONS;
+
+/// A server's time limits for its clients, and how many it serves at once. `None` means no limit.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::ServeOptions;
+///
+/// // One after another, as runtimes do: a client that sends half a request blocks the others (F-6), here for 5 s at most.
+/// let as_runtimes = ServeOptions { most_at_once: 1, ..ServeOptions::DEFAULT };
+/// # let _ = as_runtimes;
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// How strict the server is, and which commands it knows.
+    pub exchange: ServerOptions,
+    /// From the start of a connection to the last byte of the request, and to the descriptor.
+    /// Runtimes wait forever (F-6).
+    pub request: Option<Duration>,
+    /// For sending a reply, and each piece of an environment block.
+    pub send: Option<Duration>,
+    /// For sending each piece of a stream: a client that does not read blocks the handler this
+    /// long.
+    pub stream: Option<Duration>,
+    /// How many requests are served at once; further clients wait to be accepted. A session counts
+    /// until its reply is sent.
+    pub most_at_once: usize,
+    /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
+    pub most_sessions: usize,
+    #[doc(hidden)]
+    pub more: (),
+}
+
+impl ServeOptions {
+    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64
+    /// sessions, as in runtimes.
+    pub const DEFAULT: Self = Self {
+        exchange: ServerOptions::DEFAULT,
+        request: Some(Duration::from_secs(5)),
+        send: Some(Duration::from_secs(5)),
+        stream: Some(Duration::from_secs(30)),
+        most_at_once: 64,
+        most_sessions: MAX_SESSIONS,
+        more: (),
+    };
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The outcome of one connection.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::exchange::{End, ServerOutcome};
+/// use dotnet_diagnostics_ipc::io::UnixTransport;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, Served, serve_connection};
+///
+/// struct Nothing;
+/// impl Handler for Nothing {}
+///
+/// let (_says_nothing, theirs) = UnixStream::pair()?;
+/// let options = ServeOptions { request: Some(std::time::Duration::from_millis(10)), ..ServeOptions::DEFAULT };
+/// let served = serve_connection(UnixTransport::new(theirs), &Nothing, &options, None)?;
+/// assert_eq!(served, Served { command: None, outcome: ServerOutcome::Gone { end: End::TimedOut }, streamed: 0 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The command, if it became known.
+    pub command: Option<Command>,
+    /// How it ended.
+    pub outcome: ServerOutcome,
+    /// How many bytes of a stream were sent.
+    pub streamed: u64,
+}
+
+/// How often an uninterruptible wait checks for shutdown.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A connection, as a server needs it.
+pub trait ServerTransport: Transport {
+    /// Receives one byte and its descriptor. `None` at the end of the input.
+    ///
+    /// # Errors
+    /// [`Stopped`]; by default, that this connection cannot pass one.
+    #[cfg(unix)]
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        let _ = until;
+        Err(Stopped::Io(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "this connection cannot pass descriptors",
+        )))
+    }
+
+    /// Waits until the client hangs up. A half-close does not count (F-23).
+    ///
+    /// The default cannot detect it: without a deadline it reads and discards input up to its end;
+    /// with a deadline, it waits until then.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the client is still there.
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        if until.deadline.is_none() {
+            let mut thrown_away = [0; 256];
+            while !matches!(self.receive(&mut thrown_away, until)?, 0) {}
+            return Ok(());
+        }
+        until.pause()?;
+        Err(Stopped::TimedOut)
+    }
+}
+
+impl<T: std::io::Read + std::io::Write> ServerTransport for Stream<T> {}
+
+/// A source of connections.
+pub trait Listen {
+    /// The connection type.
+    type Transport: ServerTransport;
+
+    /// Waits for the next client.
+    ///
+    /// # Errors
+    /// [`Phase::Listen`](crate::io::Phase::Listen), with
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut) and
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after
+    /// these.
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<L: Listen + ?Sized> Listen for &mut L {
+    type Transport = L::Transport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).accept(until)
+    }
+}
+
+/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
+pub(super) fn pause(canceller: &crate::io::Canceller) {
+    let deadline = Instant::now().checked_add(LOOK);
+    let _ = Until { deadline, canceller: Some(canceller) }.pause();
+}
+
+#[cfg(windows)]
+mod windows {
+    use super::{Listen, ServerTransport};
+    use crate::io::windows::{PipeListener, PipeTransport};
+    use crate::io::{Error, Until};
+
+    impl ServerTransport for PipeTransport {}
+
+    impl Listen for PipeListener {
+        type Transport = PipeTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+            Self::accept(self, until)
+        }
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::ErrorKind;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::UnixListener;
+
+    use rustix::event::PollFlags;
+
+    use super::{Listen, ServerTransport};
+    use crate::continuation::FdByte;
+    use crate::io::{Error, Phase, Stopped, UnixTransport, Until, fd};
+
+    impl ServerTransport for UnixTransport {
+        fn receive_fd(
+            &mut self,
+            until: &Until<'_>,
+        ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+            loop {
+                until.check()?;
+                match fd::receive_fd(self.as_fd()) {
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                        until.readable(&*self)?;
+                    }
+                    received => return Ok(received?),
+                }
+            }
+        }
+
+        fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+            // A hang-up is always reported; readability does not matter.
+            until.ready(self.as_fd(), PollFlags::empty())
+        }
+    }
+
+    /// The listener is made non-blocking.
+    impl Listen for &UnixListener {
+        type Transport = UnixTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
+        }
+    }
+
+    /// The listener is made non-blocking.
+    impl Listen for UnixListener {
+        type Transport = UnixTransport;
+
+        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
+        }
+    }
+
+    fn accept(listener: &UnixListener, until: &Until<'_>) -> Result<UnixTransport, Stopped> {
+        // Between the wait and the accept another process may take the connection.
+        listener.set_nonblocking(true)?;
+        loop {
+            until.check()?;
+            match listener.accept() {
+                Ok((stream, _)) => return Ok(UnixTransport::new(stream)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    until.readable(listener)?;
+                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
+/// shutdown.
+///
+/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
+/// [`ServeOptions::request`], so only trusted clients should reach the socket.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
+/// use dotnet_diagnostics_ipc::io::{Canceller, UnixTransport};
+/// use std::os::unix::net::{UnixListener, UnixStream};
+///
+/// struct Nothing;
+/// impl Handler for Nothing {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| serve(&listener, &Nothing, &ServeOptions::DEFAULT, &shutdown));
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
+/// `shutdown`.
+///
+/// # Panics
+/// If a method of the handler panics, once the server has ended; the others are served until then.
+pub fn serve<L, H>(
+    listener: L,
+    handler: &H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Handler + Sync + ?Sized,
+{
+    serve_with(listener, |_| handler, options, shutdown)
+}
+
+/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
+/// byte is read: by who connects, or by what was already read of it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use dotnet_diagnostics_ipc::io::Canceller;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_with};
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+/// use std::os::unix::net::UnixListener;
+///
+/// struct Client(Option<u32>);
+/// impl Handler for Client {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let handler_of = |client: &_| {
+///             Box::new(Client(peer_of(client).ok().and_then(|peer| peer.process_id)))
+///         };
+///         serve_with(&listener, handler_of, &ServeOptions::DEFAULT, &shutdown)
+///     });
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`serve`].
+///
+/// # Panics
+/// As [`serve`]; and if `handler_of` panics.
+pub fn serve_with<L, H>(
+    mut listener: L,
+    handler_of: impl Fn(&L::Transport) -> H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Deref<Target: Handler> + Send,
+{
+    let (requests, sessions) =
+        (Gate::new(options.most_at_once.max(1)), Gate::new(options.most_sessions));
+    let until = Until { deadline: None, canceller: Some(shutdown) };
+    thread::scope(|scope| {
+        loop {
+            // Those inside leave on shutdown.
+            let place = requests.enter();
+            let transport = match listener.accept(&until) {
+                Ok(transport) => transport,
+                Err(error) => match error.kind() {
+                    ErrorKind::Cancelled => return Ok(()),
+                    ErrorKind::TimedOut => continue,
+                    ErrorKind::Io(reason) if passes(reason) => {
+                        drop(place);
+                        pause(shutdown);
+                        continue;
+                    }
+                    _ => {
+                        shutdown.cancel();
+                        return Err(error);
+                    }
+                },
+            };
+            let (sessions, handler) = (&sessions, handler_of(&transport));
+            let served = thread::Builder::new()
+                .name(String::from("diagnostics server"))
+                .spawn_scoped(scope, move || {
+                    let mut conversation =
+                        Conversation::new(transport, &*handler, options, Some(shutdown));
+                    (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
+                    // Cancelled, as the caller knows.
+                    let _ = conversation.run();
+                });
+            if served.is_err() {
+                // No thread: the client was disconnected. Others may end meanwhile.
+                pause(shutdown);
+            }
+        }
+    })
+}
+
+/// Whether descriptors and memory may be available again later.
+fn passes(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == std::io::ErrorKind::OutOfMemory
+    }
+}
+
+/// Admits this many at once.
+#[derive(Debug)]
+pub(super) struct Gate {
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+/// A place inside; released on drop.
+#[derive(Debug)]
+pub(super) struct Place<'g>(&'g Gate);
+
+impl Gate {
+    pub(super) const fn new(most: usize) -> Self {
+        Self { free: Mutex::new(most), left: Condvar::new() }
+    }
+
+    /// Waits for a place.
+    pub(super) fn enter(&self) -> Place<'_> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(fewer) = free.checked_sub(1) {
+                *free = fewer;
+                return Place(self);
+            }
+            free = self.left.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A place, if there is one.
+    pub(super) fn try_enter(&self) -> Option<Place<'_>> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free = free.checked_sub(1)?;
+        Some(Place(self))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free = free.saturating_add(1);
+        self.0.left.notify_one();
+    }
+}
