@@ -5,6 +5,11 @@ use std::fmt;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::string::String;
+#[cfg(unix)]
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::discovery::DiscoveredEndpoint;
 use super::trust::TrustPolicy;
@@ -12,8 +17,7 @@ use super::{Connect, Error, ErrorKind, Phase, Until};
 #[cfg(unix)]
 use super::{
     discovery,
-    found_socket::{FoundSocket, LastFound},
-    trust,
+    trust::{self, VerifiedSocket},
 };
 
 /// The address of a runtime's default port: a process, the path of a socket, or the name of a pipe.
@@ -230,3 +234,50 @@ impl Connect for Endpoint {
         Ok(pipe)
     }
 }
+
+#[cfg(unix)]
+/// A socket that was found and checked.
+#[derive(Clone, Debug)]
+pub(super) struct FoundSocket {
+    pub(super) path: Arc<Path>,
+    /// The process that should listen there, if one was given.
+    pub(super) process_id: Option<u32>,
+    pub(super) judged: VerifiedSocket,
+}
+
+#[cfg(unix)]
+/// The last result. Endpoints are equal whatever they have cached.
+#[derive(Debug)]
+pub(super) struct LastFound(Mutex<Option<FoundSocket>>);
+
+#[cfg(unix)]
+impl LastFound {
+    pub(super) const fn nothing() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub(super) fn get(&self) -> Option<FoundSocket> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set(&self, found: Option<FoundSocket>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+}
+
+#[cfg(unix)]
+impl Clone for LastFound {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.get()))
+    }
+}
+
+#[cfg(unix)]
+impl PartialEq for LastFound {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[cfg(unix)]
+impl Eq for LastFound {}

@@ -53,7 +53,6 @@ pub mod trust;
 pub mod windows;
 
 mod answer;
-mod canceller;
 mod client;
 mod commands;
 mod connect;
@@ -64,9 +63,7 @@ mod endpoint;
 mod environment;
 mod error;
 #[cfg(unix)]
-mod found_socket;
-#[cfg(unix)]
-mod listening_path;
+mod private_socket;
 mod session;
 mod stopper;
 mod stopping;
@@ -77,17 +74,14 @@ mod transport;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
-mod unix_address;
-mod until;
-#[cfg(unix)]
 mod user_events;
+mod wait;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopper, AsyncTrace,
 };
 pub use answer::Answer;
-pub use canceller::Canceller;
 pub use client::Client;
 pub use connect::Connect;
 pub use connection::Connection;
@@ -96,12 +90,12 @@ pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
-pub use listening_path::{UnlinkOnDrop, bind_private};
+pub use private_socket::{SocketGuard, bind_private};
 pub use stopper::Stopper;
 pub use trace::Trace;
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;
-pub use until::{Stopped, Until};
 #[cfg(unix)]
 pub use user_events::UserEvents;
+pub use wait::{Canceller, Stopped, Until};

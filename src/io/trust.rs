@@ -72,26 +72,16 @@ use std::path::PathBuf;
 use std::string::String;
 
 #[cfg(unix)]
-mod judged;
-#[cfg(unix)]
-mod path;
-#[cfg(unix)]
-mod peer;
+mod unix;
 #[cfg(windows)]
-mod pipe;
-#[cfg(unix)]
-mod user_ids;
+mod windows;
 
 #[cfg(unix)]
-pub(super) use judged::Judged;
+pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
-pub use path::check_path;
-#[cfg(unix)]
-pub(super) use path::{check_directory, judge_path, kind_of};
-#[cfg(unix)]
-pub use peer::{Peer, check_peer, peer_of};
+pub(super) use unix::{VerifiedSocket, check_directory, judge_path, kind_of};
 #[cfg(windows)]
-pub(super) use pipe::check_pipe;
+pub(super) use windows::check_pipe;
 
 /// Why an endpoint is not trusted.
 ///

@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::UnreadablePath;
-use super::process::{Process, Tmpdir};
+use super::UnreadablePath;
+use super::unix::{Process, Tmpdir};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.

@@ -1,20 +1,23 @@
 //! Searches the directories of all processes, or of one.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Component, Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use super::assign::{Paths, Table, ask, named_process, process_of};
-use super::directory::{self, Candidate};
-use super::found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use super::macos::{self as platform, Listeners};
-use super::process::{Process, Tmpdir};
-use crate::endpoint::{NamePrefix, UNKNOWN_KEY};
+use super::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
+use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
+use crate::io::private_socket::{Probe, probe};
+use crate::io::trust::Peer;
+use crate::io::unix::UnixAddress;
 use crate::io::{Error, ErrorKind, Phase, Until};
 
 impl Process {
@@ -29,7 +32,7 @@ impl Process {
                     || path.to_path_buf(),
                     // A missing one is reported by its expected path.
                     |root| {
-                        directory::within(root, path)
+                        within(root, path)
                             .unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path)))
                     },
                 )]
@@ -65,7 +68,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         process.directories().into_iter().map(|path| (Some(process.process_id), path))
     });
     for (process_id, path) in ours.chain(theirs) {
-        match directory::identity(&path) {
+        match identity(&path) {
             Ok(identity) => {
                 directories.entry(identity).or_default().entry(process_id).or_insert(path);
             }
@@ -86,7 +89,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         let listed = paths.iter().find_map(|(process_id, path)| {
             let unreadable =
                 |why| UnreadablePath { process_id: *process_id, path: path.clone(), why };
-            directory::sockets(path)
+            sockets(path)
                 .inspect_err(|error| failed = failed.take().or(Some(unreadable(error.kind()))))
                 .ok()
         });
@@ -176,7 +179,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     let directories = process.directories();
     for path in &directories {
         check()?;
-        let mut candidates = match directory::sockets(path) {
+        let mut candidates = match sockets(path) {
             Ok(candidates) => candidates,
             Err(error) => {
                 unseen.push(UnreadablePath {
@@ -249,9 +252,236 @@ fn nothing(
     text.concat()
 }
 
+impl Process {
+    /// Whether the name is that of its socket: the same id, the same start.
+    pub(super) fn is_named(&self, candidate: &Candidate) -> bool {
+        self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
+    }
+}
+
+/// What connecting to a socket shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) state: EndpointState,
+    /// Who called `listen`. `None` without a connection, and if the system does not report it.
+    listener: Option<Peer>,
+}
+
+/// Connects to a socket to see whether a process listens; `None` if the socket has disappeared.
+pub(super) fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
+    let probed = UnixAddress::of(&candidate.path).and_then(|address| Ok(probe(address.get())?));
+    let (state, listener) = match probed {
+        Ok(Probe::Listening(peer)) => (EndpointState::Listening, peer),
+        Ok(Probe::Refused) => (EndpointState::Stale, None),
+        Ok(Probe::Absent) => return None,
+        // Another user's: the list has its name.
+        Ok(Probe::Unknown(std::io::ErrorKind::PermissionDenied))
+            if listeners.is_listed(&candidate.name.to_string()) =>
+        {
+            (EndpointState::Listening, None)
+        }
+        Ok(Probe::Unknown(why)) => (EndpointState::Unknown(why), None),
+        Err(ErrorKind::Io(error)) => (EndpointState::Unknown(error.kind()), None),
+        Err(_) => (EndpointState::Unknown(std::io::ErrorKind::InvalidInput), None),
+    };
+    Some(Asked { state, listener })
+}
+
+/// Whose socket it is. Anyone can give a socket a process's name: the process and the user that
+/// called `listen` must fit. Where the system does not report them, the socket must belong to the
+/// process's user: only that user and root can create such a file.
+pub(super) fn process_of<'t>(
+    asked: &Asked,
+    candidate: &Candidate,
+    named: Option<&'t Process>,
+    find: impl FnOnce(u32) -> Option<Cow<'t, Process>>,
+) -> Option<Cow<'t, Process>> {
+    match asked.listener {
+        // A process of a pid namespace that we cannot see has no id, and is none of ours.
+        Some(peer) => find(peer.process_id?).filter(|process| process.runs_as(peer.user_id)),
+        None => named.filter(|process| process.runs_as(candidate.owner)).map(Cow::Borrowed),
+    }
+}
+
+/// Processes by the id in our namespace, and by that in their own.
+pub(super) struct Table<'t> {
+    by_id: BTreeMap<u32, &'t Process>,
+    by_inner_id: BTreeMap<u32, Vec<&'t Process>>,
+}
+
+impl<'t> Table<'t> {
+    pub(super) fn of(processes: &'t [Process]) -> Self {
+        let mut by_inner_id: BTreeMap<u32, Vec<&Process>> = BTreeMap::new();
+        for process in processes {
+            by_inner_id.entry(process.inner_id).or_default().push(process);
+        }
+        let by_id = processes.iter().map(|process| (process.process_id, process)).collect();
+        Self { by_id, by_inner_id }
+    }
+
+    /// One of our namespace; also one that has started since, or where no list of processes is readable.
+    pub(super) fn with_id(&self, process_id: u32) -> Option<Cow<'t, Process>> {
+        match self.by_id.get(&process_id) {
+            Some(process) => Some(Cow::Borrowed(*process)),
+            None => platform::process(process_id, &mut Vec::new())
+                .filter(|process| process.runs)
+                .map(Cow::Owned),
+        }
+    }
+
+    pub(super) fn with_inner_id(&self, inner_id: u32) -> impl Iterator<Item = &'t Process> {
+        self.by_inner_id.get(&inner_id).into_iter().flatten().copied()
+    }
+}
+
+/// The paths of one directory: ours, of `None`, and those of processes.
+pub(super) type Paths = BTreeMap<Option<u32>, PathBuf>;
+
+/// The process that a socket with these paths is named after.
+pub(super) fn named_process<'t>(
+    candidate: &Candidate,
+    paths: &Paths,
+    table: &Table<'t>,
+) -> Option<&'t Process> {
+    // A runtime that does not know its start time writes no key (F-61).
+    let is_keyless = candidate.name.key == UNKNOWN_KEY;
+    let same_id = table.with_inner_id(candidate.name.pid);
+    let named: Vec<&Process> =
+        same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
+    let here = named.iter().filter(|process| paths.contains_key(&Some(process.process_id)));
+    let here: Vec<&Process> = here.copied().collect();
+    // The first processes of two pid namespaces may have started in the same jiffy. If both have
+    // this directory, the name is ambiguous.
+    match (&here[..], &named[..]) {
+        ([one], _) | ([], [one]) => Some(one),
+        _ => None,
+    }
+}
+
+/// A socket that has the name of a default port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) name: SocketName,
+    pub(super) owner: u32,
+}
+
+/// The sockets in `directory` named like default ports. Files, directories and symbolic links with
+/// such a name are skipped.
+pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let file_name = entry?.file_name();
+        let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else {
+            continue;
+        };
+        let path = directory.join(&file_name);
+        // A socket that has disappeared is skipped.
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if name.form == SocketForm::Socket && metadata.file_type().is_socket() {
+            found.push(Candidate { path, name, owner: metadata.uid() });
+        }
+    }
+    Ok(found)
+}
+
+/// Identifies a directory: two paths are the same if this is equal.
+pub(super) fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// The maximum number of symbolic links that Linux follows.
+const MOST_LINKS: u32 = 40;
+
+/// `path` as seen by a process whose root is `root`, as a path without symbolic links that begins
+/// with `root`. The kernel would resolve absolute links from our root.
+pub(super) fn within(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut todo: VecDeque<PathBuf> = VecDeque::from([path.to_path_buf()]);
+    let mut at = root.to_path_buf();
+    let mut links = 0_u32;
+    while let Some(path) = todo.pop_front() {
+        let mut components = path.components();
+        let Some(component) = components.next() else { continue };
+        todo.push_front(components.as_path().to_path_buf());
+        match component {
+            Component::RootDir | Component::Prefix(_) => at = root.to_path_buf(),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if at != root {
+                    at.pop();
+                }
+            }
+            Component::Normal(name) => {
+                let entry = at.join(name);
+                if fs::symlink_metadata(&entry)?.is_symlink() {
+                    links = links.saturating_add(1);
+                    if links > MOST_LINKS {
+                        return Err(io::Error::other("too many symbolic links"));
+                    }
+                    todo.push_front(fs::read_link(&entry)?);
+                } else {
+                    at = entry;
+                }
+            }
+        }
+    }
+    Ok(at)
+}
+
+/// What is known about a process.
+#[allow(clippy::struct_field_names)]
+// Without `/proc`, that is little.
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// In our pid namespace.
+    pub(super) process_id: u32,
+    /// In its own pid namespace.
+    pub(super) inner_id: u32,
+    /// The user as which it runs, if the system reports it.
+    pub(super) user: Option<u32>,
+    /// The key in its socket's name.
+    pub(super) start_time: Option<u64>,
+    /// The path of its root, if it differs from ours.
+    pub(super) root: Option<PathBuf>,
+    pub(super) tmpdir: Tmpdir,
+    /// Whether the process has any code.
+    pub(super) runs: bool,
+}
+
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) enum Tmpdir {
+    /// The value, absolute; `None` if it is unset or empty.
+    Known(Option<PathBuf>),
+    Unreadable,
+}
+
+impl Process {
+    pub(super) fn unknown(process_id: u32) -> Self {
+        Self {
+            process_id,
+            inner_id: process_id,
+            user: None,
+            start_time: None,
+            root: None,
+            tmpdir: Tmpdir::Unreadable,
+            runs: true,
+        }
+    }
+
+    /// Whether this user can be the one that listens for the process: its own, or root, as which
+    /// it may have started.
+    pub(super) fn runs_as(&self, user: u32) -> bool {
+        user == 0 || self.user.is_none_or(|own| own == user)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::SocketName;
+    use std::os::unix::fs::symlink;
 
     /// The most names that a socket may have: every step for each of them is a look-up.
     #[test]
@@ -279,5 +509,135 @@ mod tests {
         };
         assert_eq!(left(&[process]), [N / 2]);
         assert_eq!(left(&[]), [N - 1]);
+    }
+
+    #[test]
+    fn discovery_two_candidates_prefers_matching_tmpdir() {
+        let process = |process_id| Process {
+            inner_id: 1,
+            start_time: Some(7),
+            ..Process::unknown(process_id)
+        };
+        let table = [process(11), process(12), Process::unknown(1)];
+        let named = |pid, key, of: &[u32], table| {
+            let paths = of.iter().map(|of| (Some(*of), PathBuf::from("/x"))).collect();
+            named_process(&candidate(pid, key, 0), &paths, &Table::of(table))
+                .map(|process: &Process| process.process_id)
+        };
+        assert_eq!(named(1, 7, &[12], &table), Some(12));
+        assert_eq!(named(1, 7, &[1, 11], &table), Some(11));
+        assert_eq!(named(1, 7, &[11, 12], &table), None);
+        assert_eq!(named(1, 7, &[], &table), None);
+        assert_eq!(named(1, 7, &[], &table[..1]), Some(11));
+        assert_eq!(named(1, 8, &[11], &table), None);
+        assert_eq!(named(1, UNKNOWN_KEY, &[1], &table), Some(1));
+        assert_eq!(named(12, 7, &[12], &table), None);
+    }
+
+    /// Under an emulator the key is not the start time that the kernel knows: who listens decides (F-136).
+    #[test]
+    fn discovery_assigns_socket_with_another_key_to_the_process_that_listens() {
+        let process =
+            Process { inner_id: 12, start_time: Some(7), user: Some(1000), ..Process::unknown(12) };
+        let (table, candidate) = ([process.clone()], candidate(12, 8, 1000));
+        let paths = [(Some(12), PathBuf::from("/x"))].into();
+        let named = named_process(&candidate, &paths, &Table::of(&table));
+        assert!(named.is_none());
+        let whose = |listener| {
+            let asked = Asked { state: EndpointState::Listening, listener };
+            let find = |id| table.iter().find(|one| one.process_id == id).map(Cow::Borrowed);
+            process_of(&asked, &candidate, named, find).map(|process| process.process_id)
+        };
+        assert_eq!(whose(Some(Peer { user_id: 1000, process_id: Some(12) })), Some(12));
+        assert_eq!(whose(None), None);
+    }
+
+    fn candidate(pid: u32, key: u64, owner: u32) -> Candidate {
+        Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner }
+    }
+
+    /// A process can listen, and then run a program that makes it another user's: it keeps its id
+    /// and its start time. And an id is used again.
+    #[test]
+    fn discovery_assigns_socket_only_to_process_and_user_that_listen() {
+        let victim = Process { user: Some(1000), ..Process::unknown(12) };
+        let attacker = Process { user: Some(1234), ..Process::unknown(13) };
+        let whose = |listener, owner| {
+            let asked = Asked { state: EndpointState::Listening, listener };
+            let find = |id| {
+                [&victim, &attacker]
+                    .into_iter()
+                    .find(|process| process.process_id == id)
+                    .map(Cow::Borrowed)
+            };
+            process_of(&asked, &candidate(12, 7, owner), Some(&victim), find)
+                .map(|process| process.process_id)
+        };
+        let peer = |process_id, user_id| Some(Peer { user_id, process_id });
+        assert_eq!(whose(peer(Some(12), 1000), 1000), Some(12));
+        // It listened before it gave up root.
+        assert_eq!(whose(peer(Some(12), 0), 0), Some(12));
+        assert_eq!(whose(peer(Some(12), 1234), 1234), None);
+        assert_eq!(whose(peer(Some(13), 1234), 1234), Some(13));
+        assert_eq!(whose(peer(Some(13), 1000), 1000), None);
+        // Of a pid namespace that we cannot see; and of one that has exited.
+        assert_eq!(whose(peer(None, 1000), 1000), None);
+        assert_eq!(whose(peer(Some(14), 1000), 1000), None);
+        // Nothing is known of the listener.
+        assert_eq!(whose(None, 1000), Some(12));
+        assert_eq!(whose(None, 0), Some(12));
+        assert_eq!(whose(None, 1234), None);
+    }
+
+    #[test]
+    fn discovery_unlisted_socket_is_tried() {
+        let home = tempfile::tempdir().unwrap();
+        let mut listeners = Listeners::default();
+        let mut ask = |path: &str| {
+            let candidate = Candidate { path: home.path().join(path), ..candidate(u32::MAX, 7, 0) };
+            ask(&candidate, &mut listeners)
+        };
+        let unheard = |state| Some(Asked { state, listener: None });
+        let listener = std::os::unix::net::UnixListener::bind(home.path().join("listens")).unwrap();
+        let asked = ask("listens").unwrap();
+        assert_eq!(asked.state, EndpointState::Listening);
+        assert_eq!(asked.listener.unwrap().process_id, Some(std::process::id()));
+        drop(listener);
+        // A process started by another test holds it until `exec`.
+        for _ in 0..1000 {
+            if std::os::unix::net::UnixStream::connect(home.path().join("listens")).is_err() {
+                break;
+            }
+            std::thread::sleep(core::time::Duration::from_millis(10));
+        }
+        assert_eq!(ask("listens"), unheard(EndpointState::Stale));
+        assert_eq!(ask("gone"), None);
+        std::fs::write(home.path().join("file"), "").unwrap();
+        let below_a_file = EndpointState::Unknown(std::io::ErrorKind::NotADirectory);
+        assert_eq!(ask("file/below"), unheard(below_a_file));
+        let Some(Asked { state: EndpointState::Unknown(_), listener: None }) =
+            ask(&"x".repeat(200))
+        else {
+            panic!("no socket has such a path")
+        };
+    }
+
+    #[test]
+    fn links_stay_within_the_root() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("root");
+        fs::create_dir_all(root.join("var/tmp/deep")).unwrap();
+        fs::create_dir(home.path().join("outside")).unwrap();
+        symlink("/var/tmp", root.join("tmp")).unwrap();
+        symlink("../../../../../../var/tmp/deep", root.join("up")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("./var/./tmp", root.join("here")).unwrap();
+        let within = |path: &str| within(&root, Path::new(path));
+        assert_eq!(within("/tmp").unwrap(), root.join("var/tmp"));
+        assert_eq!(within("/tmp/deep/").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/up/../deep").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/../outside").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(within("/here/deep").unwrap(), root.join("var/tmp/deep"));
+        assert!(within("/loop").is_err());
     }
 }

@@ -10,7 +10,7 @@ use super::unix::{Waker, Woken, wake_channel};
 use super::windows::{Waker, Woken, wake_channel};
 use super::{PortCounts, RuntimeFilter};
 use crate::advertise::Advertise;
-use crate::io::canceller::Sleeper;
+use crate::io::wait::Sleeper;
 use crate::io::{Stopped, Until};
 
 /// A question; `C` is a connection.

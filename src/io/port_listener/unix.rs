@@ -14,7 +14,7 @@ use rustix::process::{Resource, getrlimit};
 use super::readiness::Readiness;
 use super::system::{LISTENER, Room, System};
 use crate::io::fd::without_signal;
-use crate::io::{Error, UnixTransport, listening_path};
+use crate::io::{Error, UnixTransport, private_socket};
 
 /// The number of the channel that wakes the thread: no connection has it.
 const WAKE: u64 = u64::MAX;
@@ -25,7 +25,7 @@ pub(super) type Connection = UnixStream;
 pub(super) fn bind_private(
     path: &Path,
 ) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
-    let (listener, path) = listening_path::bind_private(path)?;
+    let (listener, path) = private_socket::bind_private(path)?;
     Ok((listener, Box::new(path)))
 }
 

@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 use super::handler::{Answer, Passed, ask};
 use super::{
-    Entries, Gate, Handler, HeldSession, Place, Refusal, ServeOptions, Served, ServerTransport,
-    StreamSession,
+    Entries, Handler, HeldSession, Permit, Refusal, Semaphore, ServeOptions, Served,
+    ServerTransport, StreamSession,
 };
 use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{
@@ -56,10 +56,10 @@ pub(super) struct Conversation<'c, T, H: ?Sized> {
     requesting: Until<'c>,
     served: Served,
     /// Released once the reply of a session is sent.
-    pub(super) place: Option<Place<'c>>,
-    pub(super) sessions: Option<&'c Gate>,
+    pub(super) place: Option<Permit<'c>>,
+    pub(super) sessions: Option<&'c Semaphore>,
     /// The session's place among the others.
-    session: Option<Place<'c>>,
+    session: Option<Permit<'c>>,
 }
 
 /// What follows the reply.
@@ -201,7 +201,7 @@ impl<'c, T: ServerTransport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     /// Writes the reply that starts a session, unless there are too many (F-32).
     fn begin(&mut self, session_id: u64) -> Result<(), Error> {
-        self.session = self.sessions.and_then(Gate::try_enter);
+        self.session = self.sessions.and_then(Semaphore::try_enter);
         if self.sessions.is_some() && self.session.is_none() {
             return self.refuse(&HResult::FAIL.into());
         }

@@ -408,7 +408,7 @@ where
     H: Deref<Target: Handler> + Send,
 {
     let (requests, sessions) =
-        (Gate::new(options.most_at_once.max(1)), Gate::new(options.most_sessions));
+        (Semaphore::new(options.most_at_once.max(1)), Semaphore::new(options.most_sessions));
     let until = Until { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
@@ -464,41 +464,41 @@ fn passes(error: &std::io::Error) -> bool {
 
 /// Admits this many at once.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct Semaphore {
     free: Mutex<usize>,
     left: Condvar,
 }
 
 /// A place inside; released on drop.
 #[derive(Debug)]
-pub(super) struct Place<'g>(&'g Gate);
+pub(super) struct Permit<'g>(&'g Semaphore);
 
-impl Gate {
+impl Semaphore {
     pub(super) const fn new(most: usize) -> Self {
         Self { free: Mutex::new(most), left: Condvar::new() }
     }
 
     /// Waits for a place.
-    pub(super) fn enter(&self) -> Place<'_> {
+    pub(super) fn enter(&self) -> Permit<'_> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(fewer) = free.checked_sub(1) {
                 *free = fewer;
-                return Place(self);
+                return Permit(self);
             }
             free = self.left.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// A place, if there is one.
-    pub(super) fn try_enter(&self) -> Option<Place<'_>> {
+    pub(super) fn try_enter(&self) -> Option<Permit<'_>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         *free = free.checked_sub(1)?;
-        Some(Place(self))
+        Some(Permit(self))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
         *free = free.saturating_add(1);

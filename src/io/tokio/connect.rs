@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 #[cfg(unix)]
-use crate::io::found_socket::FoundSocket;
+use crate::io::endpoint::FoundSocket;
 use crate::io::{Endpoint, Error, Phase, Until};
 
 /// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
@@ -95,14 +95,14 @@ impl AsyncConnect for Endpoint {
     type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        use crate::io::windows::{PipePath, in_turn, opened, wait_until_free};
+        use crate::io::windows::{PipePath, opened, rate_limited, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
         let path =
             PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             // Its server may identify the client, but not impersonate it: the default.
-            let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
+            let tried = match rate_limited(&path, || ClientOptions::new().open(path.text())) {
                 Ok(tried) => tried,
                 Err(wait) => {
                     tokio::time::sleep(wait).await;

@@ -37,25 +37,225 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 //! ```
 
-mod event;
+mod connect_pacing;
 mod handle;
-mod listener;
-mod path;
 mod pipe;
-mod turn;
 mod user;
-mod watched;
 
-pub(super) use event::Event;
-pub(super) use handle::server_process_id;
-pub use listener::PipeListener;
-pub(super) use listener::PipeMaker;
+use std::io;
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_PIPE_CONNECTED};
+
+pub(super) use handle::{Event, server_process_id};
+use handle::{Pipe, Ran, is};
 pub use pipe::PipeTransport;
+pub(super) use pipe::Watched;
+use user::Rights;
 pub(super) use user::Sid;
-pub(super) use watched::Watched;
 #[cfg(feature = "tokio")]
 pub(super) use {
-    path::PipePath,
+    connect_pacing::rate_limited,
     pipe::{opened, wait_until_free},
-    turn::in_turn,
 };
+
+use super::{Error, Phase, Stopped, Until};
+use crate::endpoint::PIPE_PREFIX;
+
+/// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
+///
+/// It is open to this user, administrators and the system, and to no other machine.
+///
+/// One client can connect before [`accept`](Self::accept) is called; the next one finds the pipe
+/// busy, and waits until then. The name is free once this and all accepted connections are dropped;
+/// a client that was not accepted is disconnected (P-57).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Transport, Until};
+/// use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+///
+/// let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-doc")?;
+/// let mut client = PipeTransport::connect("dotnet-diagnostics-ipc-doc", &Until::FOREVER)?;
+/// let mut server = listener.accept(&Until::FOREVER)?;
+/// client.send(b"ADVR_V1", &Until::FOREVER).unwrap();
+/// let mut bytes = [0; 34];
+/// assert_eq!(server.receive(&mut bytes, &Until::FOREVER).unwrap(), 7);
+/// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PipeListener {
+    maker: PipeMaker,
+    /// The pipe for the next client; `None` if the system had no more of them.
+    next: Option<PipeTransport>,
+}
+
+impl PipeListener {
+    /// Creates a pipe of this name, with or without `\\.\pipe\`. It must be new: another process
+    /// may have created one to impersonate us.
+    ///
+    /// # Errors
+    /// `PermissionDenied` if a pipe of this name exists, `InvalidInput` for an invalid name, and
+    /// other system errors.
+    pub fn bind(name: &str) -> Result<Self, Error> {
+        let bind = || {
+            let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
+            let next = handle::create(&maker.path, &maker.rights, true)?;
+            Ok(Self { maker, next: Some(PipeTransport::new(next.into())?) })
+        };
+        bind().map_err(listening)
+    }
+
+    /// The path of the pipe, as a client opens it.
+    pub fn path(&self) -> &str {
+        self.maker.path.text()
+    }
+
+    /// Waits for a client. A client that has already disconnected counts: its bytes can be read,
+    /// then the end.
+    ///
+    /// # Errors
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut),
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
+    /// called again.
+    pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+        let mut pipe = match self.next.take() {
+            Some(pipe) => pipe,
+            None => self.create().map_err(listening)?,
+        };
+        match pipe.wait_for_client(until) {
+            Ran::Done(_) => {}
+            Ran::Failed(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {
+            }
+            // This one cannot be used again.
+            Ran::Failed(error) => return Err(listening(error)),
+            Ran::Stopped(stopped) => {
+                self.next = Some(pipe);
+                return Err(stopped.during(Phase::Listen));
+            }
+        }
+        // Before the client is served, and so before it disconnects. If that fails, the next call
+        // tries again and returns the error.
+        self.next = self.create().ok();
+        Ok(pipe)
+    }
+
+    fn create(&self) -> io::Result<PipeTransport> {
+        self.maker.make().and_then(PipeTransport::new)
+    }
+
+    /// The factory for more pipes of this name, and the free one.
+    pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<Arc<Pipe>>) {
+        (self.maker, self.next.map(PipeTransport::into_pipe))
+    }
+}
+
+/// Creates pipes of a name that we already own, one for each client.
+#[derive(Debug)]
+pub(in crate::io) struct PipeMaker {
+    path: PipePath,
+    rights: Rights,
+}
+
+impl PipeMaker {
+    /// One more.
+    pub(in crate::io) fn make(&self) -> io::Result<Arc<Pipe>> {
+        handle::create(&self.path, &self.rights, false).map(Arc::new)
+    }
+}
+
+fn listening(error: io::Error) -> Error {
+    Stopped::Io(error).during(Phase::Listen)
+}
+
+/// The longest path in units, by the documentation of `CreateNamedPipeW`.
+const MOST: usize = 256;
+
+/// The path of a pipe on this machine: UTF-16 with one NUL, which is its last unit.
+///
+/// `units` is private to this file, since the calls of [`handle`](super::handle) rely on the NUL.
+#[derive(Clone, Debug)]
+pub(in crate::io) struct PipePath {
+    units: Vec<u16>,
+    text: String,
+}
+
+impl PipePath {
+    /// The path of a name, with or without `\\.\pipe\`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
+    pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
+        let rest = stripped(name);
+        let fault = if rest.is_empty() {
+            "the pipe name is empty"
+        } else if rest.contains('\0') {
+            "the pipe name contains a NUL"
+        } else if rest.starts_with('\\') {
+            // `\\server\pipe\name` is a pipe on another machine.
+            "not the name of a pipe on this machine"
+        } else {
+            let text = std::format!("{PIPE_PREFIX}{rest}");
+            let mut units: Vec<u16> = text.encode_utf16().collect();
+            if units.len() <= MOST {
+                units.push(0);
+                return Ok(Self { units, text });
+            }
+            "the pipe name is longer than 256 units"
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidInput, fault))
+    }
+
+    /// The path, with its NUL.
+    pub(in crate::io) fn units(&self) -> &[u16] {
+        &self.units
+    }
+
+    /// The path, for display.
+    pub(in crate::io) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Windows accepts either case here.
+fn stripped(name: &str) -> &str {
+    match name.split_at_checked(PIPE_PREFIX.len()) {
+        Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipe_path_with_and_without_prefix_is_equal() {
+        for name in [
+            "dotnet-diagnostic-12",
+            r"\\.\pipe\dotnet-diagnostic-12",
+            r"\\.\PIPE\dotnet-diagnostic-12",
+        ] {
+            let path = PipePath::new(name).unwrap();
+            assert_eq!(path.text(), r"\\.\pipe\dotnet-diagnostic-12");
+            assert_eq!(path.units().iter().position(|unit| *unit == 0), Some(29));
+            assert_eq!(path.units().len(), 30);
+        }
+    }
+
+    #[test]
+    fn pipe_path_invalid_name_is_refused() {
+        let longest = "é".repeat(247);
+        assert_eq!(PipePath::new(&longest).unwrap().units().len(), 257);
+        for name in
+            ["", r"\\.\pipe\", "a\0b", r"\\server\pipe\name", r"\\?\pipe\name", &(longest + "a")]
+        {
+            assert_eq!(
+                PipePath::new(name).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{name}"
+            );
+        }
+    }
+}

@@ -59,11 +59,11 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// assert!(!path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, UnlinkOnDrop), Error> {
+pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard), Error> {
     bind(path.as_ref()).map_err(|kind| Error::new(Phase::Listen, kind))
 }
 
-fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
+fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let len = path.as_os_str().len();
     crate::endpoint::check_path_len(len, MOST)
         .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
@@ -80,7 +80,7 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     let socket = socket()?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard =
-        UnlinkOnDrop { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
+        SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
@@ -222,7 +222,7 @@ impl Drop for PathLock {
 /// ```
 #[derive(Debug)]
 #[must_use = "dropping it deletes the socket"]
-pub struct UnlinkOnDrop {
+pub struct SocketGuard {
     path: PathBuf,
     identity: Identity,
 }
@@ -234,14 +234,14 @@ fn identity(metadata: &fs::Metadata) -> Identity {
     (metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-impl UnlinkOnDrop {
+impl SocketGuard {
     /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Drop for UnlinkOnDrop {
+impl Drop for SocketGuard {
     fn drop(&mut self) {
         // Without the lock the socket stays: the next listener removes it.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
