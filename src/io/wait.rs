@@ -143,6 +143,25 @@ impl Until<'_> {
         }
     }
 
+    /// Repeats `io` on a descriptor that does not block, whenever the descriptor is ready for it.
+    #[cfg(unix)]
+    pub(super) fn retried<T>(
+        &self,
+        fd: BorrowedFd<'_>,
+        for_what: PollFlags,
+        mut io: impl FnMut() -> io::Result<T>,
+    ) -> Result<T, Stopped> {
+        loop {
+            match io() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.ready(fd, for_what)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => self.check()?,
+                done => return Ok(done?),
+            }
+        }
+    }
+
     /// Waits until an event is set. If it was set in time, that counts.
     #[cfg(windows)]
     pub(super) fn event(&self, event: &Event) -> Result<(), Stopped> {

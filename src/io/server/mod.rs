@@ -11,14 +11,13 @@
 //! | [`serve`] | many clients: a thread each, or one after another as in runtimes ([`ServeOptions::most_at_once`]) |
 //! | [`serve_connection`] | one connection of any kind |
 //! | [`StreamSession`], [`HeldSession`], [`Entries`] | what follows a reply |
-//! | [`Listen`], [`ServerTransport`] | sources of connections, and connections |
+//! | [`Listen`] | a source of connections |
 //!
 //! ```
 //! use std::os::unix::net::UnixListener;
-//! use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
 //! use dotnet_diagnostics_ipc::hresult::HResult;
 //! use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, StreamSession, serve};
-//! use dotnet_diagnostics_ipc::io::Canceller;
+//! use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 //! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
 //! use dotnet_diagnostics_ipc::wire::Array;
 //! use std::io::{Read as _, Write as _};
@@ -33,28 +32,17 @@
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("socket");
 //! let (listener, shutdown) = (UnixListener::bind(&path)?, Canceller::new()?);
-//! let stream = std::thread::scope(|scope| {
+//! let mut stream = Vec::new();
+//! std::thread::scope(|scope| {
 //!     scope.spawn(|| serve(&listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
-//!     let mut socket = std::os::unix::net::UnixStream::connect(&path)?;
 //!     let providers = [ProviderConfig::new("Provider", 0, EventLevel::VERBOSE)];
 //!     let request = CollectTracing2 {
 //!         circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: false, providers: Array::new(&providers),
 //!     };
-//!     let mut buffer = [0; 256];
-//!     let mut client = Client::new(&request, &mut buffer)?;
-//!     loop {
-//!         match client.action() {
-//!             ClientAction::Send(range) => client.sent(socket.write(&buffer[range])?)?,
-//!             ClientAction::Receive(range) => { let n = socket.read(&mut buffer[range])?; client.received(&buffer, n)? }
-//!             ClientAction::Finished(Outcome::Ok { .. }) => break,
-//!             other => panic!("{other:?}"),
-//!         }
-//!     }
-//!     let mut stream = Vec::new();
-//!     socket.read_to_end(&mut stream)?;
+//!     let streamed = Client::new(Endpoint::socket(&path)).trace(&request).map(|mut trace| trace.read_to_end(&mut stream));
 //!     shutdown.cancel();
-//!     Ok::<_, Box<dyn std::error::Error>>(stream)
-//! })?;
+//!     streamed
+//! })??;
 //! assert_eq!(stream, b"Nettrace");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -63,21 +51,17 @@ mod connection;
 mod handler;
 
 use core::ops::Deref;
-#[cfg(unix)]
-use std::os::fd::OwnedFd;
 use std::string::String;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use connection::Conversation;
+use connection::serve_within;
 pub use connection::{HeldConnection, StreamWriter, serve_connection};
 pub use handler::{Entries, Handler, HeldSession, Refusal, StreamSession};
 
-use super::{Canceller, Error, ErrorKind, Stopped, Stream, Transport, Until};
+use super::{Canceller, Error, ErrorKind, Transport, Until};
 use crate::command::Command;
-#[cfg(unix)]
-use crate::continuation::FdByte;
 use crate::exchange::{ServerOptions, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
 
@@ -158,51 +142,10 @@ pub struct Served {
     pub streamed: u64,
 }
 
-/// How often an uninterruptible wait checks for shutdown.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// A connection, as a server needs it.
-pub trait ServerTransport: Transport {
-    /// Receives one byte and its descriptor. `None` at the end of the input.
-    ///
-    /// # Errors
-    /// [`Stopped`]; by default, that this connection cannot pass one.
-    #[cfg(unix)]
-    fn receive_fd(
-        &mut self,
-        until: &Until<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
-        let _ = until;
-        Err(Stopped::Io(std::io::Error::new(
-            std::io::ErrorKind::Unsupported,
-            "this connection cannot pass descriptors",
-        )))
-    }
-
-    /// Waits until the client hangs up. A half-close does not count (F-23).
-    ///
-    /// The default cannot detect it: without a deadline it reads and discards input up to its end;
-    /// with a deadline, it waits until then.
-    ///
-    /// # Errors
-    /// [`Stopped`]: the client is still there.
-    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
-        if until.deadline.is_none() {
-            let mut thrown_away = [0; 256];
-            while !matches!(self.receive(&mut thrown_away, until)?, 0) {}
-            return Ok(());
-        }
-        until.pause()?;
-        Err(Stopped::TimedOut)
-    }
-}
-
-impl<T: std::io::Read + std::io::Write> ServerTransport for Stream<T> {}
-
 /// A source of connections.
 pub trait Listen {
     /// The connection type.
-    type Transport: ServerTransport;
+    type Transport: Transport;
 
     /// Waits for the next client.
     ///
@@ -219,102 +162,6 @@ impl<L: Listen + ?Sized> Listen for &mut L {
 
     fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error> {
         (**self).accept(until)
-    }
-}
-
-/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
-pub(super) fn pause(canceller: &crate::io::Canceller) {
-    let deadline = Instant::now().checked_add(LOOK);
-    let _ = Until { deadline, canceller: Some(canceller) }.pause();
-}
-
-#[cfg(windows)]
-mod windows {
-    use super::{Listen, ServerTransport};
-    use crate::io::windows::{PipeListener, PipeTransport};
-    use crate::io::{Error, Until};
-
-    impl ServerTransport for PipeTransport {}
-
-    impl Listen for PipeListener {
-        type Transport = PipeTransport;
-
-        fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
-            Self::accept(self, until)
-        }
-    }
-}
-
-#[cfg(unix)]
-mod unix {
-    use std::io::ErrorKind;
-    use std::os::fd::{AsFd as _, OwnedFd};
-    use std::os::unix::net::UnixListener;
-
-    use rustix::event::PollFlags;
-
-    use super::{Listen, ServerTransport};
-    use crate::continuation::FdByte;
-    use crate::io::{Error, Phase, Stopped, UnixTransport, Until, fd};
-
-    impl ServerTransport for UnixTransport {
-        fn receive_fd(
-            &mut self,
-            until: &Until<'_>,
-        ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
-            loop {
-                until.check()?;
-                match fd::receive_fd(self.as_fd()) {
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                        until.readable(&*self)?;
-                    }
-                    received => return Ok(received?),
-                }
-            }
-        }
-
-        fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
-            // A hang-up is always reported; readability does not matter.
-            until.ready(self.as_fd(), PollFlags::empty())
-        }
-    }
-
-    /// The listener is made non-blocking.
-    impl Listen for &UnixListener {
-        type Transport = UnixTransport;
-
-        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
-            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
-        }
-    }
-
-    /// The listener is made non-blocking.
-    impl Listen for UnixListener {
-        type Transport = UnixTransport;
-
-        fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
-            accept(self, until).map_err(|stopped| stopped.during(Phase::Listen))
-        }
-    }
-
-    fn accept(listener: &UnixListener, until: &Until<'_>) -> Result<UnixTransport, Stopped> {
-        // Between the wait and the accept another process may take the connection.
-        listener.set_nonblocking(true)?;
-        loop {
-            until.check()?;
-            match listener.accept() {
-                Ok((stream, _)) => return Ok(UnixTransport::new(stream)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    until.readable(listener)?;
-                }
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
-                    ) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 }
 
@@ -413,14 +260,14 @@ where
     thread::scope(|scope| {
         loop {
             // Those inside leave on shutdown.
-            let place = requests.enter();
+            let permit = requests.acquire();
             let transport = match listener.accept(&until) {
                 Ok(transport) => transport,
                 Err(error) => match error.kind() {
                     ErrorKind::Cancelled => return Ok(()),
                     ErrorKind::TimedOut => continue,
                     ErrorKind::Io(reason) if passes(reason) => {
-                        drop(place);
+                        drop(permit);
                         pause(shutdown);
                         continue;
                     }
@@ -434,11 +281,9 @@ where
             let served = thread::Builder::new()
                 .name(String::from("diagnostics server"))
                 .spawn_scoped(scope, move || {
-                    let mut conversation =
-                        Conversation::new(transport, &*handler, options, Some(shutdown));
-                    (conversation.place, conversation.sessions) = (Some(place), Some(sessions));
+                    let (handler, permit) = (&*handler, Some((permit, sessions)));
                     // Cancelled, as the caller knows.
-                    let _ = conversation.run();
+                    let _ = serve_within(transport, handler, options, Some(shutdown), permit);
                 });
             if served.is_err() {
                 // No thread: the client was disconnected. Others may end meanwhile.
@@ -446,6 +291,12 @@ where
             }
         }
     })
+}
+
+/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
+fn pause(canceller: &Canceller) {
+    let deadline = Instant::now().checked_add(Duration::from_millis(20));
+    let _ = Until { deadline, canceller: Some(canceller) }.pause();
 }
 
 /// Whether descriptors and memory may be available again later.
@@ -462,37 +313,37 @@ fn passes(error: &std::io::Error) -> bool {
     }
 }
 
-/// Admits this many at once.
+/// Limits how many threads hold a [`Permit`] at once.
 #[derive(Debug)]
-pub(super) struct Semaphore {
+struct Semaphore {
     free: Mutex<usize>,
-    left: Condvar,
+    released: Condvar,
 }
 
-/// A place inside; released on drop.
+/// Held by a request or a session; released on drop.
 #[derive(Debug)]
-pub(super) struct Permit<'g>(&'g Semaphore);
+struct Permit<'s>(&'s Semaphore);
 
 impl Semaphore {
-    pub(super) const fn new(most: usize) -> Self {
-        Self { free: Mutex::new(most), left: Condvar::new() }
+    const fn new(permits: usize) -> Self {
+        Self { free: Mutex::new(permits), released: Condvar::new() }
     }
 
-    /// Waits for a place.
-    pub(super) fn enter(&self) -> Permit<'_> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(fewer) = free.checked_sub(1) {
-                *free = fewer;
-                return Permit(self);
-            }
-            free = self.left.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
+    fn free(&self) -> MutexGuard<'_, usize> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place, if there is one.
-    pub(super) fn try_enter(&self) -> Option<Permit<'_>> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits for a permit.
+    fn acquire(&self) -> Permit<'_> {
+        let free = self.released.wait_while(self.free(), |free| *free == 0);
+        let mut free = free.unwrap_or_else(PoisonError::into_inner);
+        *free = free.saturating_sub(1);
+        Permit(self)
+    }
+
+    /// A permit, if one is free.
+    fn try_acquire(&self) -> Option<Permit<'_>> {
+        let mut free = self.free();
         *free = free.checked_sub(1)?;
         Some(Permit(self))
     }
@@ -500,8 +351,8 @@ impl Semaphore {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.0.free();
         *free = free.saturating_add(1);
-        self.0.left.notify_one();
+        self.0.released.notify_one();
     }
 }

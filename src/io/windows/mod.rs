@@ -61,6 +61,7 @@ pub(super) use {
     pipe::{opened, wait_until_free},
 };
 
+use super::server::Listen;
 use super::{Error, Phase, Stopped, Until};
 use crate::endpoint::PIPE_PREFIX;
 
@@ -148,6 +149,14 @@ impl PipeListener {
     /// The factory for more pipes of this name, and the free one.
     pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<Arc<Pipe>>) {
         (self.maker, self.next.map(PipeTransport::into_pipe))
+    }
+}
+
+impl Listen for PipeListener {
+    type Transport = PipeTransport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+        Self::accept(self, until)
     }
 }
 
