@@ -13,15 +13,11 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+use rustix::net::SocketAddrUnix;
 
 use super::trust::{self, Distrust, TrustPolicy};
+use super::unix::{self, Probe, probe};
 use super::{Error, ErrorKind, Phase};
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const MOST: usize = crate::endpoint::SUN_PATH_LINUX;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const MOST: usize = crate::endpoint::SUN_PATH_MACOS;
 
 /// The backlog of std: the system's maximum.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -65,7 +61,7 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard
 
 fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let len = path.as_os_str().len();
-    crate::endpoint::check_path_len(len, MOST)
+    crate::endpoint::check_path_len(len, unix::SUN_PATH)
         .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     // The process may change its directory before the guard is dropped.
@@ -77,14 +73,15 @@ fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     trust::check_directory(directory, TrustPolicy::CHECKED)?;
     let _lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
-    let socket = socket()?;
+    let socket = unix::socket()?;
+    socket.set_nonblocking(false)?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard =
         SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
-    Ok((UnixListener::from(socket), guard))
+    Ok((UnixListener::from(OwnedFd::from(socket)), guard))
 }
 
 /// Creates a missing directory. Nothing is created where others could replace it.
@@ -184,10 +181,10 @@ impl PathLock {
                 // Locked; or a file system without locks, where the race is possible. Unless its
                 // holder has just removed it.
                 _ => {
-                    let is_still_there = |found: fs::Metadata| {
+                    let same = |found: fs::Metadata| {
                         (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())
                     };
-                    if fs::symlink_metadata(&path).is_ok_and(is_still_there) {
+                    if fs::symlink_metadata(&path).is_ok_and(same) {
                         return Ok(Self { path, _file: file });
                     }
                 }
@@ -251,48 +248,6 @@ impl Drop for SocketGuard {
             let _ = remove(&self.path, self.identity);
         }
     }
-}
-
-/// The state of a socket, found by connecting and closing at once.
-#[derive(Debug)]
-pub(super) enum Probe {
-    Listening(Option<trust::Peer>),
-    Refused,
-    Absent,
-    Unknown(io::ErrorKind),
-}
-
-/// Checks whether a process listens, without waiting or sending.
-pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
-    let socket = socket()?;
-    rustix::io::ioctl_fionbio(&socket, true)?;
-    Ok(match rustix::net::connect(&socket, address) {
-        Ok(()) => Probe::Listening(trust::peer_of(&socket).ok()),
-        // The backlog is full: the target is stopped or busy.
-        Err(Errno::AGAIN | Errno::INPROGRESS) => Probe::Listening(None),
-        // A socket of another type does not belong to a runtime either.
-        Err(Errno::CONNREFUSED | Errno::PROTOTYPE) => Probe::Refused,
-        Err(Errno::NOENT) => Probe::Absent,
-        Err(errno) => Probe::Unknown(io::Error::from(errno).kind()),
-    })
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn socket() -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    )?)
-}
-
-/// In two steps on systems without a flag for it.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn socket() -> io::Result<OwnedFd> {
-    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
-    Ok(socket)
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ mod windows;
 #[cfg(unix)]
 pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
-pub(super) use unix::{VerifiedSocket, check_directory, judge_path, kind_of};
+pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
 #[cfg(windows)]
 pub(super) use windows::check_pipe;
 

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 #[cfg(unix)]
-use crate::io::endpoint::FoundSocket;
+use crate::io::trust::VerifiedSocket;
 use crate::io::{Endpoint, Error, Phase, Until};
 
 /// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
@@ -79,11 +79,10 @@ impl AsyncConnect for Endpoint {
 #[cfg(unix)]
 async fn connect_to(
     endpoint: &Endpoint,
-    found: &FoundSocket,
+    found: &VerifiedSocket,
 ) -> Result<tokio::net::UnixStream, Error> {
     loop {
-        if let Some(stream) = crate::io::unix::try_connect(&found.path)? {
-            endpoint.check_peer(&stream, found)?;
+        if let Some(stream) = endpoint.try_open(found)? {
             return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
         }
         tokio::time::sleep(crate::io::unix::BACKLOG_PAUSE).await;

@@ -1,15 +1,13 @@
 //! Checks a path before connecting, and who listens after it.
 
-use std::cell::{Cell, LazyCell};
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::{self, FileType, Metadata, read_to_string};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::{Distrust, TrustPolicy};
 use crate::io::{Error, ErrorKind, Phase};
@@ -36,42 +34,73 @@ pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     if policy == TrustPolicy::UNCHECKED {
         return Ok(());
     }
-    judge_path(path, policy).map(drop)
+    VerifiedSocket::new(path, policy).map(drop)
 }
 
-/// The same, and a way to check later that the path still leads to the same socket. Even a policy
-/// without checks follows the path.
-pub(in crate::io) fn judge_path(path: &Path, policy: TrustPolicy) -> Result<VerifiedSocket, Error> {
-    look_at(path, policy).map_err(|kind| match kind {
-        ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-            Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
+/// A trusted socket, and how to see that it is unchanged.
+#[derive(Clone, Debug)]
+pub(in crate::io) struct VerifiedSocket {
+    pub(in crate::io) path: Arc<Path>,
+    identity: Identity,
+    policy: TrustPolicy,
+    /// Our user id, if ownership by us was the reason for trust.
+    ours: Option<u32>,
+}
+
+/// Device, inode, and change time of the inode: covers its owner, permissions and names.
+type Identity = (u64, u64, i64, i64);
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+}
+
+impl VerifiedSocket {
+    /// Checks a path as [`check_path`] does. Even a policy without checks follows the path.
+    pub(in crate::io) fn new(path: &Path, policy: TrustPolicy) -> Result<Self, Error> {
+        Self::look_at(path, policy).map_err(|kind| match kind {
+            ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
+            }
+            kind => Error::new(Phase::Trust, kind),
+        })
+    }
+
+    fn look_at(path: &Path, policy: TrustPolicy) -> Result<Self, ErrorKind> {
+        let verified = |metadata: &Metadata, ours| Self {
+            path: path.into(),
+            identity: identity(metadata),
+            policy,
+            ours,
+        };
+        if policy == TrustPolicy::UNCHECKED {
+            return Ok(verified(&fs::metadata(path)?, None));
         }
-        kind => Error::new(Phase::Trust, kind),
-    })
-}
+        let mut ours = None;
+        let (at, metadata) = check_way(path, policy, &mut ours)?;
+        if policy.checks_kind && !metadata.file_type().is_socket() {
+            return Err(Distrust::NotASocket { path: at, is: kind_of(metadata.file_type()) }.into());
+        }
+        check_entry(&at, &metadata, policy, &mut ours)?;
+        Ok(verified(&metadata, ours))
+    }
 
-fn look_at(path: &Path, policy: TrustPolicy) -> Result<VerifiedSocket, ErrorKind> {
-    if policy == TrustPolicy::UNCHECKED {
-        return Ok(VerifiedSocket::new(&fs::metadata(path)?, policy, None));
+    /// Whether `policy` is unchanged and the path still as trusted by it: it leads to that socket,
+    /// and our user is the same. Nothing to look at if any socket is trusted; else one system call,
+    /// two if our user matters.
+    pub(in crate::io) fn is_still(&self, policy: TrustPolicy) -> bool {
+        let is_same = || {
+            fs::metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity)
+                && self.ours.is_none_or(|ours| ours == our_user_id())
+        };
+        self.policy == policy && (policy == TrustPolicy::UNCHECKED || is_same())
     }
-    let walk = Walk::new(policy);
-    let (at, metadata) = walk.follow(path)?;
-    if policy.checks_kind && !metadata.file_type().is_socket() {
-        return Err(Distrust::NotASocket { path: at, is: kind_of(metadata.file_type()) }.into());
-    }
-    walk.check_owner(&at, &metadata)?;
-    Ok(VerifiedSocket::new(&metadata, policy, walk.relies_on_us.get().then_some(*walk.ours)))
 }
 
 /// Checks a directory and all above it: that only those trusted by the policy can replace what we
 /// create there.
 pub(in crate::io) fn check_directory(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
-    let (_, metadata) = Walk::new(policy).follow(path)?;
-    if metadata.is_dir() {
-        Ok(())
-    } else {
-        Err(io::Error::from(io::ErrorKind::NotADirectory).into())
-    }
+    let (_, metadata) = check_way(path, policy, &mut None)?;
+    if metadata.is_dir() { Ok(()) } else { Err(not_a_directory()) }
 }
 
 pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
@@ -88,96 +117,95 @@ pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
     }
 }
 
-struct Walk {
+/// Walks to the end of `path` through every directory and symbolic link, and checks each of them.
+fn check_way(
+    path: &Path,
     policy: TrustPolicy,
-    ours: OurUserId,
-    /// Whether anything on the path is trusted because we own it.
-    relies_on_us: Cell<bool>,
+    ours: &mut Option<u32>,
+) -> Result<(PathBuf, Metadata), ErrorKind> {
+    let path = std::path::absolute(path)?;
+    let (root, rest) = split_root(&path);
+    follow(root, rest, |path, metadata| check_entry(path, metadata, policy, ours))
 }
 
-impl Walk {
-    fn new(policy: TrustPolicy) -> Self {
-        Self { policy, ours: our_user_id(), relies_on_us: Cell::new(false) }
+/// Checks the owner, who can redirect a symbolic link and replace what is in a directory, and who
+/// else can write to a directory. Sets `ours` if the owner is trusted because it is us.
+fn check_entry(
+    path: &Path,
+    metadata: &Metadata,
+    policy: TrustPolicy,
+    ours: &mut Option<u32>,
+) -> Result<(), ErrorKind> {
+    let (path, owner) = (path.to_path_buf(), metadata.uid());
+    if is_anybody(owner) && !policy.allows(owner) {
+        return Err(Distrust::UnmappedOwner { path, owner }.into());
     }
+    if !policy.trusts_all(owner) {
+        let us = *ours.get_or_insert_with(our_user_id);
+        if owner != us {
+            return Err(Distrust::OtherOwner { path, owner, ours: us }.into());
+        }
+    }
+    let mode = metadata.mode() & PERMISSIONS;
+    let is_shared = mode & WRITABLE_FOR_OTHERS != 0 && mode & STICKY == 0;
+    if metadata.is_dir() && policy.checks_directories && is_shared {
+        return Err(Distrust::SharedDirectory { path, mode }.into());
+    }
+    Ok(())
+}
 
-    /// Walks to the end of `path` through every directory and symbolic link, and checks each of
-    /// them.
-    fn follow(&self, path: &Path) -> Result<(PathBuf, Metadata), ErrorKind> {
-        let path = std::path::absolute(path)?;
-        let (root, rest) = split_root(&path);
-        let mut todo: VecDeque<Part> = parts(rest).collect();
-        let mut at = root.to_path_buf();
-        // The directory itself, if `/proc/PID/root` is a symbolic link.
-        let mut metadata = fs::metadata(&at)?;
-        self.check_directory(&at, &metadata)?;
-        let mut links = 0_u32;
-        while let Some(part) = todo.pop_front() {
-            if !metadata.is_dir() {
-                return Err(io::Error::from(io::ErrorKind::NotADirectory).into());
+/// Walks to the end of `path`, as seen by a process whose root is `root`, and returns it as a path
+/// without symbolic links that begins with `root`; the kernel would resolve absolute links from our
+/// root. `check` gets the root and every directory and symbolic link on the way.
+pub(in crate::io) fn follow(
+    root: &Path,
+    path: &Path,
+    mut check: impl FnMut(&Path, &Metadata) -> Result<(), ErrorKind>,
+) -> Result<(PathBuf, Metadata), ErrorKind> {
+    let mut todo = VecDeque::from([path.to_path_buf()]);
+    // The directory itself, if `/proc/PID/root` is a symbolic link.
+    let (mut at, mut metadata, mut links) = (root.to_path_buf(), fs::metadata(root)?, 0_u32);
+    check(&at, &metadata)?;
+    while let Some(path) = todo.pop_front() {
+        let mut components = path.components();
+        let Some(component) = components.next() else { continue };
+        todo.push_front(components.as_path().to_path_buf());
+        if !metadata.is_dir() {
+            return Err(not_a_directory());
+        }
+        match component {
+            Component::RootDir | Component::Prefix(_) => at = root.to_path_buf(),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if at != root {
+                    at.pop();
+                }
             }
-            let name = match part {
-                Part::Root => {
-                    at = root.to_path_buf();
-                    metadata = fs::metadata(&at)?;
-                    continue;
+            Component::Normal(name) => {
+                let entry = at.join(name);
+                let found = fs::symlink_metadata(&entry)?;
+                if found.is_symlink() || found.is_dir() {
+                    check(&entry, &found)?;
                 }
-                Part::Up => {
-                    if at != root {
-                        at.pop();
+                if found.is_symlink() {
+                    links = links.saturating_add(1);
+                    if links > MOST_LINKS {
+                        return Err(io::Error::other("too many symbolic links").into());
                     }
-                    metadata = fs::metadata(&at)?;
-                    continue;
-                }
-                Part::Down(name) => name,
-            };
-            let entry = at.join(name);
-            let found = fs::symlink_metadata(&entry)?;
-            if found.is_symlink() {
-                // Its owner can redirect it, at least in a sticky directory.
-                self.check_owner(&entry, &found)?;
-                links = links.saturating_add(1);
-                if links > MOST_LINKS {
-                    return Err(io::Error::other("too many symbolic links").into());
-                }
-                for part in
-                    parts(&fs::read_link(&entry)?).collect::<std::vec::Vec<_>>().into_iter().rev()
-                {
-                    todo.push_front(part);
+                    todo.push_front(fs::read_link(&entry)?);
+                } else {
+                    (at, metadata) = (entry, found);
                 }
                 continue;
             }
-            if found.is_dir() {
-                self.check_directory(&entry, &found)?;
-            }
-            at = entry;
-            metadata = found;
         }
-        Ok((at, metadata))
+        metadata = fs::metadata(&at)?;
     }
+    Ok((at, metadata))
+}
 
-    fn check_owner(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {
-        let owner = metadata.uid();
-        if is_anybody(owner) && !self.policy.allows(owner) {
-            return Err(Distrust::UnmappedOwner { path: path.to_path_buf(), owner }.into());
-        }
-        if self.policy.trusts_all(owner) {
-            return Ok(());
-        }
-        if owner == *self.ours {
-            self.relies_on_us.set(true);
-            return Ok(());
-        }
-        Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours: *self.ours }.into())
-    }
-
-    fn check_directory(&self, path: &Path, metadata: &Metadata) -> Result<(), ErrorKind> {
-        self.check_owner(path, metadata)?;
-        let mode = metadata.mode() & PERMISSIONS;
-        if self.policy.checks_directories && mode & WRITABLE_FOR_OTHERS != 0 && mode & STICKY == 0 {
-            return Err(Distrust::SharedDirectory { path: path.to_path_buf(), mode }.into());
-        }
-        Ok(())
-    }
+fn not_a_directory() -> ErrorKind {
+    io::Error::from(io::ErrorKind::NotADirectory).into()
 }
 
 /// The root of the path: ours, or that of another process. The latter is not a symbolic link that
@@ -200,21 +228,6 @@ fn split_root(path: &Path) -> (&Path, &Path) {
         }
         _ => whole,
     }
-}
-
-enum Part {
-    Root,
-    Up,
-    Down(OsString),
-}
-
-fn parts(path: &Path) -> impl Iterator<Item = Part> + '_ {
-    path.components().filter_map(|component| match component {
-        Component::RootDir | Component::Prefix(_) => Some(Part::Root),
-        Component::CurDir => None,
-        Component::ParentDir => Some(Part::Up),
-        Component::Normal(name) => Some(Part::Down(name.to_os_string())),
-    })
 }
 
 /// The process at the other end of a Unix socket, as recorded by the kernel when it called `listen`
@@ -254,22 +267,22 @@ pub fn check_peer(
         return Ok(());
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
-    let ours = our_user_id();
-    if is_anybody(peer.user_id) && !policy.allows(peer.user_id) {
-        return Err(Error::new(Phase::Trust, Distrust::UnmappedPeer { owner: peer.user_id }));
-    }
-    if !policy.trusts_all(peer.user_id) && peer.user_id != *ours {
-        return Err(Error::new(
-            Phase::Trust,
-            Distrust::PeerOwner { owner: peer.user_id, ours: *ours },
-        ));
-    }
-    match (peer.process_id, process_id) {
-        (Some(process_id), Some(expected)) if policy.checks_process && process_id != expected => {
-            Err(Error::new(Phase::Trust, Distrust::PeerProcess { process_id, expected }))
+    let (owner, ours) = (peer.user_id, our_user_id());
+    let distrust = if is_anybody(owner) && !policy.allows(owner) {
+        Distrust::UnmappedPeer { owner }
+    } else if !policy.trusts_all(owner) && owner != ours {
+        Distrust::PeerOwner { owner, ours }
+    } else {
+        match (peer.process_id, process_id) {
+            (Some(process_id), Some(expected))
+                if policy.checks_process && process_id != expected =>
+            {
+                Distrust::PeerProcess { process_id, expected }
+            }
+            _ => return Ok(()),
         }
-        _ => Ok(()),
-    }
+    };
+    Err(Error::new(Phase::Trust, distrust))
 }
 
 /// Who is at the other end of `stream`: whom [`check_peer`] judges, and a runtime's client to its
@@ -313,55 +326,9 @@ fn recorded(_: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not report who listens"))
 }
 
-/// A socket that a policy trusts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::io) struct VerifiedSocket {
-    identity: Identity,
-    policy: TrustPolicy,
-    /// Our user id, if ownership by us was the reason for trust.
-    ours: Option<u32>,
-}
-
-/// Device, inode, and change time of the inode: covers its owner, permissions and names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    changed: (i64, i64),
-}
-
-impl Identity {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-}
-
-impl VerifiedSocket {
-    pub(super) fn new(metadata: &Metadata, policy: TrustPolicy, ours: Option<u32>) -> Self {
-        Self { identity: Identity::of(metadata), policy, ours }
-    }
-
-    /// Whether `policy` is unchanged and `path` still as trusted by it: it leads to that socket,
-    /// and our user is the same. Nothing to look at if any socket is trusted; else one system call,
-    /// two if our user matters.
-    pub(in crate::io) fn is_still(&self, path: &Path, policy: TrustPolicy) -> bool {
-        let is_same = || {
-            fs::metadata(path).is_ok_and(|metadata| Identity::of(&metadata) == self.identity)
-                && self.ours.is_none_or(|ours| ours == *our_user_id())
-        };
-        self.policy == policy && (policy == TrustPolicy::UNCHECKED || is_same())
-    }
-}
-
-/// Our effective user id, queried only if needed, and once.
-pub(super) type OurUserId = LazyCell<u32>;
-
-pub(super) fn our_user_id() -> OurUserId {
-    LazyCell::new(|| rustix::process::geteuid().as_raw())
+/// Our effective user id.
+fn our_user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Whether this id may be any user's: in a user namespace all unmapped users have one id, that of
@@ -371,7 +338,7 @@ pub(super) fn our_user_id() -> OurUserId {
 /// change between calls. A map that is not readable may be any: in a chroot or a sandbox without
 /// `/proc` there are user namespaces too. (A kernel without them has no map either. There user
 /// nobody must be allowed explicitly.)
-pub(super) fn is_anybody(user_id: u32) -> bool {
+fn is_anybody(user_id: u32) -> bool {
     static NOBODY: OnceLock<u32> = OnceLock::new();
     let read = || {
         let text = read_to_string("/proc/sys/kernel/overflowuid").ok()?;
@@ -407,6 +374,29 @@ fn maps_all(map: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_stay_within_the_root() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("root");
+        fs::create_dir_all(root.join("var/tmp/deep")).unwrap();
+        fs::create_dir(home.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink("/var/tmp", root.join("tmp")).unwrap();
+        std::os::unix::fs::symlink("../../../../../../var/tmp/deep", root.join("up")).unwrap();
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        std::os::unix::fs::symlink("./var/./tmp", root.join("here")).unwrap();
+        let within = |path: &str| match follow(&root, Path::new(path), |_, _| Ok(())) {
+            Ok((path, _)) => Ok(path),
+            Err(ErrorKind::Io(error)) => Err(error),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(within("/tmp").unwrap(), root.join("var/tmp"));
+        assert_eq!(within("/tmp/deep/").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/up/../deep").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/../outside").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(within("/here/deep").unwrap(), root.join("var/tmp/deep"));
+        assert!(within("/loop").is_err());
+    }
 
     #[test]
     #[cfg(any(target_os = "linux", target_os = "android"))]
