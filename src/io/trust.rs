@@ -212,13 +212,10 @@ impl std::error::Error for Distrust {}
 /// # drop(endpoint);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Four independent settings.
-#[allow(clippy::struct_excessive_bools)]
 pub struct TrustPolicy {
     owners: Owners,
-    checks_kind: bool,
     checks_directories: bool,
-    checks_process: bool,
+    checks_nothing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,20 +227,12 @@ enum Owners {
 
 impl TrustPolicy {
     /// All checks.
-    pub const CHECKED: Self = Self {
-        owners: Owners::OursAndRoot,
-        checks_kind: true,
-        checks_directories: true,
-        checks_process: true,
-    };
+    pub const CHECKED: Self =
+        Self { owners: Owners::OursAndRoot, checks_directories: true, checks_nothing: false };
 
     /// No checks. For endpoints whose path and owner the caller has checked.
-    pub const UNCHECKED: Self = Self {
-        owners: Owners::Any,
-        checks_kind: false,
-        checks_directories: false,
-        checks_process: false,
-    };
+    pub const UNCHECKED: Self =
+        Self { owners: Owners::Any, checks_directories: false, checks_nothing: true };
 
     /// Also trusts this user.
     #[must_use]
@@ -264,19 +253,6 @@ impl TrustPolicy {
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
         self
-    }
-
-    /// Allows any process to listen, such as one that forwards to the target.
-    #[must_use]
-    pub const fn allowing_other_process(mut self) -> Self {
-        self.checks_process = false;
-        self
-    }
-
-    /// Whether the owner is checked.
-    #[cfg(windows)]
-    const fn checks_owner(self) -> bool {
-        !matches!(self.owners, Owners::Any)
     }
 
     /// Whether this owner is trusted, whoever that is.

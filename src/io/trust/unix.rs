@@ -31,7 +31,7 @@ const PERMISSIONS: u32 = 0o7777;
 /// assert_eq!(format!("{error:#}"), "the endpoint is not trusted (checking the endpoint's owner): /dev/null is a device, not a socket");
 /// ```
 pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
-    if policy == TrustPolicy::UNCHECKED {
+    if policy.checks_nothing {
         return Ok(());
     }
     VerifiedSocket::new(path, policy).map(drop)
@@ -72,12 +72,12 @@ impl VerifiedSocket {
             policy,
             ours,
         };
-        if policy == TrustPolicy::UNCHECKED {
+        if policy.checks_nothing {
             return Ok(verified(&fs::metadata(path)?, None));
         }
         let mut ours = None;
         let (at, metadata) = check_way(path, policy, &mut ours)?;
-        if policy.checks_kind && !metadata.file_type().is_socket() {
+        if !metadata.file_type().is_socket() {
             return Err(Distrust::NotASocket { path: at, is: kind_of(metadata.file_type()) }.into());
         }
         check_entry(&at, &metadata, policy, &mut ours)?;
@@ -92,7 +92,7 @@ impl VerifiedSocket {
             fs::metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity)
                 && self.ours.is_none_or(|ours| ours == our_user_id())
         };
-        self.policy == policy && (policy == TrustPolicy::UNCHECKED || is_same())
+        self.policy == policy && (policy.checks_nothing || is_same())
     }
 }
 
@@ -263,7 +263,7 @@ pub fn check_peer(
     policy: TrustPolicy,
     process_id: Option<u32>,
 ) -> Result<(), Error> {
-    if policy == TrustPolicy::UNCHECKED {
+    if policy.checks_nothing {
         return Ok(());
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
@@ -274,9 +274,7 @@ pub fn check_peer(
         Distrust::PeerOwner { owner, ours }
     } else {
         match (peer.process_id, process_id) {
-            (Some(process_id), Some(expected))
-                if policy.checks_process && process_id != expected =>
-            {
+            (Some(process_id), Some(expected)) if process_id != expected => {
                 Distrust::PeerProcess { process_id, expected }
             }
             _ => return Ok(()),

@@ -2,7 +2,7 @@
 
 use std::string::ToString as _;
 
-use super::{Distrust, TrustPolicy};
+use super::{Distrust, Owners, TrustPolicy};
 use crate::io::windows::Sid;
 use crate::io::{Error, Phase};
 
@@ -13,18 +13,16 @@ pub(in crate::io) fn check_pipe(
     policy: TrustPolicy,
     expected: Option<u32>,
 ) -> Result<(), Error> {
-    if policy == TrustPolicy::UNCHECKED {
+    if policy.checks_nothing {
         return Ok(());
     }
     let untrusted = |why| Error::new(Phase::Trust, why);
     let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
     let process_id = server_process_id.map_err(unknown)?;
-    if let Some(expected) =
-        expected.filter(|expected| policy.checks_process && process_id != *expected)
-    {
+    if let Some(expected) = expected.filter(|expected| process_id != *expected) {
         return Err(untrusted(Distrust::PeerProcess { process_id, expected }));
     }
-    if policy.checks_owner() {
+    if policy.owners != Owners::Any {
         let (owner, ours) =
             (Sid::of_process(process_id).map_err(unknown)?, Sid::ours().map_err(unknown)?);
         if owner != ours && !owner.is_system() {
