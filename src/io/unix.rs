@@ -294,7 +294,7 @@ pub(super) fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>), 
             let directory =
                 rustix::fs::open(directory, flags, Mode::empty()).map_err(io::Error::from)?;
             let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
-            let address = SocketAddrUnix::new(&Path::new(&short).join(name));
+            let address = SocketAddrUnix::new(Path::new(&short).join(name));
             return Ok((address.map_err(io::Error::from)?, Some(directory)));
         }
     }

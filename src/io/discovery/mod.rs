@@ -119,6 +119,15 @@ pub struct Discovery {
     pub unseen: Vec<UnreadablePath>,
 }
 
+impl Discovery {
+    fn new(mut found: Vec<DiscoveredEndpoint>, unseen: Vec<UnreadablePath>) -> Self {
+        found.sort_by(|one, other| {
+            (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
+        });
+        Self { found, unseen }
+    }
+}
+
 /// A socket or pipe named like a default port.
 ///
 /// ```

@@ -19,28 +19,6 @@ use crate::io::trust::{self, Peer};
 use crate::io::unix::{Probe, address, probe};
 use crate::io::{Error, ErrorKind, Phase, Until};
 
-impl Process {
-    /// Where its socket may be.
-    fn directories(&self) -> Vec<PathBuf> {
-        match &self.tmpdir {
-            Tmpdir::Known(tmpdir) => {
-                let path = tmpdir
-                    .as_deref()
-                    .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
-                std::vec![self.root.as_deref().map_or_else(
-                    || path.to_path_buf(),
-                    // A missing one is reported by its expected path.
-                    |root| match trust::follow(root, path, |_, _| Ok(())) {
-                        Ok((path, _)) => path,
-                        Err(_) => root.join(path.strip_prefix("/").unwrap_or(path)),
-                    },
-                )]
-            }
-            Tmpdir::Unreadable => our_directories(),
-        }
-    }
-}
-
 /// Our `TMPDIR`, and the default if it is unset.
 fn our_directories() -> Vec<PathBuf> {
     let tmpdir = std::env::var_os("TMPDIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -103,10 +81,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         .filter_map(|found| found.process_id)
         .collect();
     unseen.retain(|unseen| unseen.process_id.is_none_or(|process_id| !seen.contains(&process_id)));
-    found.sort_by(|one, other| {
-        (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
-    });
-    Ok(Discovery { found, unseen })
+    Ok(Discovery::new(found, unseen))
 }
 
 /// Assigns the sockets of one directory to processes.
@@ -231,43 +206,32 @@ fn nothing(
     unseen: &[UnreadablePath],
 ) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
-    let mut text = std::vec![std::format!(
-        "a socket of process {} in {}",
-        process.process_id,
-        places.join(" or ")
-    )];
-    if process.inner_id != process.process_id {
-        text.push(std::format!(", where its process id is {}", process.inner_id));
-    }
-    if let Some(dead) = dead {
-        text.push(std::format!(" (it does not listen at {})", dead.display()));
-    } else {
-        text.push(String::from(
-            " (not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet",
-        ));
-        text.extend(unseen.iter().map(|unseen| std::format!("; could not read {unseen}")));
-        text.push(String::from(")"));
-    }
-    text.concat()
-}
-
-impl Process {
-    /// Whether the name is that of its socket: the same id, the same start.
-    pub(super) fn is_named(&self, candidate: &Candidate) -> bool {
-        self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
-    }
+    let (id, inner_id, places) = (process.process_id, process.inner_id, places.join(" or "));
+    let inside = std::format!(", where its process id is {inner_id}");
+    let inside = if inner_id == id { "" } else { &inside };
+    let why = dead.map_or_else(
+        || {
+            let unread = unseen.iter().map(|unseen| std::format!("; could not read {unseen}"));
+            std::format!(
+                "not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet{}",
+                unread.collect::<String>()
+            )
+        },
+        |dead| std::format!("it does not listen at {}", dead.display()),
+    );
+    std::format!("a socket of process {id} in {places}{inside} ({why})")
 }
 
 /// What connecting to a socket shows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) state: EndpointState,
+struct Asked {
+    state: EndpointState,
     /// Who called `listen`. `None` without a connection, and if the system does not report it.
     listener: Option<Peer>,
 }
 
 /// Connects to a socket to see whether a process listens; `None` if the socket has disappeared.
-pub(super) fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
+fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
     let probed = address(&candidate.path).and_then(|(address, _directory)| Ok(probe(&address)?));
     let (state, listener) = match probed {
         Ok(Probe::Listening(peer)) => (EndpointState::Listening, peer),
@@ -289,7 +253,7 @@ pub(super) fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<As
 /// Whose socket it is. Anyone can give a socket a process's name: the process and the user that
 /// called `listen` must fit. Where the system does not report them, the socket must belong to the
 /// process's user: only that user and root can create such a file.
-pub(super) fn process_of<'t>(
+fn process_of<'t>(
     asked: &Asked,
     candidate: &Candidate,
     named: Option<&'t Process>,
@@ -303,13 +267,13 @@ pub(super) fn process_of<'t>(
 }
 
 /// Processes by the id in our namespace, and by that in their own.
-pub(super) struct Table<'t> {
+struct Table<'t> {
     by_id: BTreeMap<u32, &'t Process>,
     by_inner_id: BTreeMap<u32, Vec<&'t Process>>,
 }
 
 impl<'t> Table<'t> {
-    pub(super) fn of(processes: &'t [Process]) -> Self {
+    fn of(processes: &'t [Process]) -> Self {
         let mut by_inner_id: BTreeMap<u32, Vec<&Process>> = BTreeMap::new();
         for process in processes {
             by_inner_id.entry(process.inner_id).or_default().push(process);
@@ -319,7 +283,7 @@ impl<'t> Table<'t> {
     }
 
     /// One of our namespace; also one that has started since, or where no list of processes is readable.
-    pub(super) fn with_id(&self, process_id: u32) -> Option<Cow<'t, Process>> {
+    fn with_id(&self, process_id: u32) -> Option<Cow<'t, Process>> {
         match self.by_id.get(&process_id) {
             Some(process) => Some(Cow::Borrowed(*process)),
             None => platform::process(process_id, &mut Vec::new())
@@ -328,16 +292,16 @@ impl<'t> Table<'t> {
         }
     }
 
-    pub(super) fn with_inner_id(&self, inner_id: u32) -> impl Iterator<Item = &'t Process> {
+    fn with_inner_id(&self, inner_id: u32) -> impl Iterator<Item = &'t Process> {
         self.by_inner_id.get(&inner_id).into_iter().flatten().copied()
     }
 }
 
 /// The paths of one directory: ours, of `None`, and those of processes.
-pub(super) type Paths = BTreeMap<Option<u32>, PathBuf>;
+type Paths = BTreeMap<Option<u32>, PathBuf>;
 
 /// The process that a socket with these paths is named after.
-pub(super) fn named_process<'t>(
+fn named_process<'t>(
     candidate: &Candidate,
     paths: &Paths,
     table: &Table<'t>,
@@ -359,15 +323,15 @@ pub(super) fn named_process<'t>(
 
 /// A socket that has the name of a default port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub(super) path: PathBuf,
-    pub(super) name: SocketName,
-    pub(super) owner: u32,
+struct Candidate {
+    path: PathBuf,
+    name: SocketName,
+    owner: u32,
 }
 
 /// The sockets in `directory` named like default ports. Files, directories and symbolic links with
 /// such a name are skipped.
-pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
+fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let file_name = entry?.file_name();
@@ -385,7 +349,7 @@ pub(super) fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
 }
 
 /// Identifies a directory: two paths are the same if this is equal.
-pub(super) fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
@@ -431,9 +395,34 @@ impl Process {
         }
     }
 
+    /// Where its socket may be.
+    fn directories(&self) -> Vec<PathBuf> {
+        match &self.tmpdir {
+            Tmpdir::Known(tmpdir) => {
+                let path = tmpdir
+                    .as_deref()
+                    .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
+                std::vec![self.root.as_deref().map_or_else(
+                    || path.to_path_buf(),
+                    // A missing one is reported by its expected path.
+                    |root| match trust::follow(root, path, |_, _| Ok(())) {
+                        Ok((path, _)) => path,
+                        Err(_) => root.join(path.strip_prefix("/").unwrap_or(path)),
+                    },
+                )]
+            }
+            Tmpdir::Unreadable => our_directories(),
+        }
+    }
+
+    /// Whether the name is that of its socket: the same id, the same start.
+    fn is_named(&self, candidate: &Candidate) -> bool {
+        self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
+    }
+
     /// Whether this user can be the one that listens for the process: its own, or root, as which
     /// it may have started.
-    pub(super) fn runs_as(&self, user: u32) -> bool {
+    fn runs_as(&self, user: u32) -> bool {
         user == 0 || self.user.is_none_or(|own| own == user)
     }
 }

@@ -135,8 +135,9 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
                 }
                 // The request is refused after its descriptor, which is closed here.
                 ServerAction::ReceiveFd => {
-                    drop(receive_fd(&mut self.server, &mut self.transport, &self.requesting)?)
+                    let _ = receive_fd(&mut self.server, &mut self.transport, &self.requesting)?;
                 }
+
                 ServerAction::Refuse(reason) => {
                     let request = self.request.clone().and_then(|range| self.buffer.get(range));
                     let request = request.and_then(|bytes| Message::decode(bytes).ok());

@@ -13,10 +13,11 @@ use crate::continuation::Entry;
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+#[cfg(unix)]
+use crate::message::eventpipe::UserEventsSession;
 use crate::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
     CollectTracing6, SessionReply, StopTracing, StreamingSession, StreamingSession6,
-    UserEventsSession,
 };
 use crate::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
@@ -198,20 +199,17 @@ pub(super) fn ask<'h, H: Handler + ?Sized>(
         Ask::CollectTracing6(CollectTracing6::Streaming(request)) => {
             Stream(handler.collect_tracing6(request)?)
         }
+        // Without a descriptor it is refused earlier (F-21).
+        #[cfg(unix)]
         Ask::CollectTracing5(CollectTracing5::UserEvents(request))
         | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
-            #[cfg(not(unix))]
-            let answer = {
-                let _ = (request, fd);
-                return Err(HResult::NOT_SUPPORTED.into());
-            };
-            // Without a descriptor it is refused earlier (F-21).
-            #[cfg(unix)]
-            let answer = {
-                let fd = fd.ok_or(HResult::BAD_ENCODING)?;
-                Answer::Held(handler.collect_user_events(request, fd)?)
-            };
-            answer
+            let fd = fd.ok_or(HResult::BAD_ENCODING)?;
+            Answer::Held(handler.collect_user_events(request, fd)?)
+        }
+        #[cfg(not(unix))]
+        Ask::CollectTracing5(_) | Ask::CollectTracing6(_) => {
+            let _ = fd;
+            return Err(HResult::NOT_SUPPORTED.into());
         }
         Ask::Unknown { .. } => return Err(HResult::UNKNOWN_COMMAND.into()),
     })

@@ -16,7 +16,7 @@ use windows_sys::Win32::Foundation::{
 
 use super::PipePath;
 use super::connect_pacing::{after_busy, rate_limited};
-use super::handle::{self, Event, InFlight, Operation, Pipe, Ran, is, is_end};
+use super::handle::{self, Event, InFlight, Operation, Pipe, is, is_end};
 use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 
 /// How long to wait for a busy pipe before the canceller is checked again.
@@ -53,7 +53,7 @@ const SHORTEST: u32 = 2;
 pub struct PipeTransport {
     pipe: Arc<Pipe>,
     done: Event,
-    /// A write was cancelled, by this or a clone.
+    /// A write was cancelled or failed, by this or a clone.
     is_cut: Arc<AtomicBool>,
 }
 
@@ -135,11 +135,16 @@ impl PipeTransport {
     }
 
     /// Waits for a client, on a pipe that is new.
-    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Ran {
-        until.check().map_or_else(Ran::Stopped, |()| self.run(Operation::Connect, until))
+    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        until.check()?;
+        match self.run(Operation::Connect, until) {
+            Err(Stopped::Io(error)) if !has_come(&error) => Err(error.into()),
+            Err(stopped @ (Stopped::TimedOut | Stopped::Cancelled)) => Err(stopped),
+            _ => Ok(()),
+        }
     }
 
-    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Ran {
+    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Result<usize, Stopped> {
         handle::run(self.pipe.as_handle(), operation, &mut self.done, until)
     }
 }
@@ -203,14 +208,11 @@ impl Transport for PipeTransport {
             return Ok(0);
         }
         self.pipe.will_send();
-        match self.run(Operation::Write(bytes), until) {
-            Ran::Done(count) => Ok(count),
-            Ran::Failed(error) => Err(error.into()),
-            Ran::Stopped(stopped) => {
-                self.is_cut.store(true, Ordering::SeqCst);
-                Err(stopped)
-            }
+        let sent = self.run(Operation::Write(bytes), until);
+        if sent.is_err() {
+            self.is_cut.store(true, Ordering::SeqCst);
         }
+        sent
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
@@ -221,11 +223,9 @@ impl Transport for PipeTransport {
             }
             match self.run(Operation::Read(into), until) {
                 // The other side wrote 0 bytes, which is not the end.
-                Ran::Done(0) => {}
-                Ran::Done(count) => return Ok(count),
-                Ran::Failed(error) if is_end(&error) => return Ok(0),
-                Ran::Failed(error) => return Err(error.into()),
-                Ran::Stopped(stopped) => return Err(stopped),
+                Ok(0) => {}
+                Err(Stopped::Io(error)) if is_end(&error) => return Ok(0),
+                received => return received,
             }
         }
     }
@@ -254,7 +254,7 @@ impl<const N: usize> Watched<N> {
         if self.has_client {
             return Ok(());
         }
-        match self.flight.begin_connect() {
+        match self.flight.begin(None) {
             Err(error) if has_come(&error) => self.has_client = true,
             begun => begun?,
         }
@@ -273,7 +273,7 @@ impl<const N: usize> Watched<N> {
 
     /// Waits for up to this many bytes, or the end.
     pub(in crate::io) fn begin_read(&mut self, most: usize) -> io::Result<()> {
-        self.flight.begin_read(most)
+        self.flight.begin(Some(most))
     }
 
     /// Whether the operation has ended.
@@ -288,7 +288,7 @@ impl<const N: usize> Watched<N> {
             return Ok(0);
         }
         loop {
-            let ended = match self.flight.begin_read(into.len()) {
+            let ended = match self.flight.begin(Some(into.len())) {
                 Ok(()) if !self.flight.is_over() => return Err(io::ErrorKind::WouldBlock.into()),
                 Ok(()) => self.flight.end(),
                 Err(error) => Err(error),
