@@ -112,12 +112,7 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
         }
         .into());
     }
-    let ours = rustix::process::geteuid().as_raw();
-    if metadata.uid() != ours {
-        return Err(
-            Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours }.into()
-        );
-    }
+    check_ours(path, &metadata)?;
     match probe(address)? {
         Probe::Refused => remove(path, identity(&metadata)),
         Probe::Absent => Ok(()),
@@ -125,6 +120,14 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
             Err(io::Error::new(io::ErrorKind::AddrInUse, "a listener already exists there").into())
         }
     }
+}
+
+fn check_ours(path: &Path, metadata: &fs::Metadata) -> Result<(), ErrorKind> {
+    let (owner, ours) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner == ours {
+        return Ok(());
+    }
+    Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours }.into())
 }
 
 /// Removes `path` if it is still what was checked: a process without the lock may have replaced it
@@ -171,10 +174,8 @@ impl PathLock {
             let file = fs::File::from(
                 rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?,
             );
-            let (metadata, ours) = (file.metadata()?, rustix::process::geteuid().as_raw());
-            if metadata.uid() != ours {
-                return Err(Distrust::OtherOwner { path, owner: metadata.uid(), ours }.into());
-            }
+            let metadata = file.metadata()?;
+            check_ours(&path, &metadata)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
                 Err(Errno::INTR) => {}

@@ -25,11 +25,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
         Err(error) => {
-            unseen.push(UnreadablePath {
-                process_id: None,
-                path: PathBuf::from("/proc"),
-                why: error.kind(),
-            });
+            unseen.push(UnreadablePath::new(None, "/proc", &error));
             return Vec::new();
         }
     };
@@ -41,11 +37,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are
     // others.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
-        unseen.push(UnreadablePath {
-            process_id: None,
-            path: PathBuf::from("/proc/1"),
-            why: error.kind(),
-        });
+        unseen.push(UnreadablePath::new(None, "/proc/1", &error));
     }
     found
 }
@@ -54,7 +46,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let home = PathBuf::from(std::format!("/proc/{process_id}"));
     let mut note = |path: PathBuf, error: &io::Error| {
-        unseen.push(UnreadablePath { process_id: Some(process_id), path, why: error.kind() });
+        unseen.push(UnreadablePath::new(Some(process_id), path, error));
     };
     let mut process = Process::unknown(process_id);
     match read(&home.join("stat")) {

@@ -222,6 +222,13 @@ pub struct UnreadablePath {
     pub why: io::ErrorKind,
 }
 
+#[cfg(unix)]
+impl UnreadablePath {
+    fn new(process_id: Option<u32>, path: impl Into<PathBuf>, why: &io::Error) -> Self {
+        Self { process_id, path: path.into(), why: why.kind() }
+    }
+}
+
 impl fmt::Display for UnreadablePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.why)

@@ -54,7 +54,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
                 if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&path) => {}
             Err(error) => {
                 missing.insert(path.clone());
-                unseen.push(UnreadablePath { process_id, path, why: error.kind() });
+                unseen.push(UnreadablePath::new(process_id, path, &error));
             }
         }
     }
@@ -64,11 +64,9 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         let mut failed = None;
         // The first may lead through the root of a process that has exited.
         let listed = paths.iter().find_map(|(process_id, path)| {
-            let unreadable =
-                |why| UnreadablePath { process_id: *process_id, path: path.clone(), why };
-            sockets(path)
-                .inspect_err(|error| failed = failed.take().or(Some(unreadable(error.kind()))))
-                .ok()
+            let unreadable = |error: &_| UnreadablePath::new(*process_id, path, error);
+            let listed = sockets(path);
+            listed.inspect_err(|error| failed = failed.take().or(Some(unreadable(error)))).ok()
         });
         match listed {
             Some(candidates) => found.extend(judge(&candidates, &paths, &by_id, &mut listeners)),
@@ -156,11 +154,7 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
         let mut candidates = match sockets(path) {
             Ok(candidates) => candidates,
             Err(error) => {
-                unseen.push(UnreadablePath {
-                    process_id: None,
-                    path: path.clone(),
-                    why: error.kind(),
-                });
+                unseen.push(UnreadablePath::new(None, path, &error));
                 continue;
             }
         };
