@@ -2,18 +2,19 @@
 
 use std::fmt;
 #[cfg(unix)]
-use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::string::String;
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError};
 
 use super::discovery::DiscoveredEndpoint;
 use super::trust::TrustPolicy;
 use super::{Connect, Error, ErrorKind, Phase, Until};
 #[cfg(unix)]
 use super::{
-    discovery,
-    found_socket::{FoundSocket, LastFound},
-    trust,
+    UnixTransport, discovery,
+    trust::{self, VerifiedSocket},
 };
 
 /// The address of a runtime's default port: a process, the path of a socket, or the name of a pipe.
@@ -36,7 +37,7 @@ pub struct Endpoint {
     process_id: Option<u32>,
     trust: TrustPolicy,
     #[cfg(unix)]
-    last: LastFound,
+    cache: SocketCache,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Endpoint {
             process_id: None,
             trust: TrustPolicy::CHECKED,
             #[cfg(unix)]
-            last: LastFound::nothing(),
+            cache: SocketCache(Mutex::new(None)),
         }
     }
 
@@ -121,7 +122,7 @@ impl fmt::Display for Endpoint {
 #[cfg(unix)]
 impl Endpoint {
     /// Its socket, found and checked.
-    pub(super) fn find(&self, until: &Until<'_>) -> Result<FoundSocket, Error> {
+    pub(super) fn find(&self, until: &Until<'_>) -> Result<VerifiedSocket, Error> {
         let path = match &self.place {
             Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,
             Place::Socket(path) => path.clone(),
@@ -132,48 +133,46 @@ impl Endpoint {
                 ));
             }
         };
-        let judged = trust::judge_path(&path, self.trust)?;
-        Ok(FoundSocket { path: path.into(), process_id: self.process_id, judged })
+        VerifiedSocket::new(&path, self.trust)
     }
 
     /// The cached socket, if it is still the same.
-    pub(super) fn found_before(&self) -> Option<FoundSocket> {
-        self.last.get().filter(|found| found.judged.is_still(&found.path, self.trust))
+    pub(super) fn found_before(&self) -> Option<VerifiedSocket> {
+        self.cache.get().filter(|socket| socket.is_still(self.trust))
     }
 
     /// Caches what was found, once it has proved right.
-    pub(super) fn keep(&self, found: FoundSocket) {
-        self.last.set(Some(found));
+    pub(super) fn keep(&self, socket: VerifiedSocket) {
+        self.cache.set(Some(socket));
     }
 
     /// Clears the cache.
     pub(super) fn forget(&self) {
-        self.last.set(None);
+        self.cache.set(None);
     }
 
-    /// Checks the listener after connecting.
-    pub(super) fn check_peer(&self, stream: &impl AsFd, found: &FoundSocket) -> Result<(), Error> {
-        trust::check_peer(stream, self.trust, found.process_id)
+    /// Connects without waiting, and checks who listens: `None` if the backlog is full. The stream
+    /// does not block.
+    pub(super) fn try_open(&self, socket: &VerifiedSocket) -> Result<Option<UnixStream>, Error> {
+        let stream = super::unix::try_connect(&socket.path)?;
+        if let Some(stream) = &stream {
+            trust::check_peer(stream, self.trust, self.process_id)?;
+        }
+        Ok(stream)
     }
 
-    fn connect_to(
-        &self,
-        found: &FoundSocket,
-        until: &Until<'_>,
-    ) -> Result<super::UnixTransport, Error> {
-        let stream = super::unix::connect(&found.path, until)?;
-        self.check_peer(&stream, found)?;
-        Ok(super::UnixTransport::new(stream))
+    fn open(&self, socket: &VerifiedSocket, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        super::unix::connected(until, || self.try_open(socket)).map(UnixTransport::new)
     }
 }
 
 #[cfg(unix)]
 impl Connect for Endpoint {
-    type Transport = super::UnixTransport;
+    type Transport = UnixTransport;
 
     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
-        if let Some(found) = self.found_before() {
-            match self.connect_to(&found, until) {
+        if let Some(socket) = self.found_before() {
+            match self.open(&socket, until) {
                 // No process listens there any longer, or another does: search again below.
                 Err(error)
                     if !matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Cancelled) =>
@@ -183,12 +182,45 @@ impl Connect for Endpoint {
                 done => return done,
             }
         }
-        let found = self.find(until)?;
-        let transport = self.connect_to(&found, until)?;
-        self.keep(found);
+        let socket = self.find(until)?;
+        let transport = self.open(&socket, until)?;
+        self.keep(socket);
         Ok(transport)
     }
 }
+
+/// The last socket that was found and checked. Endpoints are equal whatever they have cached.
+#[cfg(unix)]
+#[derive(Debug)]
+struct SocketCache(Mutex<Option<VerifiedSocket>>);
+
+#[cfg(unix)]
+impl SocketCache {
+    fn get(&self) -> Option<VerifiedSocket> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, socket: Option<VerifiedSocket>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = socket;
+    }
+}
+
+#[cfg(unix)]
+impl Clone for SocketCache {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.get()))
+    }
+}
+
+#[cfg(unix)]
+impl PartialEq for SocketCache {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[cfg(unix)]
+impl Eq for SocketCache {}
 
 #[cfg(windows)]
 impl Endpoint {
@@ -203,10 +235,7 @@ impl Endpoint {
             )),
         }
     }
-}
 
-#[cfg(windows)]
-impl Endpoint {
     /// Checks the pipe's creator after connecting.
     pub(super) fn check_pipe(
         &self,

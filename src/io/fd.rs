@@ -79,7 +79,9 @@ fn received(
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = flags | receive_flags();
+    let flags = flags | RecvFlags::DONTWAIT;
+    #[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
     let received =
         retry_on_intr(|| recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags))?;
     let mut fds = Vec::new();
@@ -94,7 +96,11 @@ fn received(
             "a descriptor arrived but could not be received: too many are open",
         ));
     }
-    fds.iter().try_for_each(closed_on_exec)?;
+    // Without a flag for it, a program started between the two calls inherits the descriptors too.
+    #[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
+    for fd in &fds {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+    }
     Ok((received.bytes, fds))
 }
 
@@ -142,34 +148,6 @@ pub fn without_signal(socket: impl AsFd) -> io::Result<()> {
     #[cfg(not(target_vendor = "apple"))]
     let _ = socket;
     Ok(())
-}
-
-/// Never waits. Received descriptors are closed on `exec` if the system has a flag for it;
-/// `closed_on_exec` does the others.
-#[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
-fn receive_flags() -> RecvFlags {
-    RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT
-}
-
-#[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
-fn receive_flags() -> RecvFlags {
-    RecvFlags::DONTWAIT
-}
-
-/// Lets a received descriptor be closed on `exec`.
-///
-/// # Errors
-/// Those of `fcntl`.
-#[cfg(not(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris")))]
-#[allow(clippy::unnecessary_wraps)]
-fn closed_on_exec(_: &OwnedFd) -> io::Result<()> {
-    Ok(())
-}
-
-/// There is no flag for it: a program started between the two calls inherits the descriptor too.
-#[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
-fn closed_on_exec(fd: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?)
 }
 
 #[cfg(test)]

@@ -51,7 +51,6 @@ pub mod trust;
 #[cfg(windows)]
 pub mod windows;
 
-mod canceller;
 mod client;
 mod connection;
 mod deadlines;
@@ -59,9 +58,7 @@ mod endpoint;
 mod environment;
 mod error;
 #[cfg(unix)]
-mod found_socket;
-#[cfg(unix)]
-mod listening_path;
+mod private_socket;
 mod stop_handle;
 #[cfg(feature = "tokio")]
 mod tokio;
@@ -70,16 +67,13 @@ mod transport;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
-mod unix_address;
-mod until;
-#[cfg(unix)]
 mod user_events;
+mod wait;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::{
     AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopHandle, AsyncTrace,
 };
-pub use canceller::Canceller;
 pub use client::{Client, RuntimeInfo};
 pub use connection::{Answer, Connect, Connection};
 pub use deadlines::{Deadlines, ReplyWithin};
@@ -87,12 +81,12 @@ pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
-pub use listening_path::{UnlinkOnDrop, bind_private};
+pub use private_socket::{SocketGuard, bind_private};
 pub use stop_handle::StopHandle;
 pub use trace::Trace;
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;
-pub use until::{Stopped, Until};
 #[cfg(unix)]
 pub use user_events::UserEvents;
+pub use wait::{Canceller, Stopped, Until};

@@ -1,11 +1,16 @@
-//! What an exchange needs of a connection: to send some bytes, to receive some, and to stop waiting
-//! in time.
+//! The connection of an exchange: sends some bytes, receives some, and stops waiting in time.
 
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::{Stopped, Until};
+#[cfg(unix)]
+use crate::continuation::FdByte;
 
 /// A connection, as an exchange needs it.
+///
+/// Only servers call [`receive_fd`](Self::receive_fd) and [`hung_up`](Self::hung_up).
 pub trait Transport {
     /// Writes some of `bytes`, at least one, and returns how many.
     ///
@@ -25,17 +30,44 @@ pub trait Transport {
     /// # Errors
     /// [`Stopped`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
-    fn send_fd(
-        &mut self,
-        fd: std::os::fd::BorrowedFd<'_>,
-        until: &Until<'_>,
-    ) -> Result<(), Stopped> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         let _ = (fd, until);
-        Err(Stopped::Io(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "this connection cannot pass descriptors",
-        )))
+        Err(Stopped::Io(cannot_pass_fds()))
     }
+
+    /// Receives one byte and its descriptor. `None` at the end of the input.
+    ///
+    /// # Errors
+    /// [`Stopped`]; by default, that this connection cannot pass one.
+    #[cfg(unix)]
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        let _ = until;
+        Err(Stopped::Io(cannot_pass_fds()))
+    }
+
+    /// Waits until the peer hangs up. A half-close does not count (F-23).
+    ///
+    /// The default cannot detect it: without a deadline it reads and discards input up to its end;
+    /// with a deadline, it waits until then.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the peer is still there.
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        if until.deadline.is_none() {
+            while self.receive(&mut [0; 256], until)? > 0 {}
+            return Ok(());
+        }
+        until.pause()?;
+        Err(Stopped::TimedOut)
+    }
+}
+
+#[cfg(unix)]
+fn cannot_pass_fds() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")
 }
 
 impl<T: Transport + ?Sized> Transport for &mut T {
@@ -48,12 +80,20 @@ impl<T: Transport + ?Sized> Transport for &mut T {
     }
 
     #[cfg(unix)]
-    fn send_fd(
-        &mut self,
-        fd: std::os::fd::BorrowedFd<'_>,
-        until: &Until<'_>,
-    ) -> Result<(), Stopped> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         (**self).send_fd(fd, until)
+    }
+
+    #[cfg(unix)]
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        (**self).receive_fd(until)
+    }
+
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        (**self).hung_up(until)
     }
 }
 

@@ -72,26 +72,12 @@ use std::path::PathBuf;
 use std::string::String;
 
 #[cfg(unix)]
-mod judged;
-#[cfg(unix)]
-mod path;
-#[cfg(unix)]
-mod peer;
-#[cfg(windows)]
-mod pipe;
-#[cfg(unix)]
-mod user_ids;
+mod unix;
 
 #[cfg(unix)]
-pub(super) use judged::Judged;
+pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
-pub use path::check_path;
-#[cfg(unix)]
-pub(super) use path::{check_directory, judge_path, kind_of};
-#[cfg(unix)]
-pub use peer::{Peer, check_peer, peer_of};
-#[cfg(windows)]
-pub(super) use pipe::check_pipe;
+pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
 
 /// Why an endpoint is not trusted.
 ///
@@ -222,13 +208,10 @@ impl std::error::Error for Distrust {}
 /// # drop(endpoint);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Four independent settings.
-#[allow(clippy::struct_excessive_bools)]
 pub struct TrustPolicy {
     owners: Owners,
-    checks_kind: bool,
     checks_directories: bool,
-    checks_process: bool,
+    checks_nothing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,20 +223,12 @@ enum Owners {
 
 impl TrustPolicy {
     /// All checks.
-    pub const CHECKED: Self = Self {
-        owners: Owners::OursAndRoot,
-        checks_kind: true,
-        checks_directories: true,
-        checks_process: true,
-    };
+    pub const CHECKED: Self =
+        Self { owners: Owners::OursAndRoot, checks_directories: true, checks_nothing: false };
 
     /// No checks. For endpoints whose path and owner the caller has checked.
-    pub const UNCHECKED: Self = Self {
-        owners: Owners::Any,
-        checks_kind: false,
-        checks_directories: false,
-        checks_process: false,
-    };
+    pub const UNCHECKED: Self =
+        Self { owners: Owners::Any, checks_directories: false, checks_nothing: true };
 
     /// Also trusts this user.
     #[must_use]
@@ -274,19 +249,6 @@ impl TrustPolicy {
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
         self
-    }
-
-    /// Allows any process to listen, such as one that forwards to the target.
-    #[must_use]
-    pub const fn allowing_other_process(mut self) -> Self {
-        self.checks_process = false;
-        self
-    }
-
-    /// Whether the owner is checked.
-    #[cfg(windows)]
-    const fn checks_owner(self) -> bool {
-        !matches!(self.owners, Owners::Any)
     }
 
     /// Whether this owner is trusted, whoever that is.
@@ -310,6 +272,40 @@ impl Default for TrustPolicy {
     fn default() -> Self {
         Self::CHECKED
     }
+}
+
+/// Checks the process that created the pipe, before anything is sent. `expected` is the requested
+/// process.
+#[cfg(windows)]
+pub(super) fn check_pipe(
+    server_process_id: std::io::Result<u32>,
+    policy: TrustPolicy,
+    expected: Option<u32>,
+) -> Result<(), super::Error> {
+    use super::windows::Sid;
+    use super::{Error, Phase};
+    use std::string::ToString as _;
+
+    if policy.checks_nothing {
+        return Ok(());
+    }
+    let untrusted = |why| Error::new(Phase::Trust, why);
+    let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
+    let process_id = server_process_id.map_err(unknown)?;
+    if let Some(expected) = expected.filter(|expected| process_id != *expected) {
+        return Err(untrusted(Distrust::PeerProcess { process_id, expected }));
+    }
+    if policy.owners != Owners::Any {
+        let (owner, ours) =
+            (Sid::of_process(process_id).map_err(unknown)?, Sid::ours().map_err(unknown)?);
+        if owner != ours && !owner.is_system() {
+            return Err(untrusted(Distrust::PeerUser {
+                owner: owner.to_string(),
+                ours: ours.to_string(),
+            }));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -2,8 +2,8 @@
 
 use std::format;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::string::ToString as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, send};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
-use super::unix_address::UnixAddress;
+use super::server::Listen;
+use super::trust::{Peer, peer_of};
 use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, fd};
+use crate::continuation::FdByte;
+#[cfg(not(target_vendor = "apple"))]
+pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
+#[cfg(target_vendor = "apple")]
+pub(super) use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
+use crate::endpoint::check_path_len;
 
 /// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
 ///
@@ -58,7 +65,7 @@ impl UnixTransport {
     /// listens, and other system errors; [`TimedOut`](ErrorKind::TimedOut) and
     /// [`Cancelled`](ErrorKind::Cancelled) while the backlog is full.
     pub fn connect(path: impl AsRef<Path>, until: &Until<'_>) -> Result<Self, Error> {
-        connect(path.as_ref(), until).map(Self::new)
+        connected(until, || try_connect(path.as_ref())).map(Self::new)
     }
 
     /// The socket. It blocks; operations that must not wait request that per call.
@@ -77,24 +84,6 @@ impl UnixTransport {
             && self.stream.set_read_timeout(None).is_ok();
         self.blocks.store(blocks, Ordering::Relaxed);
         blocks
-    }
-
-    /// Retries while the result is "not now".
-    fn retried<T>(
-        &self,
-        until: &Until<'_>,
-        for_what: PollFlags,
-        mut io: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
-    ) -> Result<T, Stopped> {
-        loop {
-            match io(self.stream.as_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    until.ready(self.stream.as_fd(), for_what)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => until.check()?,
-                done => return Ok(done?),
-            }
-        }
     }
 
     fn check_can_send(&self) -> Result<(), Stopped> {
@@ -122,7 +111,8 @@ impl Transport for UnixTransport {
         until.check()?;
         self.awaited = true;
         self.check_can_send()?;
-        self.retried(until, PollFlags::OUT, |stream| Ok(send(stream, bytes, fd::send_flags())?))
+        let stream = self.stream.as_fd();
+        until.retried(stream, PollFlags::OUT, || Ok(send(stream, bytes, fd::send_flags())?))
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
@@ -139,13 +129,50 @@ impl Transport for UnixTransport {
             until.check()?;
             RecvFlags::DONTWAIT
         };
-        self.retried(until, PollFlags::IN, |stream| Ok(recv(stream, &mut *into, flags)?.0))
+        let stream = self.stream.as_fd();
+        until.retried(stream, PollFlags::IN, || Ok(recv(stream, &mut *into, flags)?.0))
     }
 
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
         until.check()?;
         self.check_can_send()?;
-        self.retried(until, PollFlags::OUT, |stream| fd::send_fd(stream, fd))
+        let stream = self.stream.as_fd();
+        until.retried(stream, PollFlags::OUT, || fd::send_fd(stream, fd))
+    }
+
+    fn receive_fd(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        until.check()?;
+        let stream = self.stream.as_fd();
+        until.retried(stream, PollFlags::IN, || fd::receive_fd(stream))
+    }
+
+    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        // A hang-up is always reported; readability does not matter.
+        until.ready(self.stream.as_fd(), PollFlags::empty())
+    }
+}
+
+/// The listener is made non-blocking.
+impl Listen for &UnixListener {
+    type Transport = UnixTransport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        let accept = || match UnixListener::accept(self) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+                Err(io::ErrorKind::Interrupted.into())
+            }
+            accepted => accepted,
+        };
+        // Between the wait and the accept another process may take the connection.
+        let accepted = (self.set_nonblocking(true).map_err(Stopped::from))
+            .and_then(|()| until.check())
+            .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
+        accepted
+            .map(|(stream, _)| UnixTransport::new(stream))
+            .map_err(|stopped| stopped.during(Phase::Listen))
     }
 }
 
@@ -153,56 +180,78 @@ impl Transport for UnixTransport {
 /// when there is room.
 pub(super) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// Connects to the socket at `path`, once there is a listener with room. The stream does not block,
-/// and cannot be waited for before: until it is connected, `poll` reports a hang-up.
-pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<UnixStream, Error> {
+/// Connects with `try_connect`, once there is a listener with room. Until it is connected, a stream
+/// cannot be waited for: `poll` reports a hang-up.
+pub(super) fn connected(
+    until: &Until<'_>,
+    mut try_connect: impl FnMut() -> Result<Option<UnixStream>, Error>,
+) -> Result<UnixStream, Error> {
+    let stopped = |stopped: Stopped| stopped.during(Phase::Connect);
     loop {
-        until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-        if let Some(stream) = try_connect(path)? {
+        until.check().map_err(stopped)?;
+        if let Some(stream) = try_connect()? {
             return Ok(stream);
         }
         let pause = Instant::now().checked_add(BACKLOG_PAUSE);
         let deadline = until.deadline.into_iter().chain(pause).min();
-        let pause = Until { deadline, ..*until };
-        pause.pause().map_err(|stopped| stopped.during(Phase::Connect))?;
+        Until { deadline, ..*until }.pause().map_err(stopped)?;
     }
 }
 
 /// Connects without waiting: `None` if the backlog is full. The stream does not block.
 pub(super) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
-    let address = UnixAddress::of(path).map_err(|kind| match kind {
-        ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-            Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
-        }
+    let not_found = || Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()));
+    let (address, _directory) = address(path).map_err(|kind| match kind {
+        ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => not_found(),
         kind => Error::new(Phase::Find, kind),
     })?;
-    let stream = unconnected().map_err(Error::connecting)?;
-    loop {
-        match rustix::net::connect(&stream, address.get()) {
-            Ok(()) => return Ok(Some(stream)),
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::INTR) => {}
-            Err(Errno::NOENT) => {
-                return Err(Error::new(
-                    Phase::Find,
-                    ErrorKind::NotFound(path.display().to_string()),
-                ));
-            }
-            Err(Errno::CONNREFUSED) => {
-                let text = format!(
-                    "no process listens at {}: a killed process leaves its socket",
-                    path.display()
-                );
-                return Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)));
-            }
-            Err(errno) => return Err(Error::connecting(errno.into())),
+    match connect_at_once(&address).map_err(Error::connecting)? {
+        Ok(stream) => Ok(Some(stream)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(Errno::NOENT) => Err(not_found()),
+        Err(Errno::CONNREFUSED) => {
+            let text = format!(
+                "no process listens at {}: a killed process leaves its socket",
+                path.display()
+            );
+            Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)))
         }
+        Err(errno) => Err(Error::connecting(errno.into())),
     }
+}
+
+/// Connects without waiting. The stream does not block.
+fn connect_at_once(address: &SocketAddrUnix) -> io::Result<Result<UnixStream, Errno>> {
+    let stream = socket()?;
+    let connected = rustix::io::retry_on_intr(|| rustix::net::connect(&stream, address));
+    Ok(connected.map(|()| stream))
+}
+
+/// The state of a socket, found by connecting and closing at once.
+#[derive(Debug)]
+pub(super) enum Probe {
+    Listening(Option<Peer>),
+    Refused,
+    Absent,
+    Unknown(io::ErrorKind),
+}
+
+/// Checks whether a process listens, without waiting or sending.
+pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
+    Ok(match connect_at_once(address)? {
+        Ok(stream) => Probe::Listening(peer_of(&stream).ok()),
+        // The backlog is full: the target is stopped or busy.
+        Err(Errno::AGAIN | Errno::INPROGRESS) => Probe::Listening(None),
+        // A socket of another type does not belong to a runtime either.
+        Err(Errno::CONNREFUSED | Errno::PROTOTYPE) => Probe::Refused,
+        Err(Errno::NOENT) => Probe::Absent,
+        Err(errno) => Probe::Unknown(io::Error::from(errno).kind()),
+    })
 }
 
 /// A non-blocking socket that no other program inherits.
 #[cfg(not(target_vendor = "apple"))]
-fn unconnected() -> io::Result<UnixStream> {
+pub(super) fn socket() -> io::Result<UnixStream> {
     use rustix::net::{SocketFlags, socket_with};
     let fd = socket_with(
         AddressFamily::UNIX,
@@ -215,13 +264,41 @@ fn unconnected() -> io::Result<UnixStream> {
 
 /// There are no flags for it: a program started between the two calls inherits the socket too.
 #[cfg(target_vendor = "apple")]
-fn unconnected() -> io::Result<UnixStream> {
+pub(super) fn socket() -> io::Result<UnixStream> {
     let stream =
         UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
     fd::without_signal(&stream)?;
     stream.set_nonblocking(true)?;
     Ok(stream)
+}
+
+/// The address of the socket at `path`, valid while the descriptor is open.
+///
+/// A path that is too long for an address is reached through its directory, which is opened for
+/// that: for a process with other mounts, our path begins with `/proc/PID/root`. Without `/proc`
+/// it is an [`ErrorKind::NotAnEndpoint`].
+pub(super) fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>), ErrorKind> {
+    let Err(error) = check_path_len(path.as_os_str().len(), SUN_PATH) else {
+        return Ok((SocketAddrUnix::new(path).map_err(io::Error::from)?, None));
+    };
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
+        use rustix::fs::{Mode, OFlags};
+        use std::os::fd::AsRawFd as _;
+
+        // The longest descriptor number.
+        let len = "/proc/self/fd/2147483647/".len().saturating_add(name.len());
+        if check_path_len(len, SUN_PATH).is_ok() {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory =
+                rustix::fs::open(directory, flags, Mode::empty()).map_err(io::Error::from)?;
+            let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            let address = SocketAddrUnix::new(Path::new(&short).join(name));
+            return Ok((address.map_err(io::Error::from)?, Some(directory)));
+        }
+    }
+    Err(ErrorKind::NotAnEndpoint(error.to_string()))
 }
 
 #[cfg(test)]

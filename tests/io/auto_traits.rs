@@ -41,7 +41,7 @@ fn port_types_are_send() {
 #[cfg(unix)]
 #[test]
 fn unix_types_are_send() {
-    shared::<UnlinkOnDrop>();
+    shared::<SocketGuard>();
     shared::<UserEvents<UnixTransport>>();
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private, fd,
+    Error, ErrorKind, SocketGuard, Stopped, UnixTransport, Until, bind_private, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, Step};
@@ -38,7 +38,7 @@ pub(super) type Stream = UnixStream;
 
 /// A socket on which the player listens. Its file is removed with the last copy.
 #[derive(Clone, Debug)]
-pub struct Listener(Arc<(UnixListener, UnlinkOnDrop)>);
+pub struct Listener(Arc<(UnixListener, SocketGuard)>);
 
 impl Listener {
     /// Listens at the socket `address`, which only this user can reach.

@@ -10,7 +10,6 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
-use dotnet_diagnostics_ipc::io::server::ServerTransport;
 use dotnet_diagnostics_ipc::io::{Stopped, Transport, Until};
 use dotnet_diagnostics_ipc::message::Message;
 #[cfg(unix)]
@@ -234,9 +233,7 @@ impl Transport for Peer {
         }
         Ok(n)
     }
-}
 
-impl ServerTransport for Peer {
     #[cfg(unix)]
     fn receive_fd(
         &mut self,

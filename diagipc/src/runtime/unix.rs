@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stopped, UnixTransport, UnlinkOnDrop, Until, bind_private,
+    Canceller, Error, ErrorKind, Phase, SocketGuard, Stopped, UnixTransport, Until, bind_private,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
@@ -90,7 +90,7 @@ impl Listening {
 
 /// Removes the socket file at the end.
 #[derive(Debug)]
-pub(super) struct Guard(UnlinkOnDrop);
+pub(super) struct Guard(SocketGuard);
 
 impl Guard {
     pub(super) fn path(&self) -> &Path {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
-use dotnet_diagnostics_ipc::io::server::ServerTransport;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, Stopped, Transport, Until};
 
@@ -73,9 +72,7 @@ impl Transport for Link {
         into.iter_mut().zip(self.front.drain(..count)).for_each(|(place, byte)| *place = byte);
         Ok(count)
     }
-}
 
-impl ServerTransport for Link {
     /// Bytes on a streaming connection are ignored (F-123).
     fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
         while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::UnreadablePath;
-use super::process::{Process, Tmpdir};
+use super::UnreadablePath;
+use super::unix::{Process, Tmpdir};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.
 const MOST: u64 = 64 * 1024;
-/// The longest `TMPDIR` considered; a path is shorter.
-const LONGEST: u64 = 4096;
+/// The most that is read of an environment. Linux starts no program with more than 6 MiB.
+const MOST_ENVIRONMENT: u64 = 8 << 20;
 /// The flag in `/proc/net/unix` of a listening socket.
 const ACCEPTS: u32 = 0x1_0000;
 
@@ -25,11 +25,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
         Err(error) => {
-            unseen.push(UnreadablePath {
-                process_id: None,
-                path: PathBuf::from("/proc"),
-                why: error.kind(),
-            });
+            unseen.push(UnreadablePath::new(None, "/proc", &error));
             return Vec::new();
         }
     };
@@ -41,11 +37,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are
     // others.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
-        unseen.push(UnreadablePath {
-            process_id: None,
-            path: PathBuf::from("/proc/1"),
-            why: error.kind(),
-        });
+        unseen.push(UnreadablePath::new(None, "/proc/1", &error));
     }
     found
 }
@@ -54,7 +46,7 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let home = PathBuf::from(std::format!("/proc/{process_id}"));
     let mut note = |path: PathBuf, error: &io::Error| {
-        unseen.push(UnreadablePath { process_id: Some(process_id), path, why: error.kind() });
+        unseen.push(UnreadablePath::new(Some(process_id), path, error));
     };
     let mut process = Process::unknown(process_id);
     match read(&home.join("stat")) {
@@ -127,10 +119,8 @@ fn effective_user(status: &[u8]) -> Option<u32> {
 
 /// The process's `TMPDIR`, made absolute; `None` if it has none.
 fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
-    let Some(value) = variable(&mut BufReader::new(File::open(home.join("environ"))?), b"TMPDIR=")?
-    else {
-        return Ok(None);
-    };
+    let environment = File::open(home.join("environ"))?.take(MOST_ENVIRONMENT);
+    let Some(value) = variable(BufReader::new(environment), b"TMPDIR=")? else { return Ok(None) };
     if value.is_empty() {
         return Ok(None);
     }
@@ -140,25 +130,14 @@ fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(if path.is_absolute() { path } else { fs::read_link(home.join("cwd"))?.join(path) }))
 }
 
-/// The value of the first entry that begins with `name`, like `getenv`. Only the value is kept,
-/// whatever the size of the environment.
-fn variable(environment: &mut impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    loop {
-        let mut entry = Vec::new();
-        if environment.by_ref().take(LONGEST).read_until(0, &mut entry)? == 0 {
-            return Ok(None);
-        }
-        let (entry, is_whole) = match entry.split_last() {
-            Some((0, entry)) => (entry, true),
-            // The last one may have no NUL.
-            _ => (&entry[..], (entry.len() as u64) < LONGEST),
-        };
-        if !is_whole {
-            environment.skip_until(0)?;
-        } else if let Some(value) = entry.strip_prefix(name) {
+/// The value of the first entry that begins with `name`, like `getenv`.
+fn variable(environment: impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    for entry in environment.split(0) {
+        if let Some(value) = entry?.strip_prefix(name) {
             return Ok(Some(value.to_vec()));
         }
     }
+    Ok(None)
 }
 
 /// Whether the process sees the same files as we do: the same mounts, from the same root.
@@ -225,8 +204,7 @@ mod tests {
     fn variable_is_read_as_getenv_does() {
         #[track_caller]
         fn tmpdir(environment: &[u8], value: Option<&[u8]>) {
-            let found =
-                variable(&mut BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
+            let found = variable(BufReader::with_capacity(7, environment), b"TMPDIR=").unwrap();
             assert_eq!(found.as_deref(), value);
         }
         tmpdir(b"", None);
@@ -234,15 +212,6 @@ mod tests {
         tmpdir(b"A=1\0TMPDIR=/first\0TMPDIR=/second\0", Some(b"/first"));
         tmpdir(b"A\0\0TMPDIR=", Some(b""));
         tmpdir(b"TMPDIR=/\xff\0", Some(b"/\xff"));
-        // Entries that are too long are skipped, whatever they contain.
-        let mut long = std::vec![b'x'; 3 * 4096 + 5];
-        long.extend(b"TMPDIR=/no\0TMPDIR=/yes\0");
-        tmpdir(&long, Some(b"/yes"));
-        for len in 4090..4110 {
-            let mut entry = std::vec![b'x'; len];
-            entry.extend(b"\0TMPDIR=/yes\0");
-            tmpdir(&entry, Some(b"/yes"));
-        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::vec::Vec;
 
 use rustix::process::Pid;
 
-use super::found::UnreadablePath;
-use super::process::Process;
+use super::UnreadablePath;
+use super::unix::Process;
 
 /// None: other processes are not readable.
 pub(super) fn processes(_: &mut Vec<UnreadablePath>) -> Vec<Process> {

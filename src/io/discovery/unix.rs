@@ -2,42 +2,22 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use super::assign::{Paths, Table, ask, named_process, process_of};
-use super::directory::{self, Candidate};
-use super::found::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use super::macos::{self as platform, Listeners};
-use super::process::{Process, Tmpdir};
-use crate::endpoint::{NamePrefix, UNKNOWN_KEY};
+use super::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
+use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
+use crate::io::trust::{self, Peer};
+use crate::io::unix::{Probe, address, probe};
 use crate::io::{Error, ErrorKind, Phase, Until};
-
-impl Process {
-    /// Where its socket may be.
-    fn directories(&self) -> Vec<PathBuf> {
-        match &self.tmpdir {
-            Tmpdir::Known(tmpdir) => {
-                let path = tmpdir
-                    .as_deref()
-                    .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
-                std::vec![self.root.as_deref().map_or_else(
-                    || path.to_path_buf(),
-                    // A missing one is reported by its expected path.
-                    |root| {
-                        directory::within(root, path)
-                            .unwrap_or_else(|_| root.join(path.strip_prefix("/").unwrap_or(path)))
-                    },
-                )]
-            }
-            Tmpdir::Unreadable => our_directories(),
-        }
-    }
-}
 
 /// Our `TMPDIR`, and the default if it is unset.
 fn our_directories() -> Vec<PathBuf> {
@@ -65,7 +45,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         process.directories().into_iter().map(|path| (Some(process.process_id), path))
     });
     for (process_id, path) in ours.chain(theirs) {
-        match directory::identity(&path) {
+        match identity(&path) {
             Ok(identity) => {
                 directories.entry(identity).or_default().entry(process_id).or_insert(path);
             }
@@ -74,7 +54,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
                 if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&path) => {}
             Err(error) => {
                 missing.insert(path.clone());
-                unseen.push(UnreadablePath { process_id, path, why: error.kind() });
+                unseen.push(UnreadablePath::new(process_id, path, &error));
             }
         }
     }
@@ -84,11 +64,9 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         let mut failed = None;
         // The first may lead through the root of a process that has exited.
         let listed = paths.iter().find_map(|(process_id, path)| {
-            let unreadable =
-                |why| UnreadablePath { process_id: *process_id, path: path.clone(), why };
-            directory::sockets(path)
-                .inspect_err(|error| failed = failed.take().or(Some(unreadable(error.kind()))))
-                .ok()
+            let unreadable = |error: &_| UnreadablePath::new(*process_id, path, error);
+            let listed = sockets(path);
+            listed.inspect_err(|error| failed = failed.take().or(Some(unreadable(error)))).ok()
         });
         match listed {
             Some(candidates) => found.extend(judge(&candidates, &paths, &by_id, &mut listeners)),
@@ -101,10 +79,7 @@ pub(super) fn processes() -> Result<Discovery, Error> {
         .filter_map(|found| found.process_id)
         .collect();
     unseen.retain(|unseen| unseen.process_id.is_none_or(|process_id| !seen.contains(&process_id)));
-    found.sort_by(|one, other| {
-        (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
-    });
-    Ok(Discovery { found, unseen })
+    Ok(Discovery::new(found, unseen))
 }
 
 /// Assigns the sockets of one directory to processes.
@@ -176,14 +151,10 @@ pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf,
     let directories = process.directories();
     for path in &directories {
         check()?;
-        let mut candidates = match directory::sockets(path) {
+        let mut candidates = match sockets(path) {
             Ok(candidates) => candidates,
             Err(error) => {
-                unseen.push(UnreadablePath {
-                    process_id: None,
-                    path: path.clone(),
-                    why: error.kind(),
-                });
+                unseen.push(UnreadablePath::new(None, path, &error));
                 continue;
             }
         };
@@ -229,29 +200,231 @@ fn nothing(
     unseen: &[UnreadablePath],
 ) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
-    let mut text = std::vec![std::format!(
-        "a socket of process {} in {}",
-        process.process_id,
-        places.join(" or ")
-    )];
-    if process.inner_id != process.process_id {
-        text.push(std::format!(", where its process id is {}", process.inner_id));
+    let (id, inner_id, places) = (process.process_id, process.inner_id, places.join(" or "));
+    let inside = std::format!(", where its process id is {inner_id}");
+    let inside = if inner_id == id { "" } else { &inside };
+    let why = dead.map_or_else(
+        || {
+            let unread = unseen.iter().map(|unseen| std::format!("; could not read {unseen}"));
+            std::format!(
+                "not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet{}",
+                unread.collect::<String>()
+            )
+        },
+        |dead| std::format!("it does not listen at {}", dead.display()),
+    );
+    std::format!("a socket of process {id} in {places}{inside} ({why})")
+}
+
+/// What connecting to a socket shows.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    state: EndpointState,
+    /// Who called `listen`. `None` without a connection, and if the system does not report it.
+    listener: Option<Peer>,
+}
+
+/// Connects to a socket to see whether a process listens; `None` if the socket has disappeared.
+fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
+    let probed = address(&candidate.path).and_then(|(address, _directory)| Ok(probe(&address)?));
+    let (state, listener) = match probed {
+        Ok(Probe::Listening(peer)) => (EndpointState::Listening, peer),
+        Ok(Probe::Refused) => (EndpointState::Stale, None),
+        Ok(Probe::Absent) => return None,
+        // Another user's: the list has its name.
+        Ok(Probe::Unknown(std::io::ErrorKind::PermissionDenied))
+            if listeners.is_listed(&candidate.name.to_string()) =>
+        {
+            (EndpointState::Listening, None)
+        }
+        Ok(Probe::Unknown(why)) => (EndpointState::Unknown(why), None),
+        Err(ErrorKind::Io(error)) => (EndpointState::Unknown(error.kind()), None),
+        Err(_) => (EndpointState::Unknown(std::io::ErrorKind::InvalidInput), None),
+    };
+    Some(Asked { state, listener })
+}
+
+/// Whose socket it is. Anyone can give a socket a process's name: the process and the user that
+/// called `listen` must fit. Where the system does not report them, the socket must belong to the
+/// process's user: only that user and root can create such a file.
+fn process_of<'t>(
+    asked: &Asked,
+    candidate: &Candidate,
+    named: Option<&'t Process>,
+    find: impl FnOnce(u32) -> Option<Cow<'t, Process>>,
+) -> Option<Cow<'t, Process>> {
+    match asked.listener {
+        // A process of a pid namespace that we cannot see has no id, and is none of ours.
+        Some(peer) => find(peer.process_id?).filter(|process| process.runs_as(peer.user_id)),
+        None => named.filter(|process| process.runs_as(candidate.owner)).map(Cow::Borrowed),
     }
-    if let Some(dead) = dead {
-        text.push(std::format!(" (it does not listen at {})", dead.display()));
-    } else {
-        text.push(String::from(
-            " (not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet",
-        ));
-        text.extend(unseen.iter().map(|unseen| std::format!("; could not read {unseen}")));
-        text.push(String::from(")"));
+}
+
+/// Processes by the id in our namespace, and by that in their own.
+struct Table<'t> {
+    by_id: BTreeMap<u32, &'t Process>,
+    by_inner_id: BTreeMap<u32, Vec<&'t Process>>,
+}
+
+impl<'t> Table<'t> {
+    fn of(processes: &'t [Process]) -> Self {
+        let mut by_inner_id: BTreeMap<u32, Vec<&Process>> = BTreeMap::new();
+        for process in processes {
+            by_inner_id.entry(process.inner_id).or_default().push(process);
+        }
+        let by_id = processes.iter().map(|process| (process.process_id, process)).collect();
+        Self { by_id, by_inner_id }
     }
-    text.concat()
+
+    /// One of our namespace; also one that has started since, or where no list of processes is readable.
+    fn with_id(&self, process_id: u32) -> Option<Cow<'t, Process>> {
+        match self.by_id.get(&process_id) {
+            Some(process) => Some(Cow::Borrowed(*process)),
+            None => platform::process(process_id, &mut Vec::new())
+                .filter(|process| process.runs)
+                .map(Cow::Owned),
+        }
+    }
+
+    fn with_inner_id(&self, inner_id: u32) -> impl Iterator<Item = &'t Process> {
+        self.by_inner_id.get(&inner_id).into_iter().flatten().copied()
+    }
+}
+
+/// The paths of one directory: ours, of `None`, and those of processes.
+type Paths = BTreeMap<Option<u32>, PathBuf>;
+
+/// The process that a socket with these paths is named after.
+fn named_process<'t>(
+    candidate: &Candidate,
+    paths: &Paths,
+    table: &Table<'t>,
+) -> Option<&'t Process> {
+    // A runtime that does not know its start time writes no key (F-61).
+    let is_keyless = candidate.name.key == UNKNOWN_KEY;
+    let same_id = table.with_inner_id(candidate.name.pid);
+    let named: Vec<&Process> =
+        same_id.filter(|process| is_keyless || process.is_named(candidate)).collect();
+    let here = named.iter().filter(|process| paths.contains_key(&Some(process.process_id)));
+    let here: Vec<&Process> = here.copied().collect();
+    // The first processes of two pid namespaces may have started in the same jiffy. If both have
+    // this directory, the name is ambiguous.
+    match (&here[..], &named[..]) {
+        ([one], _) | ([], [one]) => Some(one),
+        _ => None,
+    }
+}
+
+/// A socket that has the name of a default port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    path: PathBuf,
+    name: SocketName,
+    owner: u32,
+}
+
+/// The sockets in `directory` named like default ports. Files, directories and symbolic links with
+/// such a name are skipped.
+fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let file_name = entry?.file_name();
+        let Some(name) = file_name.to_str().and_then(|name| SocketName::parse(name).ok()) else {
+            continue;
+        };
+        let path = directory.join(&file_name);
+        // A socket that has disappeared is skipped.
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if name.form == SocketForm::Socket && metadata.file_type().is_socket() {
+            found.push(Candidate { path, name, owner: metadata.uid() });
+        }
+    }
+    Ok(found)
+}
+
+/// Identifies a directory: two paths are the same if this is equal.
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What is known about a process.
+#[allow(clippy::struct_field_names)]
+// Without `/proc`, that is little.
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// In our pid namespace.
+    pub(super) process_id: u32,
+    /// In its own pid namespace.
+    pub(super) inner_id: u32,
+    /// The user as which it runs, if the system reports it.
+    pub(super) user: Option<u32>,
+    /// The key in its socket's name.
+    pub(super) start_time: Option<u64>,
+    /// The path of its root, if it differs from ours.
+    pub(super) root: Option<PathBuf>,
+    pub(super) tmpdir: Tmpdir,
+    /// Whether the process has any code.
+    pub(super) runs: bool,
+}
+
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+#[derive(Clone, Debug)]
+pub(super) enum Tmpdir {
+    /// The value, absolute; `None` if it is unset or empty.
+    Known(Option<PathBuf>),
+    Unreadable,
+}
+
+impl Process {
+    pub(super) fn unknown(process_id: u32) -> Self {
+        Self {
+            process_id,
+            inner_id: process_id,
+            user: None,
+            start_time: None,
+            root: None,
+            tmpdir: Tmpdir::Unreadable,
+            runs: true,
+        }
+    }
+
+    /// Where its socket may be.
+    fn directories(&self) -> Vec<PathBuf> {
+        match &self.tmpdir {
+            Tmpdir::Known(tmpdir) => {
+                let path = tmpdir
+                    .as_deref()
+                    .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
+                std::vec![self.root.as_deref().map_or_else(
+                    || path.to_path_buf(),
+                    // A missing one is reported by its expected path.
+                    |root| match trust::follow(root, path, |_, _| Ok(())) {
+                        Ok((path, _)) => path,
+                        Err(_) => root.join(path.strip_prefix("/").unwrap_or(path)),
+                    },
+                )]
+            }
+            Tmpdir::Unreadable => our_directories(),
+        }
+    }
+
+    /// Whether the name is that of its socket: the same id, the same start.
+    fn is_named(&self, candidate: &Candidate) -> bool {
+        self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
+    }
+
+    /// Whether this user can be the one that listens for the process: its own, or root, as which
+    /// it may have started.
+    fn runs_as(&self, user: u32) -> bool {
+        user == 0 || self.user.is_none_or(|own| own == user)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::SocketName;
 
     /// The most names that a socket may have: every step for each of them is a look-up.
     #[test]
@@ -279,5 +452,116 @@ mod tests {
         };
         assert_eq!(left(&[process]), [N / 2]);
         assert_eq!(left(&[]), [N - 1]);
+    }
+
+    #[test]
+    fn discovery_two_candidates_prefers_matching_tmpdir() {
+        let process = |process_id| Process {
+            inner_id: 1,
+            start_time: Some(7),
+            ..Process::unknown(process_id)
+        };
+        let table = [process(11), process(12), Process::unknown(1)];
+        let named = |pid, key, of: &[u32], table| {
+            let paths = of.iter().map(|of| (Some(*of), PathBuf::from("/x"))).collect();
+            named_process(&candidate(pid, key, 0), &paths, &Table::of(table))
+                .map(|process: &Process| process.process_id)
+        };
+        assert_eq!(named(1, 7, &[12], &table), Some(12));
+        assert_eq!(named(1, 7, &[1, 11], &table), Some(11));
+        assert_eq!(named(1, 7, &[11, 12], &table), None);
+        assert_eq!(named(1, 7, &[], &table), None);
+        assert_eq!(named(1, 7, &[], &table[..1]), Some(11));
+        assert_eq!(named(1, 8, &[11], &table), None);
+        assert_eq!(named(1, UNKNOWN_KEY, &[1], &table), Some(1));
+        assert_eq!(named(12, 7, &[12], &table), None);
+    }
+
+    /// Under an emulator the key is not the start time that the kernel knows: who listens decides (F-136).
+    #[test]
+    fn discovery_assigns_socket_with_another_key_to_the_process_that_listens() {
+        let process =
+            Process { inner_id: 12, start_time: Some(7), user: Some(1000), ..Process::unknown(12) };
+        let (table, candidate) = ([process.clone()], candidate(12, 8, 1000));
+        let paths = [(Some(12), PathBuf::from("/x"))].into();
+        let named = named_process(&candidate, &paths, &Table::of(&table));
+        assert!(named.is_none());
+        let whose = |listener| {
+            let asked = Asked { state: EndpointState::Listening, listener };
+            let find = |id| table.iter().find(|one| one.process_id == id).map(Cow::Borrowed);
+            process_of(&asked, &candidate, named, find).map(|process| process.process_id)
+        };
+        assert_eq!(whose(Some(Peer { user_id: 1000, process_id: Some(12) })), Some(12));
+        assert_eq!(whose(None), None);
+    }
+
+    fn candidate(pid: u32, key: u64, owner: u32) -> Candidate {
+        Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner }
+    }
+
+    /// A process can listen, and then run a program that makes it another user's: it keeps its id
+    /// and its start time. And an id is used again.
+    #[test]
+    fn discovery_assigns_socket_only_to_process_and_user_that_listen() {
+        let victim = Process { user: Some(1000), ..Process::unknown(12) };
+        let attacker = Process { user: Some(1234), ..Process::unknown(13) };
+        let whose = |listener, owner| {
+            let asked = Asked { state: EndpointState::Listening, listener };
+            let find = |id| {
+                [&victim, &attacker]
+                    .into_iter()
+                    .find(|process| process.process_id == id)
+                    .map(Cow::Borrowed)
+            };
+            process_of(&asked, &candidate(12, 7, owner), Some(&victim), find)
+                .map(|process| process.process_id)
+        };
+        let peer = |process_id, user_id| Some(Peer { user_id, process_id });
+        assert_eq!(whose(peer(Some(12), 1000), 1000), Some(12));
+        // It listened before it gave up root.
+        assert_eq!(whose(peer(Some(12), 0), 0), Some(12));
+        assert_eq!(whose(peer(Some(12), 1234), 1234), None);
+        assert_eq!(whose(peer(Some(13), 1234), 1234), Some(13));
+        assert_eq!(whose(peer(Some(13), 1000), 1000), None);
+        // Of a pid namespace that we cannot see; and of one that has exited.
+        assert_eq!(whose(peer(None, 1000), 1000), None);
+        assert_eq!(whose(peer(Some(14), 1000), 1000), None);
+        // Nothing is known of the listener.
+        assert_eq!(whose(None, 1000), Some(12));
+        assert_eq!(whose(None, 0), Some(12));
+        assert_eq!(whose(None, 1234), None);
+    }
+
+    #[test]
+    fn discovery_unlisted_socket_is_tried() {
+        let home = tempfile::tempdir().unwrap();
+        let mut listeners = Listeners::default();
+        let mut ask = |path: &str| {
+            let candidate = Candidate { path: home.path().join(path), ..candidate(u32::MAX, 7, 0) };
+            ask(&candidate, &mut listeners)
+        };
+        let unheard = |state| Some(Asked { state, listener: None });
+        let listener = std::os::unix::net::UnixListener::bind(home.path().join("listens")).unwrap();
+        let asked = ask("listens").unwrap();
+        assert_eq!(asked.state, EndpointState::Listening);
+        assert_eq!(asked.listener.unwrap().process_id, Some(std::process::id()));
+        drop(listener);
+        // A process started by another test holds it until `exec`.
+        for _ in 0..1000 {
+            if std::os::unix::net::UnixStream::connect(home.path().join("listens")).is_err() {
+                break;
+            }
+            std::thread::sleep(core::time::Duration::from_millis(10));
+        }
+        assert_eq!(ask("listens"), unheard(EndpointState::Stale));
+        assert_eq!(ask("gone"), None);
+        std::fs::write(home.path().join("file"), "").unwrap();
+        let below_a_file = EndpointState::Unknown(std::io::ErrorKind::NotADirectory);
+        assert_eq!(ask("file/below"), unheard(below_a_file));
+        let Some(Asked { state: EndpointState::Unknown(_), listener: None }) =
+            ask(&"x".repeat(200))
+        else {
+            panic!("no socket has such a path")
+        };
     }
 }

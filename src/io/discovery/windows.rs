@@ -4,17 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::{DiscoveredEndpoint, Discovery, EndpointState};
+use super::{DiscoveredEndpoint, Discovery, EndpointState};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::{Error, ErrorKind, Phase, Until};
 
 pub(super) fn processes() -> Result<Discovery, Error> {
-    let mut found =
-        pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
-    found.sort_by(|one, other| {
-        (one.process_id, &one.endpoint).cmp(&(other.process_id, &other.endpoint))
-    });
-    Ok(Discovery { found, unseen: Vec::new() })
+    let found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
+    Ok(Discovery::new(found, Vec::new()))
 }
 
 pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {

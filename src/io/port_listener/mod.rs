@@ -53,7 +53,7 @@ use unix::{Poller, Waker as PollerWaker, bind_private, transport};
 #[cfg(windows)]
 use windows::{Poller, Waker as PollerWaker, bind_private, transport};
 
-use super::canceller::Sleeper;
+use super::wait::Sleeper;
 use super::{Connect, Deadlines, Error, ErrorKind, Phase, Stopped, Until};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;

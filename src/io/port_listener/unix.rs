@@ -15,7 +15,7 @@ use rustix::event::epoll;
 use rustix::process::{Resource, getrlimit};
 
 use crate::io::fd::without_signal;
-use crate::io::{Error, UnixTransport, listening_path};
+use crate::io::{Error, UnixTransport, private_socket};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
 pub(super) const LISTENER: u64 = 0;
@@ -33,7 +33,7 @@ pub(super) type Connection = UnixStream;
 pub(super) fn bind_private(
     path: &Path,
 ) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
-    let (listener, path) = listening_path::bind_private(path)?;
+    let (listener, path) = private_socket::bind_private(path)?;
     Ok((listener, Box::new(path)))
 }
 

@@ -1,14 +1,23 @@
 //! The server's handler: one method for each command.
 
-use super::answer::{Answer, Passed};
-use super::{Entries, Refusal, Served, StreamSession};
+use std::boxed::Box;
+use std::fmt;
+use std::io;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+use std::string::String;
+use std::vec::Vec;
+
+use super::{HeldConnection, Served, StreamWriter};
+use crate::continuation::Entry;
 use crate::exchange::RefusalReason;
 use crate::hresult::HResult;
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+#[cfg(unix)]
+use crate::message::eventpipe::UserEventsSession;
 use crate::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
     CollectTracing6, SessionReply, StopTracing, StreamingSession, StreamingSession6,
-    UserEventsSession,
 };
 use crate::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, ProcessInfo2Reply, ProcessInfo3Reply,
@@ -17,13 +26,6 @@ use crate::message::process::{
 use crate::message::profiler::{AttachProfiler, StartupProfiler};
 use crate::message::server::ResultReply;
 use crate::message::{AnyReply, AnyRequest, Message};
-
-/// The descriptor of a `user_events` session.
-#[cfg(unix)]
-use std::os::fd::OwnedFd;
-
-#[cfg(unix)]
-use super::HeldSession;
 
 /// Declares methods that answer `UNKNOWN_COMMAND`.
 macro_rules! commands {
@@ -144,92 +146,201 @@ pub trait Handler {
     }
 }
 
+/// A received descriptor, on systems that support it.
+#[cfg(unix)]
+pub(super) type Passed = Option<OwnedFd>;
+#[cfg(not(unix))]
+pub(super) type Passed = Option<core::convert::Infallible>;
+
+/// The handler's answer.
+pub(super) enum Answer<'h> {
+    Reply(AnyReply<'h>),
+    Environment(Entries<'h>),
+    Stream(StreamSession<'h>),
+    // Impossible on systems without descriptors.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    Held(HeldSession<'h>),
+}
+
 /// Calls the handler. The answer borrows from the handler, not from the request, which the reply
 /// will overwrite.
 pub(super) fn ask<'h, H: Handler + ?Sized>(
     handler: &'h H,
     request: &AnyRequest<'_>,
     fd: Passed,
-) -> Answer<'h> {
-    try_ask(handler, request, fd).unwrap_or_else(Answer::Refused)
-}
-
-fn try_ask<'h, H: Handler + ?Sized>(
-    handler: &'h H,
-    request: &AnyRequest<'_>,
-    fd: Passed,
 ) -> Result<Answer<'h>, Refusal> {
+    use Answer::{Environment, Reply, Stream};
     use AnyRequest as Ask;
+    let done = |result| Reply(AnyReply::Result(result));
     handler.check(request)?;
-    let result = match *request {
-        Ask::GenerateCoreDump(request) => handler.generate_core_dump(request)?,
-        Ask::GenerateCoreDump2(request) => handler.generate_core_dump2(request)?,
-        Ask::GenerateCoreDump3(request) => handler.generate_core_dump3(request)?,
-        Ask::AttachProfiler(request) => handler.attach_profiler(request)?,
-        Ask::StartupProfiler(request) => handler.startup_profiler(request)?,
-        Ask::ResumeRuntime(request) => handler.resume_runtime(request)?,
-        Ask::SetEnvironmentVariable(request) => handler.set_environment_variable(request)?,
-        Ask::EnablePerfMap(request) => handler.enable_perf_map(request)?,
-        Ask::DisablePerfMap(request) => handler.disable_perf_map(request)?,
-        Ask::ApplyStartupHook(request) => handler.apply_startup_hook(request)?,
-        Ask::StopTracing(request) => {
-            return Ok(Answer::Reply(AnyReply::Session(handler.stop_tracing(request)?)));
-        }
-        Ask::ProcessInfo(_) => {
-            return Ok(Answer::Reply(AnyReply::ProcessInfo(handler.process_info()?)));
-        }
-        Ask::ProcessInfo2(_) => {
-            return Ok(Answer::Reply(AnyReply::ProcessInfo2(handler.process_info2()?)));
-        }
-        Ask::ProcessInfo3(_) => {
-            return Ok(Answer::Reply(AnyReply::ProcessInfo3(handler.process_info3()?)));
-        }
-        Ask::ProcessEnvironment(_) => {
-            return Ok(Answer::Environment(handler.process_environment()?));
-        }
-        Ask::CollectTracing(request) => {
-            return Ok(Answer::Stream(handler.collect_tracing(request)?));
-        }
-        Ask::CollectTracing2(request) => {
-            return Ok(Answer::Stream(handler.collect_tracing2(request)?));
-        }
-        Ask::CollectTracing3(request) => {
-            return Ok(Answer::Stream(handler.collect_tracing3(request)?));
-        }
-        Ask::CollectTracing4(request) => {
-            return Ok(Answer::Stream(handler.collect_tracing4(request)?));
-        }
+    Ok(match *request {
+        Ask::GenerateCoreDump(request) => done(handler.generate_core_dump(request)?),
+        Ask::GenerateCoreDump2(request) => done(handler.generate_core_dump2(request)?),
+        Ask::GenerateCoreDump3(request) => done(handler.generate_core_dump3(request)?),
+        Ask::AttachProfiler(request) => done(handler.attach_profiler(request)?),
+        Ask::StartupProfiler(request) => done(handler.startup_profiler(request)?),
+        Ask::ResumeRuntime(request) => done(handler.resume_runtime(request)?),
+        Ask::SetEnvironmentVariable(request) => done(handler.set_environment_variable(request)?),
+        Ask::EnablePerfMap(request) => done(handler.enable_perf_map(request)?),
+        Ask::DisablePerfMap(request) => done(handler.disable_perf_map(request)?),
+        Ask::ApplyStartupHook(request) => done(handler.apply_startup_hook(request)?),
+        Ask::StopTracing(request) => Reply(AnyReply::Session(handler.stop_tracing(request)?)),
+        Ask::ProcessInfo(_) => Reply(AnyReply::ProcessInfo(handler.process_info()?)),
+        Ask::ProcessInfo2(_) => Reply(AnyReply::ProcessInfo2(handler.process_info2()?)),
+        Ask::ProcessInfo3(_) => Reply(AnyReply::ProcessInfo3(handler.process_info3()?)),
+        Ask::ProcessEnvironment(_) => Environment(handler.process_environment()?),
+        Ask::CollectTracing(request) => Stream(handler.collect_tracing(request)?),
+        Ask::CollectTracing2(request) => Stream(handler.collect_tracing2(request)?),
+        Ask::CollectTracing3(request) => Stream(handler.collect_tracing3(request)?),
+        Ask::CollectTracing4(request) => Stream(handler.collect_tracing4(request)?),
         Ask::CollectTracing5(CollectTracing5::Streaming(request)) => {
-            return Ok(Answer::Stream(handler.collect_tracing5(request)?));
+            Stream(handler.collect_tracing5(request)?)
         }
         Ask::CollectTracing6(CollectTracing6::Streaming(request)) => {
-            return Ok(Answer::Stream(handler.collect_tracing6(request)?));
+            Stream(handler.collect_tracing6(request)?)
         }
+        // Without a descriptor it is refused earlier (F-21).
+        #[cfg(unix)]
         Ask::CollectTracing5(CollectTracing5::UserEvents(request))
         | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
-            return user_events(handler, request, fd);
+            let fd = fd.ok_or(HResult::BAD_ENCODING)?;
+            Answer::Held(handler.collect_user_events(request, fd)?)
+        }
+        #[cfg(not(unix))]
+        Ask::CollectTracing5(_) | Ask::CollectTracing6(_) => {
+            let _ = fd;
+            return Err(HResult::NOT_SUPPORTED.into());
         }
         Ask::Unknown { .. } => return Err(HResult::UNKNOWN_COMMAND.into()),
-    };
-    Ok(Answer::Reply(AnyReply::Result(result)))
+    })
 }
 
-#[cfg(unix)]
-fn user_events<'h, H: Handler + ?Sized>(
-    handler: &'h H,
-    request: UserEventsSession<'_>,
-    fd: Passed,
-) -> Result<Answer<'h>, Refusal> {
-    // Without one it is refused earlier (F-21).
-    let fd = fd.ok_or(HResult::BAD_ENCODING)?;
-    Ok(Answer::Held(handler.collect_user_events(request, fd)?))
+/// A session whose stream follows the reply.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::StreamSession;
+///
+/// let session = StreamSession::new(1, |stream| std::io::Write::write_all(stream, b"Nettrace"));
+/// assert_eq!(session.session_id(), 1);
+/// ```
+pub struct StreamSession<'h> {
+    session_id: u64,
+    pub(super) stream: Stream<'h>,
 }
 
-#[cfg(not(unix))]
-fn user_events<'h, H: Handler + ?Sized>(
-    _: &'h H,
-    _: UserEventsSession<'_>,
-    _: Passed,
-) -> Result<Answer<'h>, Refusal> {
-    Err(HResult::NOT_SUPPORTED.into())
+type Stream<'h> = Box<dyn FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h>;
+
+impl<'h> StreamSession<'h> {
+    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed
+    /// when it returns. If the reply cannot be sent, it is dropped without a call.
+    pub fn new(
+        session_id: u64,
+        stream: impl FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h,
+    ) -> Self {
+        Self { session_id, stream: Box::new(stream) }
+    }
+
+    /// The id of the reply.
+    pub const fn session_id(&self) -> u64 {
+        self.session_id
+    }
+}
+
+impl fmt::Debug for StreamSession<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamSession")
+            .field("session_id", &self.session_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A `user_events` session, which lasts as long as its connection (F-23).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::HeldSession;
+///
+/// // Ends when the client hangs up.
+/// let session = HeldSession::new(2, |connection| while let Ok(false) = connection.wait(None) {});
+/// assert_eq!(session.session_id(), 2);
+/// ```
+pub struct HeldSession<'h> {
+    session_id: u64,
+    pub(super) hold: Hold<'h>,
+}
+
+type Hold<'h> = Box<dyn FnOnce(&mut HeldConnection<'_>) + 'h>;
+
+impl<'h> HeldSession<'h> {
+    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is
+    /// closed when it returns. If the reply cannot be sent, it is dropped without a call.
+    pub fn new(session_id: u64, hold: impl FnOnce(&mut HeldConnection<'_>) + 'h) -> Self {
+        Self { session_id, hold: Box::new(hold) }
+    }
+
+    /// The id of the reply.
+    pub const fn session_id(&self) -> u64 {
+        self.session_id
+    }
+}
+
+impl fmt::Debug for HeldSession<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldSession").field("session_id", &self.session_id).finish_non_exhaustive()
+    }
+}
+
+/// The entries of an environment block.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::Entries;
+///
+/// let entries: Entries = ["HOME=/", "no equals sign"].into_iter().collect();
+/// assert_eq!(entries.entries.len(), 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries<'h> {
+    /// The entries to send, in this order.
+    pub entries: Vec<Entry<'h>>,
+    /// Interrupts the block with an error after this many of its bytes, like a runtime that fails
+    /// while sending (F-43).
+    pub broken_off: Option<(u32, HResult)>,
+}
+
+impl<'h, E: Into<Entry<'h>>> FromIterator<E> for Entries<'h> {
+    fn from_iter<I: IntoIterator<Item = E>>(entries: I) -> Self {
+        Self { entries: entries.into_iter().map(Into::into).collect(), broken_off: None }
+    }
+}
+
+/// Why a request is refused; `GenerateCoreDump3` may include a text (F-50).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::hresult::HResult;
+/// use dotnet_diagnostics_ipc::io::server::Refusal;
+///
+/// assert_eq!(Refusal::from(HResult::FAIL).message, None);
+/// let refusal = Refusal { hresult: HResult::FAIL, message: Some("the disk is full".into()) };
+/// assert_eq!(refusal.to_string(), "refused with 0x80004005 DS_IPC_E_FAIL: the disk is full");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The code.
+    pub hresult: HResult,
+    /// The text; `None` if the message ends with the code.
+    pub message: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused with {}", self.hresult)?;
+        self.message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<HResult> for Refusal {
+    fn from(hresult: HResult) -> Self {
+        Self { hresult, message: None }
+    }
 }

@@ -10,14 +10,13 @@
 //! | [`serve`] | many clients: a thread each, or one after another as in runtimes ([`ServeOptions::most_at_once`]) |
 //! | [`serve_connection`] | one connection of any kind |
 //! | [`StreamSession`], [`HeldSession`], [`Entries`] | what follows a reply |
-//! | [`Listen`], [`ServerTransport`] | sources of connections, and connections |
+//! | [`Listen`] | a source of connections |
 //!
 //! ```
 //! use std::os::unix::net::UnixListener;
-//! use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
 //! use dotnet_diagnostics_ipc::hresult::HResult;
 //! use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, StreamSession, serve};
-//! use dotnet_diagnostics_ipc::io::Canceller;
+//! use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 //! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
 //! use dotnet_diagnostics_ipc::wire::Array;
 //! use std::io::{Read as _, Write as _};
@@ -32,46 +31,327 @@
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("socket");
 //! let (listener, shutdown) = (UnixListener::bind(&path)?, Canceller::new()?);
-//! let stream = std::thread::scope(|scope| {
+//! let mut stream = Vec::new();
+//! std::thread::scope(|scope| {
 //!     scope.spawn(|| serve(&listener, &Runtime, &ServeOptions::DEFAULT, &shutdown));
-//!     let mut socket = std::os::unix::net::UnixStream::connect(&path)?;
 //!     let providers = [ProviderConfig::new("Provider", 0, EventLevel::VERBOSE)];
 //!     let request = CollectTracing2 {
 //!         circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: false, providers: Array::new(&providers),
 //!     };
-//!     let mut buffer = [0; 256];
-//!     let mut client = Client::new(&request, &mut buffer)?;
-//!     loop {
-//!         match client.action() {
-//!             ClientAction::Send(range) => client.sent(socket.write(&buffer[range])?)?,
-//!             ClientAction::Receive(range) => { let n = socket.read(&mut buffer[range])?; client.received(&buffer, n)? }
-//!             ClientAction::Finished(Outcome::Ok { .. }) => break,
-//!             other => panic!("{other:?}"),
-//!         }
-//!     }
-//!     let mut stream = Vec::new();
-//!     socket.read_to_end(&mut stream)?;
+//!     let streamed = Client::new(Endpoint::socket(&path)).trace(&request).map(|mut trace| trace.read_to_end(&mut stream));
 //!     shutdown.cancel();
-//!     Ok::<_, Box<dyn std::error::Error>>(stream)
-//! })?;
+//!     streamed
+//! })??;
 //! assert_eq!(stream, b"Nettrace");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod answer;
 mod connection;
-mod gate;
 mod handler;
-mod listen;
-mod options;
-mod serve;
-mod session;
-mod writer;
 
-pub use connection::serve_connection;
-pub use handler::Handler;
-pub use listen::{Listen, ServerTransport};
-pub use options::{ServeOptions, Served};
-pub use serve::{serve, serve_with};
-pub use session::{Entries, HeldSession, Refusal, StreamSession};
-pub use writer::{HeldConnection, StreamWriter};
+use core::ops::Deref;
+use std::string::String;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use connection::serve_within;
+pub use connection::{HeldConnection, StreamWriter, serve_connection};
+pub use handler::{Entries, Handler, HeldSession, Refusal, StreamSession};
+
+use super::{Canceller, Error, ErrorKind, Transport, Until};
+use crate::command::Command;
+use crate::exchange::{KnownCommands, ServerOutcome};
+use crate::message::eventpipe::MAX_SESSIONS;
+
+/// A server's time limits for its clients, and how many it serves at once. `None` means no limit.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::ServeOptions;
+///
+/// // One after another, as runtimes do: a client that sends half a request blocks the others (F-6), here for 5 s at most.
+/// let as_runtimes = ServeOptions { most_at_once: 1, ..ServeOptions::DEFAULT };
+/// # let _ = as_runtimes;
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// The commands that the server knows; it answers the others with `UNKNOWN_COMMAND`.
+    pub commands: KnownCommands,
+    /// From the start of a connection to the last byte of the request, and to the descriptor.
+    /// Runtimes wait forever (F-6).
+    pub request: Option<Duration>,
+    /// For sending a reply, and each piece of an environment block.
+    pub send: Option<Duration>,
+    /// For sending each piece of a stream: a client that does not read blocks the handler this
+    /// long.
+    pub stream: Option<Duration>,
+    /// How many requests are served at once; further clients wait to be accepted. A session counts
+    /// until its reply is sent.
+    pub most_at_once: usize,
+    /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
+    pub most_sessions: usize,
+    #[doc(hidden)]
+    pub more: (),
+}
+
+impl ServeOptions {
+    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64
+    /// sessions, as in runtimes.
+    pub const DEFAULT: Self = Self {
+        commands: KnownCommands::All,
+        request: Some(Duration::from_secs(5)),
+        send: Some(Duration::from_secs(5)),
+        stream: Some(Duration::from_secs(30)),
+        most_at_once: 64,
+        most_sessions: MAX_SESSIONS,
+        more: (),
+    };
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The outcome of one connection.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::exchange::{End, ServerOutcome};
+/// use dotnet_diagnostics_ipc::io::UnixTransport;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, Served, serve_connection};
+///
+/// struct Nothing;
+/// impl Handler for Nothing {}
+///
+/// let (_says_nothing, theirs) = UnixStream::pair()?;
+/// let options = ServeOptions { request: Some(std::time::Duration::from_millis(10)), ..ServeOptions::DEFAULT };
+/// let served = serve_connection(UnixTransport::new(theirs), &Nothing, &options, None)?;
+/// assert_eq!(served, Served { command: None, outcome: ServerOutcome::Gone { end: End::TimedOut }, streamed: 0 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The command, if it became known.
+    pub command: Option<Command>,
+    /// How it ended.
+    pub outcome: ServerOutcome,
+    /// How many bytes of a stream were sent.
+    pub streamed: u64,
+}
+
+/// A source of connections.
+pub trait Listen {
+    /// The connection type.
+    type Transport: Transport;
+
+    /// Waits for the next client.
+    ///
+    /// # Errors
+    /// [`Phase::Listen`](crate::io::Phase::Listen), with
+    /// [`TimedOut`](crate::io::ErrorKind::TimedOut) and
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after
+    /// these.
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+}
+
+impl<L: Listen + ?Sized> Listen for &mut L {
+    type Transport = L::Transport;
+
+    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+        (**self).accept(until)
+    }
+}
+
+/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
+/// shutdown.
+///
+/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
+/// [`ServeOptions::request`], so only trusted clients should reach the socket.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
+/// use dotnet_diagnostics_ipc::io::{Canceller, UnixTransport};
+/// use std::os::unix::net::{UnixListener, UnixStream};
+///
+/// struct Nothing;
+/// impl Handler for Nothing {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| serve(&listener, &Nothing, &ServeOptions::DEFAULT, &shutdown));
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
+/// `shutdown`.
+///
+/// # Panics
+/// If a method of the handler panics, once the server has ended; the others are served until then.
+pub fn serve<L, H>(
+    listener: L,
+    handler: &H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Handler + Sync + ?Sized,
+{
+    serve_with(listener, |_| handler, options, shutdown)
+}
+
+/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
+/// byte is read: by who connects, or by what was already read of it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use dotnet_diagnostics_ipc::io::Canceller;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_with};
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+/// use std::os::unix::net::UnixListener;
+///
+/// struct Client(Option<u32>);
+/// impl Handler for Client {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let handler_of = |client: &_| {
+///             Box::new(Client(peer_of(client).ok().and_then(|peer| peer.process_id)))
+///         };
+///         serve_with(&listener, handler_of, &ServeOptions::DEFAULT, &shutdown)
+///     });
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`serve`].
+///
+/// # Panics
+/// As [`serve`]; and if `handler_of` panics.
+pub fn serve_with<L, H>(
+    mut listener: L,
+    handler_of: impl Fn(&L::Transport) -> H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Deref<Target: Handler> + Send,
+{
+    let (requests, sessions) =
+        (Semaphore::new(options.most_at_once.max(1)), Semaphore::new(options.most_sessions));
+    let until = Until { deadline: None, canceller: Some(shutdown) };
+    thread::scope(|scope| {
+        loop {
+            // Those inside leave on shutdown.
+            let permit = requests.acquire();
+            let transport = match listener.accept(&until) {
+                Ok(transport) => transport,
+                Err(error) => match error.kind() {
+                    ErrorKind::Cancelled => return Ok(()),
+                    ErrorKind::TimedOut => continue,
+                    ErrorKind::Io(reason) if passes(reason) => {
+                        drop(permit);
+                        pause(shutdown);
+                        continue;
+                    }
+                    _ => {
+                        shutdown.cancel();
+                        return Err(error);
+                    }
+                },
+            };
+            let (sessions, handler) = (&sessions, handler_of(&transport));
+            let served = thread::Builder::new()
+                .name(String::from("diagnostics server"))
+                .spawn_scoped(scope, move || {
+                    let (handler, permit) = (&*handler, Some((permit, sessions)));
+                    // Cancelled, as the caller knows.
+                    let _ = serve_within(transport, handler, options, Some(shutdown), permit);
+                });
+            if served.is_err() {
+                // No thread: the client was disconnected. Others may end meanwhile.
+                pause(shutdown);
+            }
+        }
+    })
+}
+
+/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
+fn pause(canceller: &Canceller) {
+    let deadline = Instant::now().checked_add(Duration::from_millis(20));
+    let _ = Until { deadline, canceller: Some(canceller) }.pause();
+}
+
+/// Whether descriptors and memory may be available again later.
+fn passes(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == std::io::ErrorKind::OutOfMemory
+    }
+}
+
+/// Limits how many threads hold a [`Permit`] at once.
+#[derive(Debug)]
+struct Semaphore {
+    free: Mutex<usize>,
+    released: Condvar,
+}
+
+/// Held by a request or a session; released on drop.
+#[derive(Debug)]
+struct Permit<'s>(&'s Semaphore);
+
+impl Semaphore {
+    const fn new(permits: usize) -> Self {
+        Self { free: Mutex::new(permits), released: Condvar::new() }
+    }
+
+    fn free(&self) -> MutexGuard<'_, usize> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a permit.
+    fn acquire(&self) -> Permit<'_> {
+        let free = self.released.wait_while(self.free(), |free| *free == 0);
+        let mut free = free.unwrap_or_else(PoisonError::into_inner);
+        *free = free.saturating_sub(1);
+        Permit(self)
+    }
+
+    /// A permit, if one is free.
+    fn try_acquire(&self) -> Option<Permit<'_>> {
+        let mut free = self.free();
+        *free = free.checked_sub(1)?;
+        Some(Permit(self))
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let mut free = self.0.free();
+        *free = free.saturating_add(1);
+        self.0.released.notify_one();
+    }
+}

@@ -15,7 +15,7 @@ use crate::exchange::Outcome;
 use crate::io::connection::{ClientDriver, Finished, Step};
 use crate::io::deadlines::CallOptions;
 #[cfg(unix)]
-use crate::io::found_socket::FoundSocket;
+use crate::io::trust::VerifiedSocket;
 use crate::io::{Answer, Deadlines, Endpoint, Error, ErrorKind, Phase, Stopped, Until};
 #[cfg(unix)]
 use crate::io::{UserEvents, fd};
@@ -103,11 +103,10 @@ impl AsyncConnect for Endpoint {
 #[cfg(unix)]
 async fn connect_to(
     endpoint: &Endpoint,
-    found: &FoundSocket,
+    found: &VerifiedSocket,
 ) -> Result<tokio::net::UnixStream, Error> {
     loop {
-        if let Some(stream) = crate::io::unix::try_connect(&found.path)? {
-            endpoint.check_peer(&stream, found)?;
+        if let Some(stream) = endpoint.try_open(found)? {
             return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
         }
         pause(crate::io::unix::BACKLOG_PAUSE).await?;
@@ -119,14 +118,14 @@ impl AsyncConnect for Endpoint {
     type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        use crate::io::windows::{PipePath, in_turn, opened, wait_until_free};
+        use crate::io::windows::{PipePath, opened, rate_limited, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
         let path =
             PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             // Its server may identify the client, but not impersonate it: the default.
-            let tried = match in_turn(&path, || ClientOptions::new().open(path.text())) {
+            let tried = match rate_limited(&path, || ClientOptions::new().open(path.text())) {
                 Ok(tried) => tried,
                 Err(wait) => {
                     pause(wait).await?;

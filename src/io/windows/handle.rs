@@ -24,12 +24,16 @@ use std::os::windows::io::{
     AsHandle, AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle,
 };
 use std::ptr::{NonNull, null, null_mut};
+use std::string::String;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::vec::Vec;
 
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED,
-    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING,
+    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING, WAIT_FAILED,
+    WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
@@ -41,10 +45,12 @@ use windows_sys::Win32::System::Pipes::{
     PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES,
     PIPE_WAIT, WaitNamedPipeW,
 };
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects,
+};
 
-use super::event::Event;
-use super::path::PipePath;
 use super::user::Rights;
+use crate::endpoint::PIPE_PREFIX;
 use crate::io::{Stopped, Until};
 
 /// The buffers of a pipe, as in a runtime (F-62).
@@ -164,18 +170,9 @@ pub(super) enum Operation<'b> {
     Write(&'b [u8]),
 }
 
-/// The outcome of an operation that was started.
-pub(super) enum Ran {
-    /// This many bytes were transferred.
-    Done(usize),
-    /// The system ended it, with this error.
-    Failed(io::Error),
-    /// It was cancelled, for this reason. Part of a write may have been sent.
-    Stopped(Stopped),
-}
-
 /// Runs an operation until it has ended, or until `until`; bytes that arrived before the
 /// cancellation count. It is always started: to avoid starting after the deadline, check first.
+/// Returns how many bytes were transferred; part of a write that failed may have been sent.
 ///
 /// `pipe` was opened by [`open`] or [`create`]; `done` is used for one operation at a time, as
 /// `&mut` ensures.
@@ -184,7 +181,7 @@ pub(super) fn run(
     operation: Operation<'_>,
     done: &mut Event,
     until: &Until<'_>,
-) -> Ran {
+) -> Result<usize, Stopped> {
     let mut overlapped =
         OVERLAPPED { hEvent: done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
     // From here to the end of `running` the system may write to it at any time: only this pointer
@@ -192,20 +189,18 @@ pub(super) fn run(
     let overlapped = &raw mut overlapped;
     // SAFETY: `overlapped` and the bytes of the operation outlive it, since `running` waits for its
     // end; nothing else uses them.
-    if let Err(error) = unsafe { start(pipe, operation, overlapped) } {
-        return Ran::Failed(error);
-    }
+    unsafe { start(pipe, operation, overlapped) }?;
     let running = Running(Started { pipe, overlapped });
     let stopped = until.event(done);
     if stopped.is_err() {
         running.0.cancel();
     }
     match (running.0.end(), stopped) {
-        (Ok(count), _) => Ran::Done(count),
+        (Ok(count), _) => Ok(count),
         // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the peer
         // either.
-        (Err(_), Err(stopped)) => Ran::Stopped(stopped),
-        (Err(error), Ok(())) => Ran::Failed(error),
+        (Err(_), Err(stopped)) => Err(stopped),
+        (Err(error), Ok(())) => Err(error.into()),
     }
 }
 
@@ -348,17 +343,9 @@ impl<const N: usize> InFlight<N> {
         self.is_running
     }
 
-    /// Waits for a client in the background, unless something runs already.
-    pub(super) fn begin_connect(&mut self) -> io::Result<()> {
-        self.begin(None)
-    }
-
-    /// Reads up to this many bytes in the background, unless something runs already.
-    pub(super) fn begin_read(&mut self, most: usize) -> io::Result<()> {
-        self.begin(Some(most))
-    }
-
-    fn begin(&mut self, read: Option<usize>) -> io::Result<()> {
+    /// Waits for a client in the background, or reads up to this many bytes, unless something runs
+    /// already.
+    pub(super) fn begin(&mut self, read: Option<usize>) -> io::Result<()> {
         if self.is_running {
             return Ok(());
         }
@@ -440,4 +427,170 @@ pub(super) fn is_end(error: &io::Error) -> bool {
 /// How many of the bytes one operation transfers.
 fn len(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len().min(MOST)).unwrap_or_default()
+}
+
+/// An event, for one wait or for all.
+#[derive(Debug)]
+pub(in crate::io) struct Event(OwnedHandle);
+
+impl Event {
+    /// A new event. Once set, it stays set for all waits.
+    ///
+    /// # Errors
+    /// If the system provides no handle.
+    pub(in crate::io) fn new() -> io::Result<Self> {
+        Self::create(true)
+    }
+
+    /// A new event. Setting it ends one wait, and resets it.
+    ///
+    /// # Errors
+    /// If the system provides no handle.
+    pub(in crate::io) fn for_each_wait() -> io::Result<Self> {
+        Self::create(false)
+    }
+
+    fn create(stays: bool) -> io::Result<Self> {
+        let (manual_reset, set) = (i32::from(stays), 0);
+        // SAFETY: No attributes and no name are allowed; nothing else is read.
+        let event = unsafe { CreateEventW(null(), manual_reset, set, null()) };
+        if event.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: It is new and valid, and has no other owner.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(event) }))
+    }
+
+    /// Ends every wait for it, now and later; or only the next one.
+    pub(in crate::io) fn set(&self) {
+        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created
+        // with all rights.
+        unsafe { SetEvent(self.0.as_raw_handle()) };
+    }
+
+    /// Waits for one of these, which differ, and returns its index; `None` if the time is over.
+    ///
+    /// # Errors
+    /// If the system cannot wait for them.
+    pub(in crate::io) fn wait<const N: usize>(
+        events: [&Self; N],
+        timeout: Option<Duration>,
+    ) -> io::Result<Option<usize>> {
+        let handles = events.map(|event| event.0.as_raw_handle());
+        let count = u32::try_from(N).map_err(io::Error::other)?;
+        let (all_of_them, most) = (0, milliseconds(timeout));
+        // SAFETY: There are `count` handles, which are open: their events are borrowed.
+        match unsafe { WaitForMultipleObjects(count, handles.as_ptr(), all_of_them, most) } {
+            WAIT_TIMEOUT => Ok(None),
+            WAIT_FAILED => Err(io::Error::last_os_error()),
+            // An event is never abandoned.
+            set => Ok(usize::try_from(set.wrapping_sub(WAIT_OBJECT_0)).ok()),
+        }
+    }
+}
+
+/// The time to wait, rounded up: a wait that ends early would be repeated.
+fn milliseconds(left: Option<Duration>) -> u32 {
+    left.map_or(INFINITE, |left| {
+        u32::try_from(left.as_nanos().div_ceil(1_000_000))
+            .unwrap_or(INFINITE)
+            .min(INFINITE.saturating_sub(1))
+    })
+}
+
+impl AsHandle for Event {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.0.as_handle()
+    }
+}
+
+/// The longest path in units, by the documentation of `CreateNamedPipeW`.
+const MOST_UNITS: usize = 256;
+
+/// The path of a pipe on this machine: UTF-16 with one NUL, which is its last unit.
+///
+/// `units` is private to this file, since its calls rely on the NUL.
+#[derive(Clone, Debug)]
+pub(in crate::io) struct PipePath {
+    units: Vec<u16>,
+    text: String,
+}
+
+impl PipePath {
+    /// The path of a name, with or without `\\.\pipe\`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
+    pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
+        let rest = stripped(name);
+        let fault = if rest.is_empty() {
+            "the pipe name is empty"
+        } else if rest.contains('\0') {
+            "the pipe name contains a NUL"
+        } else if rest.starts_with('\\') {
+            // `\\server\pipe\name` is a pipe on another machine.
+            "not the name of a pipe on this machine"
+        } else {
+            let text = std::format!("{PIPE_PREFIX}{rest}");
+            let mut units: Vec<u16> = text.encode_utf16().collect();
+            if units.len() <= MOST_UNITS {
+                units.push(0);
+                return Ok(Self { units, text });
+            }
+            "the pipe name is longer than 256 units"
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidInput, fault))
+    }
+
+    /// The path, with its NUL.
+    pub(in crate::io) fn units(&self) -> &[u16] {
+        &self.units
+    }
+
+    /// The path, for display.
+    pub(in crate::io) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Windows accepts either case here.
+fn stripped(name: &str) -> &str {
+    match name.split_at_checked(PIPE_PREFIX.len()) {
+        Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipe_path_with_and_without_prefix_is_equal() {
+        for name in [
+            "dotnet-diagnostic-12",
+            r"\\.\pipe\dotnet-diagnostic-12",
+            r"\\.\PIPE\dotnet-diagnostic-12",
+        ] {
+            let path = PipePath::new(name).unwrap();
+            assert_eq!(path.text(), r"\\.\pipe\dotnet-diagnostic-12");
+            assert_eq!(path.units().iter().position(|unit| *unit == 0), Some(29));
+            assert_eq!(path.units().len(), 30);
+        }
+    }
+
+    #[test]
+    fn pipe_path_invalid_name_is_refused() {
+        let longest = "é".repeat(247);
+        assert_eq!(PipePath::new(&longest).unwrap().units().len(), 257);
+        for name in
+            ["", r"\\.\pipe\", "a\0b", r"\\server\pipe\name", r"\\?\pipe\name", &(longest + "a")]
+        {
+            assert_eq!(
+                PipePath::new(name).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{name}"
+            );
+        }
+    }
 }

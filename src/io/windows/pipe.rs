@@ -1,4 +1,5 @@
 //! One end of a connected pipe.
+
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -8,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windows_sys::Win32::Foundation::{ERROR_FILE_NOT_FOUND, ERROR_PIPE_BUSY, ERROR_SEM_TIMEOUT};
+use windows_sys::Win32::Foundation::{
+    ERROR_FILE_NOT_FOUND, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_BUSY,
+    ERROR_PIPE_CONNECTED, ERROR_SEM_TIMEOUT,
+};
 
-use super::Event;
-use super::handle::{self, Operation, Pipe, Ran, is, is_end};
-use super::path::PipePath;
-use super::turn::{after_busy, in_turn};
-use super::watched::Watched;
+use super::PipePath;
+use super::connect_pacing::{after_busy, rate_limited};
+use super::handle::{self, Event, InFlight, Operation, Pipe, is, is_end};
 use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
 
 /// How long to wait for a busy pipe before the canceller is checked again.
@@ -51,7 +53,7 @@ const SHORTEST: u32 = 2;
 pub struct PipeTransport {
     pipe: Arc<Pipe>,
     done: Event,
-    /// A write was cancelled, by this or a clone.
+    /// A write was cancelled or failed, by this or a clone.
     is_cut: Arc<AtomicBool>,
 }
 
@@ -67,7 +69,7 @@ impl PipeTransport {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
-            match in_turn(&path, || handle::open(&path)) {
+            match rate_limited(&path, || handle::open(&path)) {
                 Err(wait) => sleep(wait, until),
                 Ok(tried) => match opened(&path, tried)? {
                     Some(pipe) => {
@@ -133,11 +135,16 @@ impl PipeTransport {
     }
 
     /// Waits for a client, on a pipe that is new.
-    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Ran {
-        until.check().map_or_else(Ran::Stopped, |()| self.run(Operation::Connect, until))
+    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+        until.check()?;
+        match self.run(Operation::Connect, until) {
+            Err(Stopped::Io(error)) if !has_come(&error) => Err(error.into()),
+            Err(stopped @ (Stopped::TimedOut | Stopped::Cancelled)) => Err(stopped),
+            _ => Ok(()),
+        }
     }
 
-    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Ran {
+    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Result<usize, Stopped> {
         handle::run(self.pipe.as_handle(), operation, &mut self.done, until)
     }
 }
@@ -201,14 +208,11 @@ impl Transport for PipeTransport {
             return Ok(0);
         }
         self.pipe.will_send();
-        match self.run(Operation::Write(bytes), until) {
-            Ran::Done(count) => Ok(count),
-            Ran::Failed(error) => Err(error.into()),
-            Ran::Stopped(stopped) => {
-                self.is_cut.store(true, Ordering::SeqCst);
-                Err(stopped)
-            }
+        let sent = self.run(Operation::Write(bytes), until);
+        if sent.is_err() {
+            self.is_cut.store(true, Ordering::SeqCst);
         }
+        sent
     }
 
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
@@ -219,12 +223,110 @@ impl Transport for PipeTransport {
             }
             match self.run(Operation::Read(into), until) {
                 // The other side wrote 0 bytes, which is not the end.
-                Ran::Done(0) => {}
-                Ran::Done(count) => return Ok(count),
-                Ran::Failed(error) if is_end(&error) => return Ok(0),
-                Ran::Failed(error) => return Err(error.into()),
-                Ran::Stopped(stopped) => return Err(stopped),
+                Ok(0) => {}
+                Err(Stopped::Io(error)) if is_end(&error) => return Ok(0),
+                received => return received,
             }
         }
     }
+}
+
+/// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without
+/// blocking.
+///
+/// Pipes with the same event are waited for together: it is set when an operation of any of them
+/// ends. Starting an operation resets the event, so ended ones are looked for after the last start,
+/// and before the wait.
+#[derive(Debug)]
+pub(in crate::io) struct Watched<const N: usize> {
+    flight: InFlight<N>,
+    /// A client had connected before the wait began.
+    has_client: bool,
+}
+
+impl<const N: usize> Watched<N> {
+    pub(in crate::io) fn new(pipe: Arc<Pipe>, ended: &Arc<Event>) -> Self {
+        Self { flight: InFlight::new(pipe, ended), has_client: false }
+    }
+
+    /// Waits for a client, unless it already does.
+    pub(in crate::io) fn begin_connect(&mut self) -> io::Result<()> {
+        if self.has_client {
+            return Ok(());
+        }
+        match self.flight.begin(None) {
+            Err(error) if has_come(&error) => self.has_client = true,
+            begun => begun?,
+        }
+        Ok(())
+    }
+
+    /// Once that has ended: a client has connected. A client that has already disconnected counts:
+    /// its bytes can be read, then the end.
+    pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
+        match self.flight.end() {
+            Err(error) if !has_come(&error) => return Err(error),
+            _ => self.has_client = false,
+        }
+        Ok(())
+    }
+
+    /// Waits for up to this many bytes, or the end.
+    pub(in crate::io) fn begin_read(&mut self, most: usize) -> io::Result<()> {
+        self.flight.begin(Some(most))
+    }
+
+    /// Whether the operation has ended.
+    pub(in crate::io) fn is_over(&self) -> bool {
+        self.has_client || self.flight.is_over()
+    }
+
+    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at
+    /// the end.
+    pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let ended = match self.flight.begin(Some(into.len())) {
+                Ok(()) if !self.flight.is_over() => return Err(io::ErrorKind::WouldBlock.into()),
+                Ok(()) => self.flight.end(),
+                Err(error) => Err(error),
+            };
+            match ended {
+                // The other side wrote 0 bytes, which is not the end.
+                Ok([]) => {}
+                Ok(bytes) => {
+                    let count = bytes.len().min(into.len());
+                    into.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+                    return Ok(count);
+                }
+                Err(error) if is_end(&error) => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Stops waiting. Fails if something has arrived or ended meanwhile.
+    pub(in crate::io) fn give_up(&mut self) -> io::Result<()> {
+        if !self.flight.is_running() {
+            return Ok(());
+        }
+        self.flight.cancel();
+        match self.flight.end() {
+            Err(error) if is(&error, ERROR_OPERATION_ABORTED) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The pipe itself. A running operation ends with this.
+    pub(super) fn into_pipe(self) -> Arc<Pipe> {
+        Arc::clone(self.flight.pipe())
+    }
+}
+
+/// Whether the wait for a client failed because one is or was connected.
+fn has_come(error: &io::Error) -> bool {
+    is(error, ERROR_PIPE_CONNECTED) || is(error, ERROR_NO_DATA)
 }

@@ -186,8 +186,7 @@ mod tests {
     fn pipe_access_is_for_user_administrators_and_system() {
         use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity};
 
-        let path =
-            crate::io::windows::path::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
+        let path = crate::io::windows::PipePath::new("dotnet-diagnostics-ipc-test-rights").unwrap();
         let pipe =
             crate::io::windows::handle::create(&path, &Rights::private().unwrap(), true).unwrap();
         let (mut descriptor, mut len) = (std::vec![0_u64; 64], 0);

@@ -56,9 +56,9 @@ fn trusted(path: &Path, policy: TrustPolicy) {
     check_path(path, policy).unwrap();
 }
 
-mod listening_path;
 #[cfg(target_os = "linux")]
 mod namespaces;
+mod private_socket;
 #[cfg(target_os = "linux")]
 mod processes;
 mod trust;

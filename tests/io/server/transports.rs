@@ -5,8 +5,8 @@ use std::io::{self, Cursor, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::io::{
     Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
-use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
+use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
 
 use crate::alone;
@@ -81,9 +81,6 @@ impl Transport for Blind {
     fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
         self.0.receive(into, until)
     }
-}
-
-impl ServerTransport for Blind {
     fn receive_fd(
         &mut self,
         until: &Until<'_>,
@@ -241,34 +238,13 @@ fn server_socket_not_listening_is_refused() {
     let listener = UnixListener::from(OwnedFd::from(ours));
     let shutdown = Canceller::new().unwrap();
     let error =
-        serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
+        serve(&listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown).unwrap_err();
     assert_eq!(error.phase(), Phase::Listen);
     assert!(
         matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidInput),
         "{error}"
     );
     assert!(error.to_string().ends_with(" (os error 22) (listening)"), "{error}");
-}
-
-#[test]
-fn listener_owned_is_closed_with_server() {
-    let directory = crate::directory();
-    let path = directory.path().join("socket");
-    let (listener, shutdown) = (UnixListener::bind(&path).unwrap(), Canceller::new().unwrap());
-    thread::scope(|scope| {
-        let server =
-            scope.spawn(|| serve(listener, &Runtime::default(), &ServeOptions::DEFAULT, &shutdown));
-        let (outcome, _) = ask(
-            &mut UnixStream::connect(&path).unwrap(),
-            &AnyRequest::ResumeRuntime(ResumeRuntime {}),
-            None,
-        );
-        assert_eq!(outcome, Outcome::Ok { size: 24, then: AfterReply::Close });
-        shutdown.cancel();
-        server.join().unwrap().unwrap();
-    });
-    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-    assert!(fs::exists(&path).unwrap(), "the socket's end is the caller's matter");
 }
 
 #[test]

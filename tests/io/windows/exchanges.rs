@@ -121,14 +121,13 @@ fn pipe_of_other_process_is_not_trusted() {
         (error.phase(), *process_id, *expected),
         (Phase::Trust, std::process::id(), NO_PROCESS)
     );
-    // It is ours, which is enough if no process was asked for; or the policy allows any listener.
+    // It is ours, which is enough if no process was asked for; or the policy checks nothing.
     drop(listener.accept(&patience()));
     let pipe = Endpoint::pipe(format!("dotnet-diagnostic-{NO_PROCESS}"));
     let _connection = Client::new(pipe).connect().unwrap();
     drop(listener.accept(&patience()));
-    let policy = TrustPolicy::CHECKED.allowing_other_process();
-    let _connection =
-        Client::new(Endpoint::process(NO_PROCESS).trusting(policy)).connect().unwrap();
+    let unchecked = Endpoint::process(NO_PROCESS).trusting(TrustPolicy::UNCHECKED);
+    let _connection = Client::new(unchecked).connect().unwrap();
 }
 
 /// A runtime of .NET 10 whose pipe `DIAG_PIPE` names: many connections, one after another, and a

@@ -7,7 +7,7 @@ use std::string::String;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::path::PipePath;
+use super::PipePath;
 
 /// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can
 /// make a runtime stop serving; 1 ms apart none did (F-120).
@@ -21,7 +21,10 @@ static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
 /// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once.
 /// Otherwise returns how long to wait before calling again.
-pub(in crate::io) fn in_turn<P>(path: &PipePath, open: impl FnOnce() -> P) -> Result<P, Duration> {
+pub(in crate::io) fn rate_limited<P>(
+    path: &PipePath,
+    open: impl FnOnce() -> P,
+) -> Result<P, Duration> {
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     next.retain(|_, turn| *turn > now);
@@ -50,7 +53,7 @@ mod tests {
 
     #[test]
     fn opens_of_one_pipe_are_5_ms_apart() {
-        let opened = |name| in_turn(&PipePath::new(name).unwrap(), Instant::now);
+        let opened = |name| rate_limited(&PipePath::new(name).unwrap(), Instant::now);
         let first = opened("turn-a").unwrap();
         for same in ["turn-a", "turn-A", r"\\.\pipe\turn-a"] {
             let wait = opened(same).unwrap_err();

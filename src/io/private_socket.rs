@@ -13,15 +13,11 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+use rustix::net::SocketAddrUnix;
 
 use super::trust::{self, Distrust, TrustPolicy};
+use super::unix::{self, Probe, probe};
 use super::{Error, ErrorKind, Phase};
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const MOST: usize = crate::endpoint::SUN_PATH_LINUX;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const MOST: usize = crate::endpoint::SUN_PATH_MACOS;
 
 /// The backlog of std: the system's maximum.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -59,13 +55,13 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// assert!(!path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, UnlinkOnDrop), Error> {
+pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard), Error> {
     bind(path.as_ref()).map_err(|kind| Error::new(Phase::Listen, kind))
 }
 
-fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
+fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let len = path.as_os_str().len();
-    crate::endpoint::check_path_len(len, MOST)
+    crate::endpoint::check_path_len(len, unix::SUN_PATH)
         .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     // The process may change its directory before the guard is dropped.
@@ -77,14 +73,15 @@ fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     trust::check_directory(directory, TrustPolicy::CHECKED)?;
     let _lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
-    let socket = socket()?;
+    let socket = unix::socket()?;
+    socket.set_nonblocking(false)?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard =
-        UnlinkOnDrop { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
+        SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
-    Ok((UnixListener::from(socket), guard))
+    Ok((UnixListener::from(OwnedFd::from(socket)), guard))
 }
 
 /// Creates a missing directory. Nothing is created where others could replace it.
@@ -115,12 +112,7 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
         }
         .into());
     }
-    let ours = rustix::process::geteuid().as_raw();
-    if metadata.uid() != ours {
-        return Err(
-            Distrust::OtherOwner { path: path.to_path_buf(), owner: metadata.uid(), ours }.into()
-        );
-    }
+    check_ours(path, &metadata)?;
     match probe(address)? {
         Probe::Refused => remove(path, identity(&metadata)),
         Probe::Absent => Ok(()),
@@ -128,6 +120,14 @@ fn make_way(path: &Path, address: &SocketAddrUnix) -> Result<(), ErrorKind> {
             Err(io::Error::new(io::ErrorKind::AddrInUse, "a listener already exists there").into())
         }
     }
+}
+
+fn check_ours(path: &Path, metadata: &fs::Metadata) -> Result<(), ErrorKind> {
+    let (owner, ours) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner == ours {
+        return Ok(());
+    }
+    Err(Distrust::OtherOwner { path: path.to_path_buf(), owner, ours }.into())
 }
 
 /// Removes `path` if it is still what was checked: a process without the lock may have replaced it
@@ -174,20 +174,18 @@ impl PathLock {
             let file = fs::File::from(
                 rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?,
             );
-            let (metadata, ours) = (file.metadata()?, rustix::process::geteuid().as_raw());
-            if metadata.uid() != ours {
-                return Err(Distrust::OtherOwner { path, owner: metadata.uid(), ours }.into());
-            }
+            let metadata = file.metadata()?;
+            check_ours(&path, &metadata)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
                 Err(Errno::INTR) => {}
                 // Locked; or a file system without locks, where the race is possible. Unless its
                 // holder has just removed it.
                 _ => {
-                    let is_still_there = |found: fs::Metadata| {
+                    let same = |found: fs::Metadata| {
                         (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())
                     };
-                    if fs::symlink_metadata(&path).is_ok_and(is_still_there) {
+                    if fs::symlink_metadata(&path).is_ok_and(same) {
                         return Ok(Self { path, _file: file });
                     }
                 }
@@ -222,7 +220,7 @@ impl Drop for PathLock {
 /// ```
 #[derive(Debug)]
 #[must_use = "dropping it deletes the socket"]
-pub struct UnlinkOnDrop {
+pub struct SocketGuard {
     path: PathBuf,
     identity: Identity,
 }
@@ -234,14 +232,14 @@ fn identity(metadata: &fs::Metadata) -> Identity {
     (metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-impl UnlinkOnDrop {
+impl SocketGuard {
     /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Drop for UnlinkOnDrop {
+impl Drop for SocketGuard {
     fn drop(&mut self) {
         // Without the lock the socket stays: the next listener removes it.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
@@ -251,48 +249,6 @@ impl Drop for UnlinkOnDrop {
             let _ = remove(&self.path, self.identity);
         }
     }
-}
-
-/// The state of a socket, found by connecting and closing at once.
-#[derive(Debug)]
-pub(super) enum Probe {
-    Listening(Option<trust::Peer>),
-    Refused,
-    Absent,
-    Unknown(io::ErrorKind),
-}
-
-/// Checks whether a process listens, without waiting or sending.
-pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
-    let socket = socket()?;
-    rustix::io::ioctl_fionbio(&socket, true)?;
-    Ok(match rustix::net::connect(&socket, address) {
-        Ok(()) => Probe::Listening(trust::peer_of(&socket).ok()),
-        // The backlog is full: the target is stopped or busy.
-        Err(Errno::AGAIN | Errno::INPROGRESS) => Probe::Listening(None),
-        // A socket of another type does not belong to a runtime either.
-        Err(Errno::CONNREFUSED | Errno::PROTOTYPE) => Probe::Refused,
-        Err(Errno::NOENT) => Probe::Absent,
-        Err(errno) => Probe::Unknown(io::Error::from(errno).kind()),
-    })
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn socket() -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    )?)
-}
-
-/// In two steps on systems without a flag for it.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn socket() -> io::Result<OwnedFd> {
-    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
-    Ok(socket)
 }
 
 #[cfg(test)]

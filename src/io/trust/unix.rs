@@ -1,0 +1,428 @@
+//! Checks a path before connecting, and who listens after it.
+
+use std::collections::VecDeque;
+use std::fs::{self, FileType, Metadata, read_to_string};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::string::ToString as _;
+use std::sync::{Arc, OnceLock};
+
+use super::{Distrust, TrustPolicy};
+use crate::io::{Error, ErrorKind, Phase};
+
+/// The maximum number of symbolic links that Linux follows.
+const MOST_LINKS: u32 = 40;
+const WRITABLE_FOR_OTHERS: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+const PERMISSIONS: u32 = 0o7777;
+
+/// Checks the path of a socket before connecting to it.
+///
+/// # Errors
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] if it
+/// does not exist; [`ErrorKind::Io`] if a part of the path cannot be read.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
+///
+/// let error = check_path("/dev/null".as_ref(), TrustPolicy::CHECKED).unwrap_err();
+/// assert_eq!(error.to_string(), "the endpoint is not trusted: /dev/null is a device, not a socket (checking the endpoint's owner)");
+/// ```
+pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
+    if policy.checks_nothing {
+        return Ok(());
+    }
+    VerifiedSocket::new(path, policy).map(drop)
+}
+
+/// A trusted socket, and how to see that it is unchanged.
+#[derive(Clone, Debug)]
+pub(in crate::io) struct VerifiedSocket {
+    pub(in crate::io) path: Arc<Path>,
+    identity: Identity,
+    policy: TrustPolicy,
+    /// Our user id, if ownership by us was the reason for trust.
+    ours: Option<u32>,
+}
+
+/// Device, inode, and change time of the inode: covers its owner, permissions and names.
+type Identity = (u64, u64, i64, i64);
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+}
+
+impl VerifiedSocket {
+    /// Checks a path as [`check_path`] does. Even a policy without checks follows the path.
+    pub(in crate::io) fn new(path: &Path, policy: TrustPolicy) -> Result<Self, Error> {
+        Self::look_at(path, policy).map_err(|kind| match kind {
+            ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                Error::new(Phase::Find, ErrorKind::NotFound(path.display().to_string()))
+            }
+            kind => Error::new(Phase::Trust, kind),
+        })
+    }
+
+    fn look_at(path: &Path, policy: TrustPolicy) -> Result<Self, ErrorKind> {
+        let verified = |metadata: &Metadata, ours| Self {
+            path: path.into(),
+            identity: identity(metadata),
+            policy,
+            ours,
+        };
+        if policy.checks_nothing {
+            return Ok(verified(&fs::metadata(path)?, None));
+        }
+        let mut ours = None;
+        let (at, metadata) = check_way(path, policy, &mut ours)?;
+        if !metadata.file_type().is_socket() {
+            return Err(Distrust::NotASocket { path: at, is: kind_of(metadata.file_type()) }.into());
+        }
+        check_entry(&at, &metadata, policy, &mut ours)?;
+        Ok(verified(&metadata, ours))
+    }
+
+    /// Whether `policy` is unchanged and the path still as trusted by it: it leads to that socket,
+    /// and our user is the same. Nothing to look at if any socket is trusted; else one system call,
+    /// two if our user matters.
+    pub(in crate::io) fn is_still(&self, policy: TrustPolicy) -> bool {
+        let is_same = || {
+            fs::metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity)
+                && self.ours.is_none_or(|ours| ours == our_user_id())
+        };
+        self.policy == policy && (policy.checks_nothing || is_same())
+    }
+}
+
+/// Checks a directory and all above it: that only those trusted by the policy can replace what we
+/// create there.
+pub(in crate::io) fn check_directory(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
+    let (_, metadata) = check_way(path, policy, &mut None)?;
+    if metadata.is_dir() { Ok(()) } else { Err(not_a_directory()) }
+}
+
+pub(in crate::io) fn kind_of(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_file() {
+        "a file"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "something else"
+    }
+}
+
+/// Walks to the end of `path` through every directory and symbolic link, and checks each of them.
+fn check_way(
+    path: &Path,
+    policy: TrustPolicy,
+    ours: &mut Option<u32>,
+) -> Result<(PathBuf, Metadata), ErrorKind> {
+    let path = std::path::absolute(path)?;
+    let (root, rest) = split_root(&path);
+    follow(root, rest, |path, metadata| check_entry(path, metadata, policy, ours))
+}
+
+/// Checks the owner, who can redirect a symbolic link and replace what is in a directory, and who
+/// else can write to a directory. Sets `ours` if the owner is trusted because it is us.
+fn check_entry(
+    path: &Path,
+    metadata: &Metadata,
+    policy: TrustPolicy,
+    ours: &mut Option<u32>,
+) -> Result<(), ErrorKind> {
+    let (path, owner) = (path.to_path_buf(), metadata.uid());
+    if is_anybody(owner) && !policy.allows(owner) {
+        return Err(Distrust::UnmappedOwner { path, owner }.into());
+    }
+    if !policy.trusts_all(owner) {
+        let us = *ours.get_or_insert_with(our_user_id);
+        if owner != us {
+            return Err(Distrust::OtherOwner { path, owner, ours: us }.into());
+        }
+    }
+    let mode = metadata.mode() & PERMISSIONS;
+    let is_shared = mode & WRITABLE_FOR_OTHERS != 0 && mode & STICKY == 0;
+    if metadata.is_dir() && policy.checks_directories && is_shared {
+        return Err(Distrust::SharedDirectory { path, mode }.into());
+    }
+    Ok(())
+}
+
+/// Walks to the end of `path`, as seen by a process whose root is `root`, and returns it as a path
+/// without symbolic links that begins with `root`; the kernel would resolve absolute links from our
+/// root. `check` gets the root and every directory and symbolic link on the way.
+pub(in crate::io) fn follow(
+    root: &Path,
+    path: &Path,
+    mut check: impl FnMut(&Path, &Metadata) -> Result<(), ErrorKind>,
+) -> Result<(PathBuf, Metadata), ErrorKind> {
+    let mut todo = VecDeque::from([path.to_path_buf()]);
+    // The directory itself, if `/proc/PID/root` is a symbolic link.
+    let (mut at, mut metadata, mut links) = (root.to_path_buf(), fs::metadata(root)?, 0_u32);
+    check(&at, &metadata)?;
+    while let Some(path) = todo.pop_front() {
+        let mut components = path.components();
+        let Some(component) = components.next() else { continue };
+        todo.push_front(components.as_path().to_path_buf());
+        if !metadata.is_dir() {
+            return Err(not_a_directory());
+        }
+        match component {
+            Component::RootDir | Component::Prefix(_) => at = root.to_path_buf(),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if at != root {
+                    at.pop();
+                }
+            }
+            Component::Normal(name) => {
+                let entry = at.join(name);
+                let found = fs::symlink_metadata(&entry)?;
+                if found.is_symlink() || found.is_dir() {
+                    check(&entry, &found)?;
+                }
+                if found.is_symlink() {
+                    links = links.saturating_add(1);
+                    if links > MOST_LINKS {
+                        return Err(io::Error::other("too many symbolic links").into());
+                    }
+                    todo.push_front(fs::read_link(&entry)?);
+                } else {
+                    (at, metadata) = (entry, found);
+                }
+                continue;
+            }
+        }
+        metadata = fs::metadata(&at)?;
+    }
+    Ok((at, metadata))
+}
+
+fn not_a_directory() -> ErrorKind {
+    io::Error::from(io::ErrorKind::NotADirectory).into()
+}
+
+/// The root of the path: ours, or that of another process. The latter is not a symbolic link that
+/// could be read and followed: its text is `/`.
+fn split_root(path: &Path) -> (&Path, &Path) {
+    let whole = (Path::new("/"), path.strip_prefix("/").unwrap_or(path));
+    if !cfg!(any(target_os = "linux", target_os = "android")) {
+        return whole;
+    }
+    let mut components = path.components();
+    let first: [Option<&str>; 4] =
+        core::array::from_fn(|_| components.next().and_then(|part| part.as_os_str().to_str()));
+    match first {
+        [Some("/"), Some("proc"), Some(pid), Some("root")]
+            if pid == "self" || pid.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            let rest = components.as_path();
+            let root = path.ancestors().nth(rest.components().count());
+            root.map_or(whole, |root| (root, rest))
+        }
+        _ => whole,
+    }
+}
+
+/// The process at the other end of a Unix socket, as recorded by the kernel when it called `listen`
+/// or `connect`; see [`peer_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Its effective user id then, in our user namespace.
+    pub user_id: u32,
+    /// Its process id, in our pid namespace; `None` if that cannot see it.
+    pub process_id: Option<u32>,
+}
+
+/// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the
+/// requested process, in our pid namespace.
+///
+/// # Errors
+/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted);
+/// [`ErrorKind::Io`](crate::io::ErrorKind::Io) if the system does not report it.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_peer};
+///
+/// let (ours, _theirs) = UnixStream::pair()?;
+/// let us = std::process::id();
+/// assert!(check_peer(&ours, TrustPolicy::CHECKED, Some(us)).is_ok());
+/// assert!(check_peer(&ours, TrustPolicy::CHECKED, Some(us + 1)).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn check_peer(
+    stream: &impl AsFd,
+    policy: TrustPolicy,
+    process_id: Option<u32>,
+) -> Result<(), Error> {
+    if policy.checks_nothing {
+        return Ok(());
+    }
+    let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
+    let (owner, ours) = (peer.user_id, our_user_id());
+    let distrust = if is_anybody(owner) && !policy.allows(owner) {
+        Distrust::UnmappedPeer { owner }
+    } else if !policy.trusts_all(owner) && owner != ours {
+        Distrust::PeerOwner { owner, ours }
+    } else {
+        match (peer.process_id, process_id) {
+            (Some(process_id), Some(expected)) if process_id != expected => {
+                Distrust::PeerProcess { process_id, expected }
+            }
+            _ => return Ok(()),
+        }
+    };
+    Err(Error::new(Phase::Trust, distrust))
+}
+
+/// Who is at the other end of `stream`: whom [`check_peer`] judges, and a runtime's client to its
+/// server.
+///
+/// # Errors
+/// If the system does not report it; [`Unsupported`](io::ErrorKind::Unsupported) but on Linux,
+/// Android and Apple's systems.
+///
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+///
+/// let (ours, _theirs) = UnixStream::pair()?;
+/// assert_eq!(peer_of(&ours)?.process_id, Some(std::process::id()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
+    let (user_id, process_id) = recorded(stream.as_fd())?;
+    Ok(Peer { user_id, process_id: u32::try_from(process_id).ok().filter(|id| *id != 0) })
+}
+
+// `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a
+// process that we cannot see: seen as `Err(code 0)`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn recorded(stream: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+    use nix::sys::socket::{getsockopt, sockopt};
+    let peer = getsockopt(&stream, sockopt::PeerCredentials)?;
+    Ok((peer.uid(), peer.pid()))
+}
+
+#[cfg(target_vendor = "apple")]
+fn recorded(stream: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+    use nix::sys::socket::{getsockopt, sockopt};
+    let peer = getsockopt(&stream, sockopt::LocalPeerCred)?;
+    Ok((peer.uid(), getsockopt(&stream, sockopt::LocalPeerPid)?))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn recorded(_: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not report who listens"))
+}
+
+/// Our effective user id.
+fn our_user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whether this id may be any user's: in a user namespace all unmapped users have one id, that of
+/// nobody, and the owner of such a file is unknown.
+///
+/// That id is the same in the whole system: once it was read, it is kept. Our namespace's map may
+/// change between calls. A map that is not readable may be any: in a chroot or a sandbox without
+/// `/proc` there are user namespaces too. (A kernel without them has no map either. There user
+/// nobody must be allowed explicitly.)
+fn is_anybody(user_id: u32) -> bool {
+    static NOBODY: OnceLock<u32> = OnceLock::new();
+    let read = || {
+        let text = read_to_string("/proc/sys/kernel/overflowuid").ok()?;
+        Some(*NOBODY.get_or_init(|| overflow(&text)))
+    };
+    let nobody = NOBODY.get().copied().or_else(read).unwrap_or(USUAL);
+    HAS_NAMESPACES
+        && user_id == nobody
+        && !read_to_string("/proc/self/uid_map").is_ok_and(|map| maps_all(&map))
+}
+
+/// Whether the system has user namespaces.
+const HAS_NAMESPACES: bool = cfg!(any(target_os = "linux", target_os = "android"));
+/// The kernel's id of nobody, where none is set or what is set is not readable.
+const USUAL: u32 = 65534;
+
+/// The system's id of nobody.
+fn overflow(text: &str) -> u32 {
+    text.trim().parse().unwrap_or(USUAL)
+}
+
+/// Whether each id belongs to one user. A line of the map is the first id inside, the first
+/// outside, and the count.
+fn maps_all(map: &str) -> bool {
+    let count = |line: &str| {
+        line.split_ascii_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok())
+    };
+    let mapped = map.lines().filter_map(count).fold(0, u64::saturating_add);
+    // The last id, -1, is never a user.
+    mapped >= u64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_within_the_root() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("root");
+        fs::create_dir_all(root.join("var/tmp/deep")).unwrap();
+        fs::create_dir(home.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink("/var/tmp", root.join("tmp")).unwrap();
+        std::os::unix::fs::symlink("../../../../../../var/tmp/deep", root.join("up")).unwrap();
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        std::os::unix::fs::symlink("./var/./tmp", root.join("here")).unwrap();
+        let within = |path: &str| match follow(&root, Path::new(path), |_, _| Ok(())) {
+            Ok((path, _)) => Ok(path),
+            Err(ErrorKind::Io(error)) => Err(error),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(within("/tmp").unwrap(), root.join("var/tmp"));
+        assert_eq!(within("/tmp/deep/").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/up/../deep").unwrap(), root.join("var/tmp/deep"));
+        assert_eq!(within("/../outside").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(within("/here/deep").unwrap(), root.join("var/tmp/deep"));
+        assert!(within("/loop").is_err());
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn root_of_other_process_is_split_off() {
+        #[track_caller]
+        fn split(path: &str, root: &str, rest: &str) {
+            assert_eq!(split_root(Path::new(path)), (Path::new(root), Path::new(rest)));
+        }
+        split("/tmp/x", "/", "tmp/x");
+        split("/", "/", "");
+        split("/proc/12/root/tmp/x", "/proc/12/root", "tmp/x");
+        split("/proc/self/root", "/proc/self/root", "");
+        split("/proc/12/roots/x", "/", "proc/12/roots/x");
+        split("/proc/x/root/y", "/", "proc/x/root/y");
+    }
+
+    #[test]
+    fn overflow_id_may_be_any_user_unless_all_are_mapped() {
+        assert!(
+            maps_all("         0          0 4294967295\n")
+                && maps_all("0 0 4294967294\n4294967294 4294967294 1\n")
+        );
+        for map in
+            ["", "0 1000 1\n", "1000 1000 1\n", "0 100000 65536\n", "0 1000 1\n1 100000 65536\n"]
+        {
+            assert!(!maps_all(map), "{map:?}");
+        }
+        assert_eq!([overflow("65534\n"), overflow("99\n"), overflow("")], [65534, 99, 65534]);
+        assert!(!is_anybody(0));
+    }
+}
