@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
-use dotnet_diagnostics_ipc::io::{Client, Until};
+use dotnet_diagnostics_ipc::io::{Client, WaitLimit};
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
@@ -48,8 +48,10 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         )),
     };
 
-    let patience =
-        Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), ..Until::FOREVER };
+    let patience = WaitLimit {
+        deadline: Instant::now().checked_add(Duration::from_secs(60)),
+        ..WaitLimit::FOREVER
+    };
     let PortEvent::New(runtime) = port.next_event(&patience)? else {
         unreachable!("the first event is that of a new runtime")
     };

@@ -28,7 +28,7 @@ mod unix {
     use std::time::{Duration, Instant};
 
     use dotnet_diagnostics_ipc::hresult::HResult;
-    use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Until};
+    use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, WaitLimit};
     use dotnet_diagnostics_ipc::message::eventpipe::{
         CollectTracing5, EventFilter, EventLevel, TracepointConfig, TracepointSet,
         UserEventsProviderConfig, UserEventsSession,
@@ -97,9 +97,9 @@ mod unix {
         );
 
         // It lasts as long as its connection (F-23).
-        let until = Until {
+        let until = WaitLimit {
             deadline: Instant::now().checked_add(Duration::from_secs(seconds)),
-            ..Until::FOREVER
+            ..WaitLimit::FOREVER
         };
         match session.wait(&until) {
             Ok(()) => println!("the process has ended"),

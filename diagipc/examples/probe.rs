@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Stopped, Transport, Until};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Transport, WaitError, WaitLimit};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
@@ -81,13 +81,13 @@ struct Probe {
 /// A connection to a runtime, with time limits.
 struct Link<T>(T);
 
-fn within(time: Duration) -> Until<'static> {
-    Until { deadline: Instant::now().checked_add(time), ..Until::FOREVER }
+fn within(time: Duration) -> WaitLimit<'static> {
+    WaitLimit { deadline: Instant::now().checked_add(time), ..WaitLimit::FOREVER }
 }
 
-fn error(stopped: Stopped) -> io::Error {
+fn error(stopped: WaitError) -> io::Error {
     match stopped {
-        Stopped::Io(error) => error,
+        WaitError::Io(error) => error,
         _ => io::ErrorKind::TimedOut.into(),
     }
 }

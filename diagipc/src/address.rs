@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::{Endpoint, Until, discovery};
+use dotnet_diagnostics_ipc::io::{Endpoint, WaitLimit, discovery};
 
 use crate::program::Program;
 
@@ -60,7 +60,7 @@ impl Address {
     ///
     /// # Errors
     /// As [`endpoint`](Self::endpoint); there is none, or not on this system.
-    pub fn find(&self, until: &Until<'_>) -> Result<PathBuf, String> {
+    pub fn find(&self, until: &WaitLimit<'_>) -> Result<PathBuf, String> {
         match self {
             Self::Process(id) => {
                 discovery::endpoint_of(*id, until).map_err(|error| format!("{error:#}"))

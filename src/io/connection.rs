@@ -9,8 +9,8 @@ use std::vec::Vec;
 use super::deadlines::{CallOptions, Clock};
 use super::trace::SharedSession;
 use super::{
-    Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Stopped, Trace, Transport,
-    Until,
+    Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Trace, Transport, WaitError,
+    WaitLimit,
 };
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::Fallback;
@@ -28,7 +28,7 @@ use crate::wire::{Encode, WireError, WireErrorKind};
 ///
 /// ```
 /// use std::net::TcpStream;
-/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, Until};
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, WaitLimit};
 ///
 /// /// A runtime whose port is forwarded.
 /// struct Forwarded(&'static str);
@@ -36,7 +36,7 @@ use crate::wire::{Encode, WireError, WireErrorKind};
 /// impl Connect for Forwarded {
 ///     type Transport = Stream<TcpStream>;
 ///
-///     fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+///     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
 ///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
 ///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
 ///         Ok(Stream(stream))
@@ -53,13 +53,13 @@ pub trait Connect {
     ///
     /// # Errors
     /// [`Error`], with the phase that failed.
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error>;
 }
 
 impl<C: Connect + ?Sized> Connect for &C {
     type Transport = C::Transport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         (**self).connect(until)
     }
 }
@@ -330,18 +330,18 @@ impl<T: Transport> Connection<T> {
 fn send_fd<T: Transport>(
     transport: &mut T,
     fd: Option<Fd<'_>>,
-    until: &Until<'_>,
-) -> Result<(), Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<(), WaitError> {
     fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
 }
 
 #[cfg(not(unix))]
-fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &Until<'_>) -> Result<(), Stopped> {
+fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
     Err(no_fd())
 }
 
-fn no_fd() -> Stopped {
-    Stopped::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
+fn no_fd() -> WaitError {
+    WaitError::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
 }
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
@@ -489,35 +489,35 @@ impl ClientDriver {
 
     /// A runtime that refuses a request early closes before it has read all of it: if sending
     /// fails, the reply is still read.
-    pub(super) fn sent(&mut self, sent: Result<usize, Stopped>) -> Result<(), Error> {
+    pub(super) fn sent(&mut self, sent: Result<usize, WaitError>) -> Result<(), Error> {
         match sent {
-            Ok(0) | Err(Stopped::Io(_)) => self.client.send_failed(),
+            Ok(0) | Err(WaitError::Io(_)) => self.client.send_failed(),
             Ok(n) => self.client.sent(n),
             Err(stopped) => return Err(stopped.during(Phase::Send)),
         }
         .map_err(at(Phase::Send))
     }
 
-    pub(super) fn fd_sent(&mut self, sent: Result<(), Stopped>) -> Result<(), Error> {
+    pub(super) fn fd_sent(&mut self, sent: Result<(), WaitError>) -> Result<(), Error> {
         match sent {
             Ok(()) => self.client.fd_sent(),
-            Err(Stopped::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+            Err(WaitError::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
                 return Err(Error::new(Phase::SendFd, error));
             }
-            Err(Stopped::Io(_)) => self.client.send_failed(),
+            Err(WaitError::Io(_)) => self.client.send_failed(),
             Err(stopped) => return Err(stopped.during(Phase::SendFd)),
         }
         .map_err(at(Phase::SendFd))
     }
 
-    pub(super) fn received(&mut self, received: Result<usize, Stopped>) -> Result<(), Error> {
+    pub(super) fn received(&mut self, received: Result<usize, WaitError>) -> Result<(), Error> {
         match received {
             Ok(0) => self.client.ended(End::Closed),
             Ok(n) => {
                 self.ahead = n;
                 self.taken()
             }
-            Err(Stopped::Io(_)) => self.client.ended(End::Reset),
+            Err(WaitError::Io(_)) => self.client.ended(End::Reset),
             Err(stopped) => return Err(stopped.during(Phase::Reply)),
         }
         .map_err(at(Phase::Reply))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Canceller, Until};
+use super::{Canceller, WaitLimit};
 use crate::command::Command;
 use crate::exchange::ReplyDeadline;
 
@@ -110,9 +110,9 @@ impl CallOptions {
         Self { deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true };
 
     /// Limits a wait of a call: to `within` from now, and to the end of the call.
-    pub(super) fn until(&self, call: Clock, within: Option<Duration>) -> Until<'_> {
+    pub(super) fn until(&self, call: Clock, within: Option<Duration>) -> WaitLimit<'_> {
         let deadline = after(within).into_iter().chain(call.whole).min();
-        Until { deadline, canceller: self.canceller.as_ref() }
+        WaitLimit { deadline, canceller: self.canceller.as_ref() }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::discovery::DiscoveredEndpoint;
 use super::trust::TrustPolicy;
-use super::{Connect, Error, ErrorKind, Phase, Until};
+use super::{Connect, Error, ErrorKind, Phase, WaitLimit};
 #[cfg(unix)]
 use super::{
     UnixTransport, discovery,
@@ -122,7 +122,7 @@ impl fmt::Display for Endpoint {
 #[cfg(unix)]
 impl Endpoint {
     /// Its socket, found and checked.
-    pub(super) fn find(&self, until: &Until<'_>) -> Result<VerifiedSocket, Error> {
+    pub(super) fn find(&self, until: &WaitLimit<'_>) -> Result<VerifiedSocket, Error> {
         let path = match &self.place {
             Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,
             Place::Socket(path) => path.clone(),
@@ -161,7 +161,7 @@ impl Endpoint {
         Ok(stream)
     }
 
-    fn open(&self, socket: &VerifiedSocket, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn open(&self, socket: &VerifiedSocket, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         super::unix::connected(until, || self.try_open(socket)).map(UnixTransport::new)
     }
 }
@@ -170,7 +170,7 @@ impl Endpoint {
 impl Connect for Endpoint {
     type Transport = UnixTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         if let Some(socket) = self.found_before() {
             match self.open(&socket, until) {
                 // No process listens there any longer, or another does: search again below.
@@ -253,7 +253,7 @@ impl Endpoint {
 impl Connect for Endpoint {
     type Transport = super::windows::PipeTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         let pipe = super::windows::PipeTransport::connect(&self.pipe_name()?, until)?;
         self.check_pipe(&pipe)?;
         Ok(pipe)

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Canceller, Error, ErrorKind, Phase, Stopped, Transport, Until};
+use super::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use crate::exchange::End;
 
@@ -32,8 +32,8 @@ pub struct EnvironmentBlock<T> {
 }
 
 impl<T: Transport> EnvironmentBlock<T> {
-    pub(super) fn new(transport: T, n_incoming_bytes: u32, until: &Until<'_>) -> Self {
-        let Until { deadline, canceller } = *until;
+    pub(super) fn new(transport: T, n_incoming_bytes: u32, until: &WaitLimit<'_>) -> Self {
+        let WaitLimit { deadline, canceller } = *until;
         let (canceller, limits) = (canceller.cloned(), EnvironmentLimits::DEFAULT);
         Self { transport, n_incoming_bytes, deadline, canceller, limits }
     }
@@ -79,10 +79,10 @@ impl<T: Transport> EnvironmentBlock<T> {
     }
 
     /// At most `wanted` bytes; none at the end.
-    fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], Stopped> {
+    fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], WaitError> {
         let most = wanted.min(piece.len());
         let into = piece.get_mut(..most).unwrap_or_default();
-        let until = Until { deadline: self.deadline, canceller: self.canceller.as_ref() };
+        let until = WaitLimit { deadline: self.deadline, canceller: self.canceller.as_ref() };
         let n = self.transport.receive(into, &until)?;
         Ok(piece.get(..n).unwrap_or_default())
     }
@@ -109,9 +109,9 @@ pub(super) fn take_entries(
 }
 
 /// Why the rest of the block did not arrive.
-pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: Stopped) -> Error {
+pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: WaitError) -> Error {
     match stopped {
-        Stopped::Io(_) => {
+        WaitError::Io(_) => {
             let kind = ErrorKind::Ended { end: End::Reset, received: decoder.taken().into() };
             Error::new(Phase::Continuation, kind)
         }

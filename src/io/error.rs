@@ -4,7 +4,7 @@ use std::boxed::Box;
 use std::fmt;
 use std::string::String;
 
-use super::Stopped;
+use super::WaitError;
 use super::trust::Distrust;
 use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
@@ -257,7 +257,7 @@ impl std::error::Error for Error {
     }
 }
 
-impl Stopped {
+impl WaitError {
     /// The same as the error of a phase.
     pub fn during(self, phase: Phase) -> Error {
         let kind = match self {

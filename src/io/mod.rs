@@ -15,7 +15,7 @@
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
 //! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopHandle` | the same over tokio, with feature `tokio`; on Unix also [`port_listener`] |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
-//! | `fd`, [`Until`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
+//! | `fd`, [`WaitLimit`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
 //!
 //! # Example
 //!
@@ -89,4 +89,4 @@ pub use transport::{Stream, Transport};
 pub use unix::UnixTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
-pub use wait::{Canceller, Stopped, Until};
+pub use wait::{Canceller, WaitError, WaitLimit};

@@ -9,7 +9,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::deadlines::after;
-use super::{Canceller, Error, ErrorKind, Phase, Stopped, Transport, Until};
+use super::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome};
 
 /// The nettrace stream of a session, as a [`Read`]: ends when the session does.
@@ -126,7 +126,7 @@ impl<T: Transport> Read for Trace<T> {
         };
         self.first_byte =
             waiting.filter(|waiting| self.session.awaits_first_byte(&waiting.waker()));
-        let until = Until {
+        let until = WaitLimit {
             deadline: after(self.within),
             canceller: self.first_byte.as_ref().or(self.canceller.as_ref()),
         };
@@ -222,7 +222,7 @@ impl SharedSession {
 
     /// Counts the result of a read into `buffer`, as in [`io::Read`]: 0 bytes are the end, and the caller closes the
     /// connection.
-    pub(super) fn read(&self, buffer: &[u8], read: Result<usize, Stopped>) -> io::Result<usize> {
+    pub(super) fn read(&self, buffer: &[u8], read: Result<usize, WaitError>) -> io::Result<usize> {
         let State { session, reader, .. } = &mut *self.lock();
         let at = |kind: ErrorKind| Error::new(Phase::Continuation, kind);
         let bug = |illegal: MisuseError| at(illegal.into());
@@ -239,7 +239,7 @@ impl SharedSession {
                 let bytes = buffer.get(..n).ok_or_else(miscounted)?;
                 return Ok(session.received(bytes).map_err(bug)?.len());
             }
-            Err(Stopped::Io(error)) => {
+            Err(WaitError::Io(error)) => {
                 let kind = ErrorKind::Incomplete { end: End::Reset, received: session.bytes() };
                 session.ended(End::Reset).map_err(bug)?;
                 return Err(io::Error::new(error.kind(), at(kind)));

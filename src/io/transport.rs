@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::{Stopped, Until};
+use super::{WaitError, WaitLimit};
 #[cfg(unix)]
 use crate::continuation::FdByte;
 
@@ -15,37 +15,37 @@ pub trait Transport {
     /// Writes some of `bytes`, at least one, and returns how many.
     ///
     /// # Errors
-    /// [`Stopped`]. Nothing was written then.
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped>;
+    /// [`WaitError`]. Nothing was written then.
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError>;
 
     /// Reads at least one byte and at most as many as `into` holds; returns 0 at the end of the
     /// input.
     ///
     /// # Errors
-    /// [`Stopped`]. Nothing was read then.
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped>;
+    /// [`WaitError`]. Nothing was read then.
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError>;
 
     /// Sends a separate byte with a descriptor (F-20).
     ///
     /// # Errors
-    /// [`Stopped`]; by default, that this connection cannot pass one.
+    /// [`WaitError`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         let _ = (fd, until);
-        Err(Stopped::Io(cannot_pass_fds()))
+        Err(WaitError::Io(cannot_pass_fds()))
     }
 
     /// Receives one byte and its descriptor. `None` at the end of the input.
     ///
     /// # Errors
-    /// [`Stopped`]; by default, that this connection cannot pass one.
+    /// [`WaitError`]; by default, that this connection cannot pass one.
     #[cfg(unix)]
     fn receive_fd(
         &mut self,
-        until: &Until<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        until: &WaitLimit<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
         let _ = until;
-        Err(Stopped::Io(cannot_pass_fds()))
+        Err(WaitError::Io(cannot_pass_fds()))
     }
 
     /// Waits until the peer hangs up. A half-close does not count (F-23).
@@ -54,14 +54,14 @@ pub trait Transport {
     /// with a deadline, it waits until then.
     ///
     /// # Errors
-    /// [`Stopped`]: the peer is still there.
-    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+    /// [`WaitError`]: the peer is still there.
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         if until.deadline.is_none() {
             while self.receive(&mut [0; 256], until)? > 0 {}
             return Ok(());
         }
-        until.pause()?;
-        Err(Stopped::TimedOut)
+        until.sleep()?;
+        Err(WaitError::TimedOut)
     }
 }
 
@@ -71,28 +71,28 @@ fn cannot_pass_fds() -> io::Error {
 }
 
 impl<T: Transport + ?Sized> Transport for &mut T {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         (**self).send(bytes, until)
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         (**self).receive(into, until)
     }
 
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         (**self).send_fd(fd, until)
     }
 
     #[cfg(unix)]
     fn receive_fd(
         &mut self,
-        until: &Until<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        until: &WaitLimit<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
         (**self).receive_fd(until)
     }
 
-    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         (**self).hung_up(until)
     }
 }
@@ -101,7 +101,7 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 ///
 /// It checks the deadline and canceller before each read and write, and cannot interrupt one: set
 /// timeouts on the stream itself. Its `WouldBlock` and `TimedOut` errors count as
-/// [`Stopped::TimedOut`].
+/// [`WaitError::TimedOut`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Connection, Stream};
@@ -125,20 +125,23 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 pub struct Stream<T>(pub T);
 
 impl<T: Read + Write> Transport for Stream<T> {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         retried(until, || self.0.write(bytes)).and_then(|n| match n {
             0 if !bytes.is_empty() => Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             n => Ok(n),
         })
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         retried(until, || self.0.read(into))
     }
 }
 
 /// Retries after a signal.
-fn retried(until: &Until<'_>, mut io: impl FnMut() -> io::Result<usize>) -> Result<usize, Stopped> {
+fn retried(
+    until: &WaitLimit<'_>,
+    mut io: impl FnMut() -> io::Result<usize>,
+) -> Result<usize, WaitError> {
     loop {
         until.check()?;
         match io() {
@@ -146,7 +149,7 @@ fn retried(until: &Until<'_>, mut io: impl FnMut() -> io::Result<usize>) -> Resu
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
             {
-                return Err(Stopped::TimedOut);
+                return Err(WaitError::TimedOut);
             }
             done => return Ok(done?),
         }

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, se
 
 use super::server::Listen;
 use super::trust::{Peer, peer_of};
-use super::{Error, ErrorKind, Phase, Stopped, Transport, Until, fd};
+use super::{Error, ErrorKind, Phase, Transport, WaitError, WaitLimit, fd};
 use crate::continuation::FdByte;
 #[cfg(not(target_vendor = "apple"))]
 pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
@@ -64,7 +64,7 @@ impl UnixTransport {
     /// [`NotFound`](ErrorKind::NotFound), [`NotAnEndpoint`](ErrorKind::NotAnEndpoint) if nobody
     /// listens, and other system errors; [`TimedOut`](ErrorKind::TimedOut) and
     /// [`Cancelled`](ErrorKind::Cancelled) while the backlog is full.
-    pub fn connect(path: impl AsRef<Path>, until: &Until<'_>) -> Result<Self, Error> {
+    pub fn connect(path: impl AsRef<Path>, until: &WaitLimit<'_>) -> Result<Self, Error> {
         connected(until, || try_connect(path.as_ref())).map(Self::new)
     }
 
@@ -86,7 +86,7 @@ impl UnixTransport {
         blocks
     }
 
-    fn check_can_send(&self) -> Result<(), Stopped> {
+    fn check_can_send(&self) -> Result<(), WaitError> {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
     }
 }
@@ -107,7 +107,7 @@ impl AsFd for UnixTransport {
 }
 
 impl Transport for UnixTransport {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         until.check()?;
         self.awaited = true;
         self.check_can_send()?;
@@ -115,7 +115,7 @@ impl Transport for UnixTransport {
         until.retried(stream, PollFlags::OUT, || Ok(send(stream, bytes, fd::send_flags())?))
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         let awaited = std::mem::take(&mut self.awaited);
         // If nothing can end the wait, a blocking read takes one system call, `poll` takes two. It
         // may still not block: the socket is shared with everyone who has had it from `stream`.
@@ -133,7 +133,7 @@ impl Transport for UnixTransport {
         until.retried(stream, PollFlags::IN, || Ok(recv(stream, &mut *into, flags)?.0))
     }
 
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         until.check()?;
         self.check_can_send()?;
         let stream = self.stream.as_fd();
@@ -142,14 +142,14 @@ impl Transport for UnixTransport {
 
     fn receive_fd(
         &mut self,
-        until: &Until<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        until: &WaitLimit<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
         until.check()?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::IN, || fd::receive_fd(stream))
     }
 
-    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         // A hang-up is always reported; readability does not matter.
         until.ready(self.stream.as_fd(), PollFlags::empty())
     }
@@ -159,7 +159,7 @@ impl Transport for UnixTransport {
 impl Listen for &UnixListener {
     type Transport = UnixTransport;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         let accept = || match UnixListener::accept(self) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                 Err(io::ErrorKind::Interrupted.into())
@@ -167,7 +167,7 @@ impl Listen for &UnixListener {
             accepted => accepted,
         };
         // Between the wait and the accept another process may take the connection.
-        let accepted = (self.set_nonblocking(true).map_err(Stopped::from))
+        let accepted = (self.set_nonblocking(true).map_err(WaitError::from))
             .and_then(|()| until.check())
             .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
         accepted
@@ -183,10 +183,10 @@ pub(super) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 /// Connects with `try_connect`, once there is a listener with room. Until it is connected, a stream
 /// cannot be waited for: `poll` reports a hang-up.
 pub(super) fn connected(
-    until: &Until<'_>,
+    until: &WaitLimit<'_>,
     mut try_connect: impl FnMut() -> Result<Option<UnixStream>, Error>,
 ) -> Result<UnixStream, Error> {
-    let stopped = |stopped: Stopped| stopped.during(Phase::Connect);
+    let stopped = |stopped: WaitError| stopped.during(Phase::Connect);
     loop {
         until.check().map_err(stopped)?;
         if let Some(stream) = try_connect()? {
@@ -194,7 +194,7 @@ pub(super) fn connected(
         }
         let pause = Instant::now().checked_add(BACKLOG_PAUSE);
         let deadline = until.deadline.into_iter().chain(pause).min();
-        Until { deadline, ..*until }.pause().map_err(stopped)?;
+        WaitLimit { deadline, ..*until }.sleep().map_err(stopped)?;
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::{Error, Phase, Stopped, Until};
+use super::{Error, Phase, WaitError, WaitLimit};
 
 /// A session that writes `user_events`: it lasts until this is dropped, or the process ends (F-23).
 ///
@@ -67,15 +67,15 @@ impl<T: AsFd> UserEvents<T> {
     /// # Errors
     /// [`ErrorKind::TimedOut`](super::ErrorKind::TimedOut) if it lasts longer;
     /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
-    pub fn wait(&self, until: &Until<'_>) -> Result<(), Error> {
+    pub fn wait(&self, until: &WaitLimit<'_>) -> Result<(), Error> {
         let fd = self.transport.as_fd();
-        let at_end = || -> Result<(), Stopped> {
+        let at_end = || -> Result<(), WaitError> {
             loop {
                 until.readable(fd)?;
                 match recv(fd, &mut [0; 64], RecvFlags::DONTWAIT) {
                     Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
                     Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                    Err(errno) => return Err(Stopped::Io(errno.into())),
+                    Err(errno) => return Err(WaitError::Io(errno.into())),
                 }
             }
         };
@@ -90,7 +90,7 @@ impl UserEvents<tokio::net::UnixStream> {
     /// # Errors
     /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
     pub async fn wait_async(&self) -> Result<(), Error> {
-        let failed = |error| Stopped::Io(error).during(Phase::Continuation);
+        let failed = |error| WaitError::Io(error).during(Phase::Continuation);
         loop {
             self.transport.readable().await.map_err(failed)?;
             match self.transport.try_read(&mut [0; 64]) {

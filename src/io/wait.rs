@@ -21,21 +21,21 @@ use super::windows::Event;
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use dotnet_diagnostics_ipc::io::Until;
+/// use dotnet_diagnostics_ipc::io::WaitLimit;
 ///
-/// assert_eq!(Until::FOREVER.left(), None);
-/// let until = Until { deadline: Some(Instant::now()), ..Until::FOREVER };
+/// assert_eq!(WaitLimit::FOREVER.left(), None);
+/// let until = WaitLimit { deadline: Some(Instant::now()), ..WaitLimit::FOREVER };
 /// assert_eq!(until.left(), Some(Duration::ZERO));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Until<'a> {
+pub struct WaitLimit<'a> {
     /// The deadline; `None` for none.
     pub deadline: Option<Instant>,
     /// Cancels the wait.
     pub canceller: Option<&'a Canceller>,
 }
 
-impl Until<'_> {
+impl WaitLimit<'_> {
     /// No deadline and no canceller.
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
 
@@ -47,40 +47,40 @@ impl Until<'_> {
     /// Checks for cancellation and timeout before anything is tried.
     ///
     /// # Errors
-    /// [`Stopped::Cancelled`] and [`Stopped::TimedOut`].
-    pub fn check(&self) -> Result<(), Stopped> {
+    /// [`WaitError::Cancelled`] and [`WaitError::TimedOut`].
+    pub fn check(&self) -> Result<(), WaitError> {
         self.look().map(drop)
     }
 
     /// Waits until the deadline; without one, until it is cancelled, or for ever.
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+    /// use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
     ///
     /// let canceller = Canceller::new()?;
-    /// let until = Until { canceller: Some(&canceller), ..Until::FOREVER };
+    /// let until = WaitLimit { canceller: Some(&canceller), ..WaitLimit::FOREVER };
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| canceller.cancel());
-    ///     assert!(matches!(until.pause(), Err(Stopped::Cancelled)));
+    ///     assert!(matches!(until.sleep(), Err(WaitError::Cancelled)));
     /// });
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Stopped::Cancelled`]; [`Stopped::Io`] if the system cannot wait.
-    pub fn pause(&self) -> Result<(), Stopped> {
+    /// [`WaitError::Cancelled`]; [`WaitError::Io`] if the system cannot wait.
+    pub fn sleep(&self) -> Result<(), WaitError> {
         let Some(canceller) = self.canceller else {
             std::thread::sleep(self.left().unwrap_or(Duration::MAX));
             return Ok(());
         };
-        let until = Until { canceller: None, ..*self };
+        let until = WaitLimit { canceller: None, ..*self };
         #[cfg(unix)]
         let woken = until.readable(canceller);
         #[cfg(windows)]
         let woken = until.event(canceller.wake());
         match woken {
-            Err(Stopped::TimedOut) if !canceller.is_cancelled() => Ok(()),
-            Ok(()) | Err(Stopped::TimedOut) => Err(Stopped::Cancelled),
+            Err(WaitError::TimedOut) if !canceller.is_cancelled() => Ok(()),
+            Ok(()) | Err(WaitError::TimedOut) => Err(WaitError::Cancelled),
             Err(stopped) => Err(stopped),
         }
     }
@@ -88,36 +88,36 @@ impl Until<'_> {
     /// Waits until a descriptor has something to read, or a connection to accept, or has ended.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`WaitError`].
     #[cfg(unix)]
-    pub fn readable(&self, fd: impl AsFd) -> Result<(), Stopped> {
+    pub fn readable(&self, fd: impl AsFd) -> Result<(), WaitError> {
         self.ready(fd.as_fd(), PollFlags::IN)
     }
 
     /// Waits until a descriptor has room for something to write, or has ended.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`WaitError`].
     #[cfg(unix)]
-    pub fn writable(&self, fd: impl AsFd) -> Result<(), Stopped> {
+    pub fn writable(&self, fd: impl AsFd) -> Result<(), WaitError> {
         self.ready(fd.as_fd(), PollFlags::OUT)
     }
 
     /// As [`check`](Self::check), and the time left.
-    fn look(&self) -> Result<Option<Duration>, Stopped> {
+    fn look(&self) -> Result<Option<Duration>, WaitError> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
-            return Err(Stopped::Cancelled);
+            return Err(WaitError::Cancelled);
         }
         let left = self.left();
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Stopped::TimedOut);
+            return Err(WaitError::TimedOut);
         }
         Ok(left)
     }
 
     /// Waits until a descriptor is ready, or has ended.
     #[cfg(unix)]
-    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), Stopped> {
+    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), WaitError> {
         loop {
             let left = self.look()?;
             let timeout = left.map(|left| Timespec {
@@ -135,10 +135,10 @@ impl Until<'_> {
                 // The deadline passed, as the next look shows. Or a signal arrived.
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) if self.canceller.is_some_and(Canceller::is_cancelled) => {
-                    return Err(Stopped::Cancelled);
+                    return Err(WaitError::Cancelled);
                 }
                 Ok(_) => return Ok(()),
-                Err(errno) => return Err(Stopped::Io(errno.into())),
+                Err(errno) => return Err(WaitError::Io(errno.into())),
             }
         }
     }
@@ -150,7 +150,7 @@ impl Until<'_> {
         fd: BorrowedFd<'_>,
         for_what: PollFlags,
         mut io: impl FnMut() -> io::Result<T>,
-    ) -> Result<T, Stopped> {
+    ) -> Result<T, WaitError> {
         loop {
             match io() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -164,7 +164,7 @@ impl Until<'_> {
 
     /// Waits until an event is set. If it was set in time, that counts.
     #[cfg(windows)]
-    pub(super) fn event(&self, event: &Event) -> Result<(), Stopped> {
+    pub(super) fn event(&self, event: &Event) -> Result<(), WaitError> {
         loop {
             let set = match self.canceller {
                 Some(canceller) => Event::wait([event, canceller.wake()], self.left()),
@@ -172,7 +172,7 @@ impl Until<'_> {
             };
             match set? {
                 Some(0) => return Ok(()),
-                Some(_) => return Err(Stopped::Cancelled),
+                Some(_) => return Err(WaitError::Cancelled),
                 None => self.check()?,
             }
         }
@@ -182,14 +182,14 @@ impl Until<'_> {
 /// Why sending or receiving stopped.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::Stopped;
+/// use dotnet_diagnostics_ipc::io::WaitError;
 ///
-/// let stopped = Stopped::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
-/// assert!(matches!(stopped, Stopped::Io(_)));
+/// let stopped = WaitError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+/// assert!(matches!(stopped, WaitError::Io(_)));
 /// assert_eq!(stopped.to_string(), "an I/O error");
 /// ```
 #[derive(Debug)]
-pub enum Stopped {
+pub enum WaitError {
     /// The deadline passed.
     TimedOut,
     /// The canceller was used.
@@ -198,7 +198,7 @@ pub enum Stopped {
     Io(io::Error),
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TimedOut => "timed out",
@@ -208,7 +208,7 @@ impl fmt::Display for Stopped {
     }
 }
 
-impl std::error::Error for Stopped {
+impl std::error::Error for WaitError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
@@ -217,7 +217,7 @@ impl std::error::Error for Stopped {
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for WaitError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }

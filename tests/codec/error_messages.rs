@@ -157,7 +157,7 @@ fn exchanges(texts: &mut Texts) {
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
     use dotnet_diagnostics_ipc::io::trust::Distrust;
-    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Stopped};
+    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, WaitError};
     use dotnet_diagnostics_ipc::message::Request as _;
     use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, Format};
 
@@ -174,9 +174,9 @@ fn io(texts: &mut Texts) {
         Phase::Listen,
     ]);
     texts.all([
-        Stopped::TimedOut,
-        Stopped::Cancelled,
-        Stopped::Io(std::io::ErrorKind::ConnectionRefused.into()),
+        WaitError::TimedOut,
+        WaitError::Cancelled,
+        WaitError::Io(std::io::ErrorKind::ConnectionRefused.into()),
     ]);
     let no_provider = CollectTracing {
         circular_buffer_mb: 64,

@@ -18,7 +18,7 @@ fn client_types_are_send() {
     cloned::<Deadlines>();
     shared::<Error>();
     shared::<ErrorKind>();
-    shared::<Stopped>();
+    shared::<WaitError>();
     shared::<Connection<Stream<std::net::TcpStream>>>();
     shared::<EnvironmentBlock<Stream<std::net::TcpStream>>>();
     shared::<Trace<Stream<std::net::TcpStream>>>();
@@ -26,7 +26,7 @@ fn client_types_are_send() {
     cloned::<discovery::Discovery>();
     cloned::<trust::TrustPolicy>();
     cloned::<trust::Distrust>();
-    send::<Until<'static>>();
+    send::<WaitLimit<'static>>();
     unwinds::<Canceller>();
 }
 

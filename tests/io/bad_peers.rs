@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{
     Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport,
-    Until,
+    WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig,
@@ -216,7 +216,7 @@ fn peer_not_reading_times_out_in_phase() {
     impl Connect for Narrow {
         type Transport = UnixTransport;
 
-        fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
             let transport = Endpoint::socket(&self.0).connect(until)?;
             rustix::net::sockopt::set_socket_send_buffer_size(&transport, 0)
                 .map_err(|errno| Error::connecting(errno.into()))?;

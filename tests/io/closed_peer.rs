@@ -117,18 +117,22 @@ fn transport_peer_closed_between_reads_rest_is_read() {
     }
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let (mut transport, mut bytes) = (UnixTransport::new(ours), [0; 4]);
-    let until =
-        Until { deadline: Instant::now().checked_add(Duration::from_millis(20)), canceller: None };
-    assert!(matches!(transport.receive(&mut bytes, &until), Err(Stopped::TimedOut)));
+    let until = WaitLimit {
+        deadline: Instant::now().checked_add(Duration::from_millis(20)),
+        canceller: None,
+    };
+    assert!(matches!(transport.receive(&mut bytes, &until), Err(WaitError::TimedOut)));
     theirs.write_all(b"rest").unwrap();
     drop(theirs);
-    let soon =
-        Until { deadline: Instant::now().checked_add(Duration::from_secs(60)), canceller: None };
-    assert_eq!(transport.receive(&mut bytes[..1], &Until::FOREVER).unwrap(), 1);
+    let soon = WaitLimit {
+        deadline: Instant::now().checked_add(Duration::from_secs(60)),
+        canceller: None,
+    };
+    assert_eq!(transport.receive(&mut bytes[..1], &WaitLimit::FOREVER).unwrap(), 1);
     assert_eq!(transport.receive(&mut bytes[1..], &soon).unwrap(), 3);
     assert_eq!(
         (
-            transport.receive(&mut [0], &Until::FOREVER).unwrap(),
+            transport.receive(&mut [0], &WaitLimit::FOREVER).unwrap(),
             transport.receive(&mut [0], &soon).unwrap()
         ),
         (0, 0)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::player::{
     Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
@@ -205,8 +205,8 @@ impl LiveNetwork {
     }
 
     /// Until a time of [`Network::now`], or cancellation.
-    fn until<'c>(&self, until: Duration, canceller: Option<&'c Canceller>) -> Until<'c> {
-        Until { deadline: self.began.checked_add(until), canceller }
+    fn until<'c>(&self, until: Duration, canceller: Option<&'c Canceller>) -> WaitLimit<'c> {
+        WaitLimit { deadline: self.began.checked_add(until), canceller }
     }
 
     fn connection(&mut self, link: Link) -> Result<&mut Connection, PlayerError> {
@@ -337,12 +337,12 @@ impl Network for LiveNetwork {
                     fd = None;
                     rest = rest.get(n..).unwrap_or_default();
                 }
-                Err(Stopped::Io(error)) if system::is_gone(&error) => {
+                Err(WaitError::Io(error)) if system::is_gone(&error) => {
                     return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}")));
                 }
-                Err(Stopped::Io(error)) => return Err(failed("sending")(error)),
-                Err(Stopped::Cancelled) => return Err(cancelled()),
-                Err(Stopped::TimedOut) => {
+                Err(WaitError::Io(error)) => return Err(failed("sending")(error)),
+                Err(WaitError::Cancelled) => return Err(cancelled()),
+                Err(WaitError::TimedOut) => {
                     return Err(PlayerError::differs(format!(
                         "the peer does not read: {} of {} bytes could not be sent in time",
                         rest.len(),
@@ -370,10 +370,10 @@ impl Network for LiveNetwork {
                 buffer.truncate(n);
                 Ok(Received::Bytes(buffer, fds))
             }
-            Err(Stopped::TimedOut) => Ok(Received::Nothing),
-            Err(Stopped::Cancelled) => Err(cancelled()),
-            Err(Stopped::Io(error)) if system::is_gone(&error) => Ok(Received::End(End::Reset)),
-            Err(Stopped::Io(error)) => Err(failed("receiving")(error)),
+            Err(WaitError::TimedOut) => Ok(Received::Nothing),
+            Err(WaitError::Cancelled) => Err(cancelled()),
+            Err(WaitError::Io(error)) if system::is_gone(&error) => Ok(Received::End(End::Reset)),
+            Err(WaitError::Io(error)) => Err(failed("receiving")(error)),
         }
     }
 
@@ -421,9 +421,9 @@ impl Network for LiveNetwork {
     }
 
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        match self.until(until, self.canceller.as_ref()).pause() {
+        match self.until(until, self.canceller.as_ref()).sleep() {
             Ok(()) => Ok(()),
-            Err(Stopped::Io(error)) => Err(failed("waiting")(error)),
+            Err(WaitError::Io(error)) => Err(failed("waiting")(error)),
             Err(_) => Err(cancelled()),
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, SocketGuard, Stopped, UnixTransport, Until, bind_private, fd,
+    Error, ErrorKind, SocketGuard, UnixTransport, WaitError, WaitLimit, bind_private, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, Step};
@@ -50,7 +50,7 @@ impl Listener {
     }
 
     /// Accepts a connection, or `None` on a timeout.
-    pub(super) fn accept(&self, until: &Until<'_>) -> Result<Option<Stream>, PlayerError> {
+    pub(super) fn accept(&self, until: &WaitLimit<'_>) -> Result<Option<Stream>, PlayerError> {
         if !self.is_called(until)? {
             return Ok(None);
         }
@@ -62,12 +62,12 @@ impl Listener {
     }
 
     /// Whether a connection waits in time.
-    pub(super) fn is_called(&self, until: &Until<'_>) -> Result<bool, PlayerError> {
+    pub(super) fn is_called(&self, until: &WaitLimit<'_>) -> Result<bool, PlayerError> {
         match until.readable(self) {
             Ok(()) => Ok(true),
-            Err(Stopped::TimedOut) => Ok(false),
-            Err(Stopped::Cancelled) => Err(cancelled()),
-            Err(Stopped::Io(error)) => Err(failed("waiting for a connection")(error)),
+            Err(WaitError::TimedOut) => Ok(false),
+            Err(WaitError::Cancelled) => Err(cancelled()),
+            Err(WaitError::Io(error)) => Err(failed("waiting for a connection")(error)),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(super) const fn lacks(_: &Step) -> Option<&'static str> {
 
 /// Connects, once there is a listener: the file of a socket exists a moment before, so a refusal is
 /// not final.
-pub(super) fn connect(path: &Path, until: &Until<'_>) -> Result<Stream, PlayerError> {
+pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, PlayerError> {
     let mut missing = None;
     loop {
         match UnixTransport::connect(path, until) {
@@ -114,7 +114,7 @@ fn is_missing(error: &Error) -> bool {
 
 /// Whether a process listens there. A full backlog counts too.
 pub(crate) fn is_served(path: &Path) -> bool {
-    let until = Until { deadline: Instant::now().checked_add(CONNECTS), canceller: None };
+    let until = WaitLimit { deadline: Instant::now().checked_add(CONNECTS), canceller: None };
     UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 
@@ -129,8 +129,8 @@ pub(super) fn send(
     stream: &mut Stream,
     bytes: &[u8],
     descriptor: Option<&OwnedFd>,
-    until: &Until<'_>,
-) -> Result<usize, Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<usize, WaitError> {
     retried(
         || fd::send(&*stream, bytes, descriptor.map(AsFd::as_fd).as_slice()),
         || until.writable(&*stream),
@@ -141,8 +141,8 @@ pub(super) fn send(
 pub(super) fn receive(
     stream: &mut Stream,
     into: &mut [u8],
-    until: &Until<'_>,
-) -> Result<(usize, Vec<FdKind>), Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<(usize, Vec<FdKind>), WaitError> {
     let (count, descriptors) =
         retried(|| fd::receive(&*stream, into), || until.readable(&*stream))?;
     Ok((count, descriptors.iter().map(kind_of).collect()))
@@ -163,8 +163,8 @@ pub(crate) fn kind_of(fd: &OwnedFd) -> FdKind {
 /// Tries first: what is possible at once needs no time.
 fn retried<T>(
     mut io: impl FnMut() -> io::Result<T>,
-    wait: impl Fn() -> Result<(), Stopped>,
-) -> Result<T, Stopped> {
+    wait: impl Fn() -> Result<(), WaitError>,
+) -> Result<T, WaitError> {
     loop {
         match io() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait()?,

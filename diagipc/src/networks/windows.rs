@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Stopped, Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Error, ErrorKind, Transport as _, WaitError, WaitLimit,
+};
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{
     EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, SignalKind, Step,
@@ -58,12 +60,12 @@ impl Listener {
     }
 
     /// Accepts a connection, or `None` on a timeout.
-    pub(super) fn accept(&self, until: &Until<'_>) -> Result<Option<Stream>, PlayerError> {
+    pub(super) fn accept(&self, until: &WaitLimit<'_>) -> Result<Option<Stream>, PlayerError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).accept(until)
     }
 
     /// Whether a connection arrives in time. It is kept for [`accept`](Self::accept).
-    pub(super) fn is_called(&self, until: &Until<'_>) -> Result<bool, PlayerError> {
+    pub(super) fn is_called(&self, until: &WaitLimit<'_>) -> Result<bool, PlayerError> {
         let mut listening = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listening.called = listening.accept(until)?;
         Ok(listening.called.is_some())
@@ -71,7 +73,7 @@ impl Listener {
 }
 
 impl Listening {
-    fn accept(&mut self, until: &Until<'_>) -> Result<Option<Stream>, PlayerError> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Option<Stream>, PlayerError> {
         if let Some(called) = self.called.take() {
             return Ok(Some(called));
         }
@@ -101,7 +103,7 @@ pub(crate) const fn lacks(step: &Step) -> Option<&'static str> {
 }
 
 /// Opens the pipe, which may be missing for a moment between two clients.
-pub(super) fn connect(pipe: &Path, until: &Until<'_>) -> Result<Stream, PlayerError> {
+pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, PlayerError> {
     let (began, name) = (Instant::now(), pipe.to_string_lossy());
     loop {
         match PipeTransport::connect(&name, until) {
@@ -150,8 +152,8 @@ pub(super) fn send(
     pipe: &mut Stream,
     bytes: &[u8],
     _: Option<&Infallible>,
-    until: &Until<'_>,
-) -> Result<usize, Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<usize, WaitError> {
     pipe.send(bytes, until)
 }
 
@@ -159,8 +161,8 @@ pub(super) fn send(
 pub(super) fn receive(
     pipe: &mut Stream,
     into: &mut [u8],
-    until: &Until<'_>,
-) -> Result<(usize, Vec<FdKind>), Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<(usize, Vec<FdKind>), WaitError> {
     Ok((pipe.receive(into, until)?, Vec::new()))
 }
 
@@ -180,10 +182,10 @@ pub(super) fn in_background(pipe: &Stream) -> io::Result<Background> {
     let (mut reader, canceller) = (pipe.try_clone()?, Canceller::new()?);
     let stopper = canceller.clone();
     let read = move |into: &mut [u8]| {
-        let until = Until { deadline: None, canceller: Some(&canceller) };
+        let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
         reader.receive(into, &until).map_err(|stopped| match stopped {
-            Stopped::Io(error) => error,
-            Stopped::TimedOut | Stopped::Cancelled => io::ErrorKind::TimedOut.into(),
+            WaitError::Io(error) => error,
+            WaitError::TimedOut | WaitError::Cancelled => io::ErrorKind::TimedOut.into(),
         })
     };
     Background::start(read, move || stopper.cancel())

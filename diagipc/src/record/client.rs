@@ -7,7 +7,7 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::{Canceller, Stopped, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
 use rustix::process::Signal;
 
 use crate::captured::{Captured, Keep};
@@ -127,8 +127,9 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one =
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
-    let until = Until { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
-    is_one && matches!(until.pause(), Err(Stopped::Cancelled))
+    let until =
+        WaitLimit { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
+    is_one && matches!(until.sleep(), Err(WaitError::Cancelled))
 }
 
 /// An error with the name of the program.

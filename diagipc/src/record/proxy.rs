@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, Stopped, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, WaitError, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
@@ -101,8 +101,10 @@ impl Proxy {
             log = log.without_recording();
         }
         self.listener.set_nonblocking(true)?;
-        let until =
-            Until { deadline: None, canceller: Some(self.closing.as_ref().unwrap_or(canceller)) };
+        let until = WaitLimit {
+            deadline: None,
+            canceller: Some(self.closing.as_ref().unwrap_or(canceller)),
+        };
         let accepted: io::Result<()> = thread::scope(|scope| {
             let (mut number, mut failures) = (0_u64, 0);
             while connections.is_none_or(|most| number < most) && !canceller.is_cancelled() {
@@ -112,7 +114,7 @@ impl Proxy {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         match until.readable(&self.listener) {
                             Ok(()) => continue,
-                            Err(Stopped::Io(error)) => return Err(error),
+                            Err(WaitError::Io(error)) => return Err(error),
                             // Clients that connected before that are accepted.
                             Err(_) => return Ok(()),
                         }
@@ -173,7 +175,7 @@ impl Proxy {
         canceller: &Canceller,
     ) -> Result<UnixStream, String> {
         loop {
-            let until = Until {
+            let until = WaitLimit {
                 deadline: Instant::now().checked_add(PATIENCE),
                 canceller: Some(canceller),
             };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::{ConnectPort, ConnectPortAction, MisuseError};
-use dotnet_diagnostics_ipc::io::{Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{Transport as _, WaitLimit};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
@@ -54,7 +54,7 @@ impl Port {
                 }
                 ConnectPortAction::Send(range) => {
                     let deadline = Instant::now().checked_add(ConnectPort::ADVERTISE_TIMEOUT);
-                    let until = Until { deadline, canceller: Some(&application.stop) };
+                    let until = WaitLimit { deadline, canceller: Some(&application.stop) };
                     let cut = application.wrong.bytes(Kind::AdvertiseCut).unwrap_or(usize::MAX);
                     let bytes =
                         self.buffer.get(range.start..range.end.min(cut)).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::exchange::MisuseError;
 use dotnet_diagnostics_ipc::io::server::{Listen, ServeOptions, serve_with};
-use dotnet_diagnostics_ipc::io::{Error, Phase, Until};
+use dotnet_diagnostics_ipc::io::{Error, Phase, WaitLimit};
 use dotnet_diagnostics_ipc::port::PortId;
 
 use super::answers::Answers;
@@ -108,7 +108,7 @@ impl Server {
 impl Listen for Server {
     type Transport = Peer;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<Peer, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Peer, Error> {
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Listen))?;
             if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {

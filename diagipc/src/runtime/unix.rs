@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, Stopped, UnixTransport, Until, bind_private,
+    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitError, WaitLimit,
+    bind_private,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
@@ -100,7 +101,7 @@ impl Guard {
 
 /// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    UnixTransport::connect(path, &Until { deadline: None, canceller: Some(stop) }).ok()
+    UnixTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
 }
 
 fn has_byte(link: &Link) -> bool {
@@ -115,8 +116,8 @@ pub(super) fn look(
     link: &mut Link,
     left: &mut usize,
     into: &mut [u8],
-    until: &Until<'_>,
-) -> Result<usize, Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<usize, WaitError> {
     let mut all = vec![0; *left + into.len()];
     loop {
         until.check()?;
@@ -133,16 +134,16 @@ pub(super) fn look(
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 std::thread::sleep(LOOK);
             }
-            Err(errno) => return Err(Stopped::Io(errno.into())),
+            Err(errno) => return Err(WaitError::Io(errno.into())),
         }
     }
 }
 
 /// Reads the unread bytes.
-pub(super) fn take(link: &Link, left: usize) -> Result<(), Stopped> {
+pub(super) fn take(link: &Link, left: usize) -> Result<(), WaitError> {
     if left > 0 {
         recv(link.as_fd(), &mut *vec![0; left], RecvFlags::DONTWAIT)
-            .map_err(|errno| Stopped::Io(errno.into()))?;
+            .map_err(|errno| WaitError::Io(errno.into()))?;
     }
     Ok(())
 }

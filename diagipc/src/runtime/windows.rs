@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, Error, Stopped, Transport, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, Transport, WaitError, WaitLimit};
 
 use super::misbehaviour::MisbehaviourKind;
 use super::ready::Ready;
@@ -49,22 +49,22 @@ impl Link {
     fn look(&mut self) -> Came {
         let mut header = [0; HEADER_LEN];
         match self.pipe.receive(&mut header, &soon(GLANCE, None)) {
-            Ok(0) | Err(Stopped::Io(_)) => Came::End,
+            Ok(0) | Err(WaitError::Io(_)) => Came::End,
             Ok(n) => {
                 self.front.extend(header.iter().take(n));
                 Came::Bytes
             }
-            Err(Stopped::TimedOut | Stopped::Cancelled) => Came::Nothing,
+            Err(WaitError::TimedOut | WaitError::Cancelled) => Came::Nothing,
         }
     }
 }
 
 impl Transport for Link {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         self.pipe.send(bytes, until)
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         if self.front.is_empty() {
             return self.pipe.receive(into, until);
         }
@@ -74,7 +74,7 @@ impl Transport for Link {
     }
 
     /// Bytes on a streaming connection are ignored (F-123).
-    fn hung_up(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}
         Ok(())
     }
@@ -136,8 +136,8 @@ impl Listening {
     }
 }
 
-fn soon(time: Duration, canceller: Option<&Canceller>) -> Until<'_> {
-    Until { deadline: Instant::now().checked_add(time), canceller }
+fn soon(time: Duration, canceller: Option<&Canceller>) -> WaitLimit<'_> {
+    WaitLimit { deadline: Instant::now().checked_add(time), canceller }
 }
 
 /// The path of the default port's pipe.
@@ -162,8 +162,8 @@ pub(super) fn look(
     link: &mut Link,
     _: &mut usize,
     into: &mut [u8],
-    until: &Until<'_>,
-) -> Result<usize, Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<usize, WaitError> {
     link.receive(into, until)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Canceller, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script;
 
@@ -56,9 +56,9 @@ impl Target {
                 Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
             }
             Address::Process(_) | Address::Socket(_) | Address::Pipe(_) => {
-                let endpoint = address.find(&Until { deadline: None, canceller })?;
+                let endpoint = address.find(&WaitLimit { deadline: None, canceller })?;
                 let deadline = Instant::now().checked_add(within);
-                system::check(&endpoint, &Until { deadline, canceller }, trust)?;
+                system::check(&endpoint, &WaitLimit { deadline, canceller }, trust)?;
                 Reach::Endpoint(endpoint)
             }
         };

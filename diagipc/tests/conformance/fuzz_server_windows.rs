@@ -7,7 +7,7 @@ use crate::tool::DIAGIPC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
 use dotnet_diagnostics_ipc::io::windows::PipeListener;
-use dotnet_diagnostics_ipc::io::{Canceller, Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, Transport as _, WaitLimit};
 use dotnet_diagnostics_ipc::message::process::ProcessInfoReply;
 use dotnet_diagnostics_ipc::wire::Guid;
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn windows_campaign_answer_without_magic_is_named() {
     let over = Canceller::new().unwrap();
     let other = over.clone();
     let serves = thread::spawn(move || {
-        let until = Until { canceller: Some(&over), ..Until::FOREVER };
+        let until = WaitLimit { canceller: Some(&over), ..WaitLimit::FOREVER };
         while let Ok(mut pipe) = listener.accept(&until) {
             let mut request = [0; 20];
             match pipe.receive(&mut request, &until) {

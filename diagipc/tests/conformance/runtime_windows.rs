@@ -8,7 +8,7 @@ use diagipc::known::Profile;
 use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime, StartError};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
-use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Until};
+use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
 };
@@ -28,8 +28,8 @@ fn started(test: &str, change: impl FnOnce(&mut Config)) -> (ReferenceRuntime, C
     (runtime, client)
 }
 
-fn soon() -> Until<'static> {
-    Until { deadline: Some(Instant::now() + Duration::from_secs(30)), ..Until::FOREVER }
+fn soon() -> WaitLimit<'static> {
+    WaitLimit { deadline: Some(Instant::now() + Duration::from_secs(30)), ..WaitLimit::FOREVER }
 }
 
 #[test]

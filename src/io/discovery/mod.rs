@@ -61,7 +61,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-use super::{Error, Until};
+use super::{Error, WaitLimit};
 use crate::endpoint::NamePrefix;
 
 /// Lists the sockets or pipes of default ports with their processes.
@@ -86,13 +86,13 @@ pub fn processes() -> Result<Discovery, Error> {
 /// between steps; each step reads the file system.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::{Until, discovery};
+/// use dotnet_diagnostics_ipc::io::{WaitLimit, discovery};
 ///
-/// let error = discovery::endpoint_of(u32::MAX, &Until::FOREVER).unwrap_err();
+/// let error = discovery::endpoint_of(u32::MAX, &WaitLimit::FOREVER).unwrap_err();
 /// # #[cfg(unix)]
 /// assert_eq!(error.to_string(), "process 4294967295 was not found (looking for the endpoint)");
 /// ```
-pub fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
+pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     system::endpoint_of(process_id, until)
 }
 

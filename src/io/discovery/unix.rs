@@ -17,7 +17,7 @@ use super::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
 use crate::io::trust::{self, Peer};
 use crate::io::unix::{Probe, address, probe};
-use crate::io::{Error, ErrorKind, Phase, Until};
+use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 
 /// Our `TMPDIR`, and the default if it is unset.
 fn our_directories() -> Vec<PathBuf> {
@@ -137,7 +137,7 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     }
 }
 
-pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
+pub(super) fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     let not_found = |what: String| Err(Error::new(Phase::Find, ErrorKind::NotFound(what)));
     let check = || until.check().map_err(|stopped| stopped.during(Phase::Find));
     check()?;

@@ -6,14 +6,14 @@ use std::vec::Vec;
 
 use super::{DiscoveredEndpoint, Discovery, EndpointState};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
-use crate::io::{Error, ErrorKind, Phase, Until};
+use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 
 pub(super) fn processes() -> Result<Discovery, Error> {
     let found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
     Ok(Discovery::new(found, Vec::new()))
 }
 
-pub(super) fn endpoint_of(process_id: u32, until: &Until<'_>) -> Result<PathBuf, Error> {
+pub(super) fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     until.check().map_err(|stopped| stopped.during(Phase::Find))?;
     let name = PipeName::new(process_id);
     let Ok(seen) = processes() else {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn missing_pipe_is_not_found() {
-        let found = endpoint_of(u32::MAX, &Until::FOREVER);
+        let found = endpoint_of(u32::MAX, &WaitLimit::FOREVER);
         // Wine 8 does not list the namespace.
         if processes().is_err() {
             assert_eq!(found.unwrap(), Path::new(r"\\.\pipe\dotnet-diagnostic-4294967295"));

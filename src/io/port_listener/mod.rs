@@ -11,14 +11,14 @@
 //! Listen at a port, and resume each runtime that connects:
 //!
 //! ```no_run
-//! use dotnet_diagnostics_ipc::io::Until;
+//! use dotnet_diagnostics_ipc::io::WaitLimit;
 //! use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 //!
 //! // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
 //! let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
 //! loop {
-//!     match port.next_event(&Until::FOREVER)? {
-//!         PortEvent::New(runtime) => drop(runtime.resume(&Until::FOREVER)?),
+//!     match port.next_event(&WaitLimit::FOREVER)? {
+//!         PortEvent::New(runtime) => drop(runtime.resume(&WaitLimit::FOREVER)?),
 //!         PortEvent::Again(_) => {}
 //!         PortEvent::Gone(runtime) => println!("process {} has ended", runtime.process_id()),
 //!     }
@@ -54,7 +54,7 @@ use unix::{Poller, Waker as PollerWaker, bind_private, transport};
 use windows::{Poller, Waker as PollerWaker, bind_private, transport};
 
 use super::wait::Sleeper;
-use super::{Connect, Deadlines, Error, ErrorKind, Phase, Stopped, Until};
+use super::{Connect, Deadlines, Error, ErrorKind, Phase, WaitError, WaitLimit};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
 #[cfg(windows)]
@@ -75,11 +75,11 @@ use {super::UnixTransport as PeerTransport, std::os::unix::net::UnixListener as 
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortRuntime};
-/// use dotnet_diagnostics_ipc::io::{Error, Until};
+/// use dotnet_diagnostics_ipc::io::{Error, WaitLimit};
 ///
 /// fn next_new(port: &PortListener) -> Result<PortRuntime, Error> {
 ///     loop {
-///         if let PortEvent::New(runtime) = port.next_event(&Until::FOREVER)? {
+///         if let PortEvent::New(runtime) = port.next_event(&WaitLimit::FOREVER)? {
 ///             return Ok(runtime);
 ///         }
 ///     }
@@ -103,15 +103,15 @@ pub enum PortEvent {
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
-/// use dotnet_diagnostics_ipc::io::{Client, Until};
+/// use dotnet_diagnostics_ipc::io::{Client, WaitLimit};
 ///
 /// // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
 /// let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
-/// while let PortEvent::New(runtime) = port.next_event(&Until::FOREVER)? {
+/// while let PortEvent::New(runtime) = port.next_event(&WaitLimit::FOREVER)? {
 ///     println!("process {} waits", runtime.process_id());
 ///     let client = Client::new(runtime.clone()); // each call takes the next connection of this runtime
 ///     let info = client.process_info2()?;
-///     runtime.resume(&Until::FOREVER)?;
+///     runtime.resume(&WaitLimit::FOREVER)?;
 /// }
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
@@ -168,7 +168,7 @@ impl PortListener {
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
-    pub fn next_event(&self, until: &Until<'_>) -> Result<PortEvent, Error> {
+    pub fn next_event(&self, until: &WaitLimit<'_>) -> Result<PortEvent, Error> {
         block_on(self.next_event_async(), until).map_err(|ended| ended.during(Phase::Connect))?
     }
 
@@ -268,7 +268,7 @@ impl PortRuntime {
     ///
     /// # Errors
     /// [`Error`], as for every call.
-    pub fn resume(&self, until: &Until<'_>) -> Result<HResult, Error> {
+    pub fn resume(&self, until: &WaitLimit<'_>) -> Result<HResult, Error> {
         let mut connection =
             super::Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
         if let Some(canceller) = until.canceller {
@@ -289,7 +289,7 @@ impl PortRuntime {
 impl Connect for PortRuntime {
     type Transport = PeerTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<PeerTransport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<PeerTransport, Error> {
         block_on(self.next_connection(), until).map_err(|ended| ended.during(Phase::Connect))?
     }
 }
@@ -360,7 +360,7 @@ impl Sleeper for Parked {
 }
 
 /// Waits for a future. A result that arrives at the last moment is not lost.
-fn block_on<T>(future: impl Future<Output = T>, until: &Until<'_>) -> Result<T, Stopped> {
+fn block_on<T>(future: impl Future<Output = T>, until: &WaitLimit<'_>) -> Result<T, WaitError> {
     let parked = Arc::new(Parked(current()));
     let waker = Waker::from(Arc::clone(&parked));
     if let Some(canceller) = until.canceller {
@@ -403,7 +403,7 @@ mod tests {
             ..PortOptions::DEFAULT
         };
         let port = PortListener::start(Box::new(()), options, Poller::with_poll(listener)).unwrap();
-        let until = Until {
+        let until = WaitLimit {
             deadline: Instant::now().checked_add(Duration::from_secs(10)),
             canceller: None,
         };

@@ -12,7 +12,7 @@ use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
-use crate::io::{Canceller, Error, ErrorKind, Phase, Stopped, Transport, Until};
+use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, Message};
@@ -79,7 +79,7 @@ struct Conversation<'c, T, H: ?Sized> {
     buffer: Vec<u8>,
     /// The range of the request in the buffer, once it is complete.
     request: Option<Range<usize>>,
-    requesting: Until<'c>,
+    requesting: WaitLimit<'c>,
     served: Served,
     /// Released once the reply of a session is sent.
     permit: Option<Permit<'c>>,
@@ -234,7 +234,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     fn send(&mut self) -> Result<(), Error> {
         let until = until(self.options.send, self.shutdown);
         match send(&mut self.server, &mut self.transport, &self.buffer, &until) {
-            Ok(Some(Stopped::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
+            Ok(Some(WaitError::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
             sent => sent.map(drop).map_err(listening),
         }
     }
@@ -322,14 +322,14 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
 fn receive_fd<T: Transport>(
     server: &mut exchange::Server,
     transport: &mut T,
-    until: &Until<'_>,
+    until: &WaitLimit<'_>,
 ) -> Result<Passed, Error> {
     #[cfg(unix)]
     let received = transport.receive_fd(until).map(|received| received.map(|(_, fd)| fd));
     #[cfg(not(unix))]
     let received = {
         let _ = (transport, until);
-        Ok::<Option<Passed>, Stopped>(Some(None))
+        Ok::<Option<Passed>, WaitError>(Some(None))
     };
     match received {
         Ok(Some(Some(fd))) => {
@@ -339,7 +339,7 @@ fn receive_fd<T: Transport>(
         Ok(Some(None)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
         // None can be received, or none can be stored: the client gets an error.
-        Err(Stopped::Io(error))
+        Err(WaitError::Io(error))
             if matches!(
                 error.kind(),
                 std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other
@@ -354,11 +354,11 @@ fn receive_fd<T: Transport>(
 }
 
 /// The end of a wait, as reported to the exchange.
-fn end(stopped: &Stopped) -> Result<End, Error> {
+fn end(stopped: &WaitError) -> Result<End, Error> {
     match stopped {
-        Stopped::TimedOut => Ok(End::TimedOut),
-        Stopped::Io(_) => Ok(End::Reset),
-        Stopped::Cancelled => Err(listening(ErrorKind::Cancelled)),
+        WaitError::TimedOut => Ok(End::TimedOut),
+        WaitError::Io(_) => Ok(End::Reset),
+        WaitError::Cancelled => Err(listening(ErrorKind::Cancelled)),
     }
 }
 
@@ -378,12 +378,12 @@ fn send(
     server: &mut exchange::Server,
     transport: &mut dyn Transport,
     buffer: &[u8],
-    until: &Until<'_>,
-) -> Result<Option<Stopped>, MisuseError> {
+    until: &WaitLimit<'_>,
+) -> Result<Option<WaitError>, MisuseError> {
     while let ServerAction::Send(range) = server.action() {
         let stopped = match transport.send(buffer.get(range).unwrap_or_default(), until) {
             // A transport that can send and takes nothing never will.
-            Ok(0) => Stopped::Io(io::ErrorKind::WriteZero.into()),
+            Ok(0) => WaitError::Io(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 server.sent(n)?;
                 continue;
@@ -391,8 +391,8 @@ fn send(
             Err(stopped) => stopped,
         };
         match stopped {
-            Stopped::TimedOut => server.ended(End::TimedOut)?,
-            Stopped::Cancelled | Stopped::Io(_) => server.send_failed()?,
+            WaitError::TimedOut => server.ended(End::TimedOut)?,
+            WaitError::Cancelled | WaitError::Io(_) => server.send_failed()?,
         }
         return Ok(Some(stopped));
     }
@@ -464,9 +464,9 @@ impl io::Write for StreamWriter<'_> {
         let sent = send(self.server, self.transport, self.buffer, &until);
         match sent.map_err(io::Error::other)? {
             None => {}
-            Some(Stopped::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
-            Some(Stopped::Cancelled) => return Err(shut_down()),
-            Some(Stopped::Io(error)) => return Err(error),
+            Some(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
+            Some(WaitError::Cancelled) => return Err(shut_down()),
+            Some(WaitError::Io(error)) => return Err(error),
         }
         self.streamed = self.streamed.saturating_add(piece.len() as u64);
         Ok(piece.len())
@@ -516,16 +516,16 @@ fn wait(
     canceller: Option<&Canceller>,
 ) -> io::Result<bool> {
     match transport.hung_up(&until(time, canceller)) {
-        Err(Stopped::TimedOut) => Ok(false),
-        Err(Stopped::Cancelled) => Err(shut_down()),
+        Err(WaitError::TimedOut) => Ok(false),
+        Err(WaitError::Cancelled) => Err(shut_down()),
         // However it ended.
-        Ok(()) | Err(Stopped::Io(_)) => Ok(true),
+        Ok(()) | Err(WaitError::Io(_)) => Ok(true),
     }
 }
 
 /// A deadline beyond the clock's range is none.
-fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> Until<'_> {
-    Until { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
+fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> WaitLimit<'_> {
+    WaitLimit { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
 }
 
 fn shut_down() -> io::Error {

@@ -59,7 +59,7 @@ use connection::serve_within;
 pub use connection::{HeldConnection, StreamWriter, serve_connection};
 pub use handler::{Entries, Handler, HeldSession, Refusal, StreamSession};
 
-use super::{Canceller, Error, ErrorKind, Transport, Until};
+use super::{Canceller, Error, ErrorKind, Transport, WaitLimit};
 use crate::command::Command;
 use crate::exchange::{KnownCommands, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
@@ -153,13 +153,13 @@ pub trait Listen {
     /// [`TimedOut`](crate::io::ErrorKind::TimedOut) and
     /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after
     /// these.
-    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error>;
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error>;
 }
 
 impl<L: Listen + ?Sized> Listen for &mut L {
     type Transport = L::Transport;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         (**self).accept(until)
     }
 }
@@ -255,7 +255,7 @@ where
 {
     let (requests, sessions) =
         (Semaphore::new(options.most_at_once.max(1)), Semaphore::new(options.most_sessions));
-    let until = Until { deadline: None, canceller: Some(shutdown) };
+    let until = WaitLimit { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
             // Those inside leave on shutdown.
@@ -295,7 +295,7 @@ where
 /// Waits a moment, to avoid a busy loop when the system has no descriptor left.
 fn pause(canceller: &Canceller) {
     let deadline = Instant::now().checked_add(Duration::from_millis(20));
-    let _ = Until { deadline, canceller: Some(canceller) }.pause();
+    let _ = WaitLimit { deadline, canceller: Some(canceller) }.sleep();
 }
 
 /// Whether descriptors and memory may be available again later.

@@ -16,7 +16,7 @@ use crate::io::connection::{ClientDriver, Finished, Step};
 use crate::io::deadlines::CallOptions;
 #[cfg(unix)]
 use crate::io::trust::VerifiedSocket;
-use crate::io::{Answer, Deadlines, Endpoint, Error, ErrorKind, Phase, Stopped, Until};
+use crate::io::{Answer, Deadlines, Endpoint, Error, ErrorKind, Phase, WaitError, WaitLimit};
 #[cfg(unix)]
 use crate::io::{UserEvents, fd};
 use crate::message::Request;
@@ -93,7 +93,7 @@ impl AsyncConnect for Endpoint {
             }
         }
         let endpoint = self.clone();
-        let found = blocking(move || endpoint.find(&Until::FOREVER)).await?;
+        let found = blocking(move || endpoint.find(&WaitLimit::FOREVER)).await?;
         let stream = connect_to(self, &found).await?;
         self.keep(found);
         Ok(stream)
@@ -137,7 +137,7 @@ impl AsyncConnect for Endpoint {
                 return Ok(pipe);
             }
             let path = path.clone();
-            blocking(move || wait_until_free(&path, &Until::FOREVER)).await?;
+            blocking(move || wait_until_free(&path, &WaitLimit::FOREVER)).await?;
         }
     }
 }
@@ -215,7 +215,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         let connecting = async { Ok(self.connect.connect().await) };
         let deadline = clock.within(self.options.deadlines.connect);
         let connected = until(deadline, connecting).await;
-        let stream = connected.map_err(|stopped: Stopped| stopped.during(Phase::Connect))??;
+        let stream = connected.map_err(|stopped: WaitError| stopped.during(Phase::Connect))??;
         Ok(AsyncConnection::of_call(stream, self.options.clone(), clock))
     }
 }

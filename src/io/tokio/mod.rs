@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{Deadlines, Stopped};
+use super::{Deadlines, WaitError};
 
 /// The deadlines of a call that has begun, by the clock of tokio, which tests can stop.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,9 @@ fn after(within: Option<Duration>) -> Option<Instant> {
 async fn until<T>(
     deadline: Option<Instant>,
     io: impl Future<Output = io::Result<T>>,
-) -> Result<T, Stopped> {
+) -> Result<T, WaitError> {
     match deadline {
         None => Ok(io.await?),
-        Some(deadline) => Ok(timeout_at(deadline, io).await.map_err(|_| Stopped::TimedOut)??),
+        Some(deadline) => Ok(timeout_at(deadline, io).await.map_err(|_| WaitError::TimedOut)??),
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use crate::exchange::SessionOutcome;
 use crate::io::trace::SharedSession;
-use crate::io::{Error, Stopped};
+use crate::io::{Error, WaitError};
 
 /// The nettrace stream of a session, as an [`AsyncRead`]: ends when the session does.
 ///
@@ -102,14 +102,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for AsyncTrace<S> {
         let read = match Pin::new(stream).poll_read(context, into) {
             _ if !this.session.is_open() => Ok(0),
             Poll::Ready(read) => {
-                read.map(|()| into.filled().len().saturating_sub(before)).map_err(Stopped::Io)
+                read.map(|()| into.filled().len().saturating_sub(before)).map_err(WaitError::Io)
             }
             Poll::Pending => {
                 let Some(within) = this.within else { return Poll::Pending };
                 let silence =
                     this.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
                 ready!(silence.as_mut().poll(context));
-                Err(Stopped::TimedOut)
+                Err(WaitError::TimedOut)
             }
         };
         this.silence = None;

@@ -51,7 +51,7 @@ use windows_sys::Win32::System::Threading::{
 
 use super::user::Rights;
 use crate::endpoint::PIPE_PREFIX;
-use crate::io::{Stopped, Until};
+use crate::io::{WaitError, WaitLimit};
 
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
@@ -180,8 +180,8 @@ pub(super) fn run(
     pipe: BorrowedHandle<'_>,
     operation: Operation<'_>,
     done: &mut Event,
-    until: &Until<'_>,
-) -> Result<usize, Stopped> {
+    until: &WaitLimit<'_>,
+) -> Result<usize, WaitError> {
     let mut overlapped =
         OVERLAPPED { hEvent: done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
     // From here to the end of `running` the system may write to it at any time: only this pointer

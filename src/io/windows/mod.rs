@@ -28,12 +28,12 @@
 //! Connect two ends of a pipe:
 //!
 //! ```no_run
-//! use dotnet_diagnostics_ipc::io::Until;
+//! use dotnet_diagnostics_ipc::io::WaitLimit;
 //! use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 //!
 //! let mut listener = PipeListener::bind("dotnet-diagnostic-4242")?;
-//! let mut client = PipeTransport::connect("dotnet-diagnostic-4242", &Until::FOREVER)?;
-//! let mut server = listener.accept(&Until::FOREVER)?;
+//! let mut client = PipeTransport::connect("dotnet-diagnostic-4242", &WaitLimit::FOREVER)?;
+//! let mut server = listener.accept(&WaitLimit::FOREVER)?;
 //! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 //! ```
 
@@ -59,7 +59,7 @@ pub(super) use {
 };
 
 use super::server::Listen;
-use super::{Error, Phase, Stopped, Until};
+use super::{Error, Phase, WaitError, WaitLimit};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
 ///
@@ -70,15 +70,15 @@ use super::{Error, Phase, Stopped, Until};
 /// a client that was not accepted is disconnected (P-57).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::{Transport, Until};
+/// use dotnet_diagnostics_ipc::io::{Transport, WaitLimit};
 /// use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 ///
 /// let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-doc")?;
-/// let mut client = PipeTransport::connect("dotnet-diagnostics-ipc-doc", &Until::FOREVER)?;
-/// let mut server = listener.accept(&Until::FOREVER)?;
-/// client.send(b"ADVR_V1", &Until::FOREVER).unwrap();
+/// let mut client = PipeTransport::connect("dotnet-diagnostics-ipc-doc", &WaitLimit::FOREVER)?;
+/// let mut server = listener.accept(&WaitLimit::FOREVER)?;
+/// client.send(b"ADVR_V1", &WaitLimit::FOREVER).unwrap();
 /// let mut bytes = [0; 34];
-/// assert_eq!(server.receive(&mut bytes, &Until::FOREVER).unwrap(), 7);
+/// assert_eq!(server.receive(&mut bytes, &WaitLimit::FOREVER).unwrap(), 7);
 /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -116,14 +116,14 @@ impl PipeListener {
     /// [`TimedOut`](crate::io::ErrorKind::TimedOut),
     /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
     /// called again.
-    pub fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+    pub fn accept(&mut self, until: &WaitLimit<'_>) -> Result<PipeTransport, Error> {
         let mut pipe = match self.next.take() {
             Some(pipe) => pipe,
             None => self.create().map_err(listening)?,
         };
         if let Err(stopped) = pipe.wait_for_client(until) {
             // After a failure it cannot be used again.
-            self.next = Some(pipe).filter(|_| !matches!(stopped, Stopped::Io(_)));
+            self.next = Some(pipe).filter(|_| !matches!(stopped, WaitError::Io(_)));
             return Err(stopped.during(Phase::Listen));
         }
         // Before the client is served, and so before it disconnects. If that fails, the next call
@@ -145,7 +145,7 @@ impl PipeListener {
 impl Listen for PipeListener {
     type Transport = PipeTransport;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<PipeTransport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<PipeTransport, Error> {
         Self::accept(self, until)
     }
 }
@@ -165,5 +165,5 @@ impl PipeMaker {
 }
 
 fn listening(error: io::Error) -> Error {
-    Stopped::Io(error).during(Phase::Listen)
+    WaitError::Io(error).during(Phase::Listen)
 }

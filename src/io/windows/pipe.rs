@@ -17,7 +17,7 @@ use windows_sys::Win32::Foundation::{
 use super::PipePath;
 use super::connect_pacing::{after_busy, rate_limited};
 use super::handle::{self, Event, InFlight, Operation, Pipe, is, is_end};
-use crate::io::{Error, ErrorKind, Phase, Stopped, Transport, Until};
+use crate::io::{Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 
 /// How long to wait for a busy pipe before the canceller is checked again.
 const SLICE: Duration = Duration::from_millis(20);
@@ -40,11 +40,11 @@ const SHORTEST: u32 = 2;
 /// use std::time::{Duration, Instant};
 /// use dotnet_diagnostics_ipc::endpoint::PipeName;
 /// use dotnet_diagnostics_ipc::io::windows::PipeTransport;
-/// use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, Until};
+/// use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, WaitLimit};
 ///
 /// // No process has this id: those of Windows are multiples of four.
 /// let name = PipeName::new(4_000_000_001).to_string();
-/// let until = Until { deadline: Some(Instant::now() + Duration::from_secs(5)), ..Until::FOREVER };
+/// let until = WaitLimit { deadline: Some(Instant::now() + Duration::from_secs(5)), ..WaitLimit::FOREVER };
 /// let error = PipeTransport::connect(&name, &until).unwrap_err();
 /// assert_eq!(error.phase(), Phase::Find);
 /// assert!(matches!(error.kind(), ErrorKind::NotFound(path) if path == r"\\.\pipe\dotnet-diagnostic-4000000001"));
@@ -65,7 +65,7 @@ impl PipeTransport {
     /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for an invalid name, and other system
     /// errors; [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while
     /// the pipe is busy.
-    pub fn connect(name: &str, until: &Until<'_>) -> Result<Self, Error> {
+    pub fn connect(name: &str, until: &WaitLimit<'_>) -> Result<Self, Error> {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
             until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
@@ -135,16 +135,16 @@ impl PipeTransport {
     }
 
     /// Waits for a client, on a pipe that is new.
-    pub(super) fn wait_for_client(&mut self, until: &Until<'_>) -> Result<(), Stopped> {
+    pub(super) fn wait_for_client(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
         until.check()?;
         match self.run(Operation::Connect, until) {
-            Err(Stopped::Io(error)) if !has_come(&error) => Err(error.into()),
-            Err(stopped @ (Stopped::TimedOut | Stopped::Cancelled)) => Err(stopped),
+            Err(WaitError::Io(error)) if !has_come(&error) => Err(error.into()),
+            Err(stopped @ (WaitError::TimedOut | WaitError::Cancelled)) => Err(stopped),
             _ => Ok(()),
         }
     }
 
-    fn run(&mut self, operation: Operation<'_>, until: &Until<'_>) -> Result<usize, Stopped> {
+    fn run(&mut self, operation: Operation<'_>, until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         handle::run(self.pipe.as_handle(), operation, &mut self.done, until)
     }
 }
@@ -159,7 +159,7 @@ pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result
 }
 
 /// Waits for a slice of the remaining time.
-pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Result<(), Error> {
+pub(in crate::io) fn wait_until_free(path: &PipePath, until: &WaitLimit<'_>) -> Result<(), Error> {
     let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
     let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
     match handle::wait_until_free(path, milliseconds) {
@@ -175,7 +175,7 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &Until<'_>) -> Resu
 }
 
 /// Some milliseconds: too short to check a canceller.
-fn sleep(time: Duration, until: &Until<'_>) {
+fn sleep(time: Duration, until: &WaitLimit<'_>) {
     std::thread::sleep(until.left().map_or(time, |left| left.min(time)));
 }
 
@@ -193,7 +193,7 @@ impl AsHandle for PipeTransport {
 }
 
 impl Transport for PipeTransport {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         if self.is_cut.load(Ordering::SeqCst) {
             return Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
@@ -215,7 +215,7 @@ impl Transport for PipeTransport {
         sent
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         loop {
             until.check()?;
             if into.is_empty() {
@@ -224,7 +224,7 @@ impl Transport for PipeTransport {
             match self.run(Operation::Read(into), until) {
                 // The other side wrote 0 bytes, which is not the end.
                 Ok(0) => {}
-                Err(Stopped::Io(error)) if is_end(&error) => return Ok(0),
+                Err(WaitError::Io(error)) if is_end(&error) => return Ok(0),
                 received => return received,
             }
         }

@@ -51,7 +51,7 @@ fn call_waiting_for_reply_is_cancelled() {
 fn connection_cancelled_sends_nothing() {
     let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
     canceller.cancel();
-    let transport = peer.connect(&Until::FOREVER).unwrap();
+    let transport = peer.connect(&WaitLimit::FOREVER).unwrap();
     let error =
         Connection::new(transport).with_canceller(canceller).call(&ResumeRuntime {}).unwrap_err();
     assert!(
@@ -85,7 +85,7 @@ fn call_over_limit_is_sent_only_unchecked() {
         Some(HResult::FAIL)
     );
     assert_eq!(peer.asked(1, sent.len()), sent);
-    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap()).unchecked();
+    let connection = Connection::new(peer.connect(&WaitLimit::FOREVER).unwrap()).unchecked();
     assert_eq!(connection.call(&dump).unwrap_err().hresult(), Some(HResult::FAIL));
     assert_eq!(peer.asked(2, sent.len()), sent);
 }
@@ -247,10 +247,10 @@ fn fallback_over_limit_is_sent_only_unchecked() {
 #[test]
 fn user_events_session_lasts_until_hang_up() {
     let (peer, other) = (Peer::saying(&[SESSION]), Peer::saying(&[SESSION]));
-    let connection = Connection::new(peer.connect(&Until::FOREVER).unwrap());
+    let connection = Connection::new(peer.connect(&WaitLimit::FOREVER).unwrap());
     let session = connection.user_events(&USER_EVENTS, io::stdin()).unwrap();
     assert_eq!(session.session_id(), Some(42));
-    let soon = || Until {
+    let soon = || WaitLimit {
         deadline: Some(std::time::Instant::now() + Duration::from_millis(20)),
         canceller: None,
     };
@@ -273,7 +273,7 @@ fn user_events_session_lasts_until_hang_up() {
     let mut polled = [&session, &other_session].map(|session| PollFd::new(session, PollFlags::IN));
     assert_eq!(rustix::event::poll(&mut polled, None).unwrap(), 1);
     assert!(polled[0].revents().contains(PollFlags::IN));
-    session.wait(&Until::FOREVER).unwrap();
+    session.wait(&WaitLimit::FOREVER).unwrap();
 }
 
 #[cfg(feature = "tokio")]
@@ -319,7 +319,7 @@ fn call_of_user_events_is_refused_unsent() {
     let peer = Peer::saying(&[&[], &[]]);
     let why = "a user_events session takes a descriptor: Client::user_events passes one (sending the request)";
     let error =
-        Connection::new(peer.connect(&Until::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
+        Connection::new(peer.connect(&WaitLimit::FOREVER).unwrap()).call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
     let error = Client::new(&peer).unchecked().call(&USER_EVENTS).unwrap_err();
     assert_eq!(error.to_string(), why);
@@ -334,12 +334,12 @@ fn attach_reply_deadline_is_its_timeout() {
     /// Records how long it may wait for the reply.
     struct Noting(Option<Duration>);
     impl Transport for &mut Noting {
-        fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+        fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
             Ok(bytes.len())
         }
-        fn receive(&mut self, _: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+        fn receive(&mut self, _: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
             self.0 = until.left();
-            Err(Stopped::TimedOut)
+            Err(WaitError::TimedOut)
         }
     }
     let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
@@ -361,13 +361,13 @@ struct Closing<'p>(&'p Peer);
 struct NoFd(UnixTransport);
 
 impl Transport for NoFd {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         self.0.send(bytes, until)
     }
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         self.0.receive(into, until)
     }
-    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &Until<'_>) -> Result<(), Stopped> {
+    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
         Err(io::Error::from(io::ErrorKind::BrokenPipe).into())
     }
 }
@@ -375,7 +375,7 @@ impl Transport for NoFd {
 impl Connect for Closing<'_> {
     type Transport = NoFd;
 
-    fn connect(&self, until: &Until<'_>) -> Result<NoFd, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<NoFd, Error> {
         self.0.connect(until).map(NoFd)
     }
 }

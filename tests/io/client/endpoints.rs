@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, Until,
+    Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, WaitLimit,
 };
 
 #[test]
@@ -51,14 +51,14 @@ fn endpoint_policy_decides_trust() {
     let endpoint = Endpoint::socket(&path);
     assert_eq!(TrustPolicy::default(), TrustPolicy::CHECKED);
     assert_eq!(endpoint, endpoint.clone().trusting(TrustPolicy::default()));
-    let error = endpoint.connect(&Until::FOREVER).unwrap_err();
+    let error = endpoint.connect(&WaitLimit::FOREVER).unwrap_err();
     let place = directory.path().display();
     let why = format!("other users can replace files in {place} (mode 777, not sticky)");
     let text = format!("the endpoint is not trusted: {why} (checking the endpoint's owner)");
     assert_eq!(error.to_string(), text);
     endpoint
         .trusting(TrustPolicy::CHECKED.allowing_shared_directory())
-        .connect(&Until::FOREVER)
+        .connect(&WaitLimit::FOREVER)
         .unwrap();
 }
 
@@ -99,7 +99,7 @@ fn endpoint_wait_ends_by_canceller_or_room() {
     let (listener, _first, endpoint, _directory) = busy();
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {
-        let until = Until { deadline: None, canceller: Some(&canceller) };
+        let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
         let waiting = scope.spawn(move || endpoint.connect(&until));
         thread::sleep(Duration::from_millis(30));
         canceller.cancel();
@@ -112,7 +112,7 @@ fn endpoint_wait_ends_by_canceller_or_room() {
     let path = listener.local_addr().unwrap().as_pathname().unwrap().to_path_buf();
     thread::scope(|scope| {
         let until =
-            Until { deadline: Some(Instant::now() + Duration::from_secs(10)), canceller: None };
+            WaitLimit { deadline: Some(Instant::now() + Duration::from_secs(10)), canceller: None };
         let waiting = scope.spawn(move || Endpoint::socket(path).connect(&until));
         thread::sleep(Duration::from_millis(30));
         let _accepted = listener.accept().unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Phase, Until};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Phase, WaitLimit};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let directory = crate::directory();
@@ -16,7 +16,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn connect(endpoint: &Endpoint) -> Result<(), Error> {
-    endpoint.connect(&Until::FOREVER).map(drop)
+    endpoint.connect(&WaitLimit::FOREVER).map(drop)
 }
 
 fn mode(path: &Path, mode: u32) {
@@ -37,7 +37,7 @@ fn endpoint_same_socket_is_connected_to_again() {
     let listener = UnixListener::bind(&path).unwrap();
     let endpoint = Endpoint::socket(&path);
     for _ in 0..3 {
-        let mut transport = endpoint.connect(&Until::FOREVER).unwrap();
+        let mut transport = endpoint.connect(&WaitLimit::FOREVER).unwrap();
         let (mut accepted, _) = listener.accept().unwrap();
         accepted.write_all(b"x").unwrap();
         let mut byte = [0; 4];
@@ -45,7 +45,7 @@ fn endpoint_same_socket_is_connected_to_again() {
             dotnet_diagnostics_ipc::io::Transport::receive(
                 &mut transport,
                 &mut byte,
-                &Until::FOREVER
+                &WaitLimit::FOREVER
             )
             .unwrap(),
             1

@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::{Connect, Error, UnixTransport, Until};
+use dotnet_diagnostics_ipc::io::{Connect, Error, UnixTransport, WaitLimit};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -76,7 +76,7 @@ impl Peer {
 impl Connect for Peer {
     type Transport = UnixTransport;
 
-    fn connect(&self, _: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         let refused = || Error::connecting(ErrorKind::ConnectionRefused.into());
         let says = self.says.lock().unwrap().pop_front().ok_or_else(refused)?;
         let (ours, mut theirs) = UnixStream::pair().map_err(Error::connecting)?;

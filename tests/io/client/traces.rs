@@ -151,7 +151,7 @@ struct Elsewhere;
 impl Connect for Elsewhere {
     type Transport = Stream<std::net::TcpStream>;
 
-    fn connect(&self, _: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         panic!("a stop was sent before");
     }
 }
@@ -302,7 +302,7 @@ fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
     impl Connect for Late<'_> {
         type Transport = UnixTransport;
 
-        fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+        fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
             drop(self.1.lock().unwrap().take());
             self.0.connect(until)
         }
@@ -400,14 +400,14 @@ fn trace_silent_past_deadline_can_be_read_again() {
 fn connection_in_hand_can_trace() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let mut trace =
-        Connection::new(peer.connect(&Until::FOREVER).unwrap()).trace(&COLLECT).unwrap();
+        Connection::new(peer.connect(&WaitLimit::FOREVER).unwrap()).trace(&COLLECT).unwrap();
     assert_eq!(trace.session_id(), Some(42));
     trace.read_exact(&mut [0]).unwrap();
     assert_eq!(trace.stop_handle(&Client::new(&peer)).stop().unwrap(), StopOutcome::Answered);
     peer.hang_up();
     assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 7);
     trace.check_complete().unwrap();
-    let error = Connection::new(Peer::saying(&[SESSION]).connect(&Until::FOREVER).unwrap())
+    let error = Connection::new(Peer::saying(&[SESSION]).connect(&WaitLimit::FOREVER).unwrap())
         .trace(&USER_EVENTS)
         .unwrap_err();
     assert_eq!(error.to_string(), "not a streaming session (sending the request)");
@@ -419,7 +419,7 @@ struct Noting<'p>(&'p Peer, std::sync::Mutex<Vec<Option<std::time::Instant>>>);
 impl Connect for Noting<'_> {
     type Transport = UnixTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         self.1.lock().unwrap().push(until.deadline);
         self.0.connect(until)
     }

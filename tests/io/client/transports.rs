@@ -68,7 +68,7 @@ impl Once {
 impl Connect for Once {
     type Transport = Stream<Told>;
 
-    fn connect(&self, _: &Until<'_>) -> Result<Stream<Told>, Error> {
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<Stream<Told>, Error> {
         self.0.take().map(Stream).ok_or_else(|| Error::connecting(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -141,8 +141,8 @@ fn descriptor_over_other_stream_is_unsupported() {
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
     // The same if the stream is only lent.
     let mut stream = Stream(Told::default());
-    let Err(Stopped::Io(error)) =
-        Transport::send_fd(&mut &mut stream, file.as_fd(), &Until::FOREVER)
+    let Err(WaitError::Io(error)) =
+        Transport::send_fd(&mut &mut stream, file.as_fd(), &WaitLimit::FOREVER)
     else {
         panic!()
     };
@@ -173,10 +173,10 @@ fn trace_after_stream_time_out_goes_on() {
 struct Boasting;
 
 impl Transport for Boasting {
-    fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
         Ok(bytes.len() + 1)
     }
-    fn receive(&mut self, into: &mut [u8], _: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
         Ok(into.len() + 1)
     }
 }
@@ -189,16 +189,16 @@ struct Answering(&'static [u8]);
 impl Connect for ThenBoasting {
     type Transport = Answering;
 
-    fn connect(&self, _: &Until<'_>) -> Result<Answering, Error> {
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<Answering, Error> {
         Ok(Answering(SESSION))
     }
 }
 
 impl Transport for Answering {
-    fn send(&mut self, bytes: &[u8], _: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
         Ok(bytes.len())
     }
-    fn receive(&mut self, into: &mut [u8], _: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
         if self.0.is_empty() { Ok(into.len() + 1) } else { Ok(self.0.read(into)?) }
     }
 }
@@ -237,7 +237,7 @@ fn transport_that_does_not_block_sleeps_until_data_arrives() {
     let receiving = std::thread::spawn(move || {
         let thread = std::fs::read_link("/proc/thread-self").unwrap();
         says.send(std::path::Path::new("/proc").join(thread).join("stat")).unwrap();
-        transport.receive(&mut [0; 8], &Until::FOREVER).unwrap()
+        transport.receive(&mut [0; 8], &WaitLimit::FOREVER).unwrap()
     });
     let stat = thread.recv().unwrap();
     let is_asleep = || {
@@ -260,8 +260,8 @@ fn transport_that_does_not_block_keeps_deadline() {
     let mut transport = UnixTransport::new(ours);
     transport.stream().set_nonblocking(true).unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_millis(10);
-    let until = Until { deadline: Some(deadline), canceller: None };
-    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+    let until = WaitLimit { deadline: Some(deadline), canceller: None };
+    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(WaitError::TimedOut)));
 }
 
 /// Socket options that a call has set are reset.
@@ -274,20 +274,20 @@ fn transport_stream_blocks_after_call_with_deadline() {
         |transport| transport.as_fd().try_clone_to_owned(),
     ];
     for hand_out in hand_out {
-        let until = Until {
+        let until = WaitLimit {
             deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
             canceller: None,
         };
-        assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+        assert!(matches!(transport.receive(&mut [0; 8], &until), Err(WaitError::TimedOut)));
         let given = std::os::unix::net::UnixStream::from(hand_out(&transport).unwrap());
         assert_eq!(given.read_timeout().unwrap(), None);
     }
     // And a deadline holds again afterwards.
-    let until = Until {
+    let until = WaitLimit {
         deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
         canceller: None,
     };
-    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(Stopped::TimedOut)));
+    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(WaitError::TimedOut)));
     theirs.write_all(b"reply").unwrap();
-    assert_eq!(transport.receive(&mut [0; 8], &Until::FOREVER).unwrap(), 5);
+    assert_eq!(transport.receive(&mut [0; 8], &WaitLimit::FOREVER).unwrap(), 5);
 }

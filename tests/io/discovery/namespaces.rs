@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::discovery::{DiscoveredEndpoint, EndpointState, processes};
-use dotnet_diagnostics_ipc::io::{Client, Connect as _, Endpoint, Until};
+use dotnet_diagnostics_ipc::io::{Client, Connect as _, Endpoint, WaitLimit};
 
 use super::processes::*;
 use super::*;
@@ -348,7 +348,7 @@ fn discovery_process_name_used_by_other_user_is_not_believed() {
     // Who listens is checked again at each connection.
     let connect = |found: &DiscoveredEndpoint| {
         let policy = TrustPolicy::CHECKED.allowing_owner(NOBODY);
-        Endpoint::from(found).trusting(policy).connect(&Until::FOREVER)
+        Endpoint::from(found).trusting(policy).connect(&WaitLimit::FOREVER)
     };
     assert!(connect(&found[0]).is_ok());
     found[0].process_id = Some(victim.id());

@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::io::discovery::{
     DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes,
 };
-use dotnet_diagnostics_ipc::io::{Canceller, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
 
 /// Ends with its guard.
 pub(crate) struct Process(pub(crate) Child);
@@ -125,7 +125,7 @@ pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<DiscoveredE
 }
 
 pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
-    endpoint_of(process_id, &Until::FOREVER)
+    endpoint_of(process_id, &WaitLimit::FOREVER)
 }
 
 #[track_caller]
@@ -384,14 +384,14 @@ fn discovery_zombie_and_deadline_are_reported() {
     zombie.0.wait().unwrap();
     let canceller = Canceller::new().unwrap();
     canceller.cancel();
-    let error =
-        endpoint_of(1, &Until { canceller: Some(&canceller), ..Until::FOREVER }).unwrap_err();
+    let error = endpoint_of(1, &WaitLimit { canceller: Some(&canceller), ..WaitLimit::FOREVER })
+        .unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Cancelled)),
         "{error}"
     );
-    let error =
-        endpoint_of(1, &Until { deadline: Some(Instant::now()), ..Until::FOREVER }).unwrap_err();
+    let error = endpoint_of(1, &WaitLimit { deadline: Some(Instant::now()), ..WaitLimit::FOREVER })
+        .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error}");
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
-use dotnet_diagnostics_ipc::io::{Client, Until};
+use dotnet_diagnostics_ipc::io::{Client, WaitLimit};
 
 use super::{target, variable};
 
@@ -15,8 +15,10 @@ fn port_runtime_is_asked_and_resumed() {
     let target = target();
     let ports = variable("DIAG_PORTS");
     let (path, suspends) = ports.rsplit_once(',').expect("the runtime has a port");
-    let until =
-        Until { deadline: Instant::now().checked_add(Duration::from_secs(10)), ..Until::FOREVER };
+    let until = WaitLimit {
+        deadline: Instant::now().checked_add(Duration::from_secs(10)),
+        ..WaitLimit::FOREVER
+    };
     let port = PortListener::bind(path, PortOptions::DEFAULT).unwrap();
     let event = port.next_event(&until).unwrap();
     let PortEvent::New(runtime) = event else { panic!("{event:?}") };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin,
-    UnixTransport, Until,
+    UnixTransport, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
@@ -86,7 +86,7 @@ struct Narrow(Endpoint);
 impl Connect for Narrow {
     type Transport = UnixTransport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         let transport = self.0.connect(until)?;
         rustix::net::sockopt::set_socket_send_buffer_size(&transport, 4096)
             .map_err(|errno| Error::connecting(errno.into()))?;

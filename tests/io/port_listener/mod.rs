@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::io::port_listener::{
 };
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect as _, ErrorKind, Phase, Transport as _, Until,
+    Canceller, Client, Connect as _, ErrorKind, Phase, Transport as _, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::server::ResultReply;
@@ -64,12 +64,12 @@ fn come(path: &Path, process_id: u64) -> Peer {
     stream
 }
 
-fn soon() -> Until<'static> {
+fn soon() -> WaitLimit<'static> {
     within(Duration::from_secs(60))
 }
 
-fn within(time: Duration) -> Until<'static> {
-    Until { deadline: Some(Instant::now() + time), canceller: None }
+fn within(time: Duration) -> WaitLimit<'static> {
+    WaitLimit { deadline: Some(Instant::now() + time), canceller: None }
 }
 
 #[track_caller]
@@ -229,7 +229,7 @@ fn port_late_runtime_ends_its_wait_only() {
     });
     thread::scope(|scope| {
         let waiter = scope.spawn(|| ninth.connect(&soon()).map(drop));
-        let until = Until { deadline: None, canceller: Some(&canceller) };
+        let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
         let other = scope.spawn(move || tenth.connect(&until).map(drop));
         thread::sleep(Duration::from_millis(100));
         let _stream = come(path, 9);
@@ -268,7 +268,7 @@ fn port_connections_go_to_waits_that_are_left() {
 fn port_wait_ends_by_canceller_or_close() {
     let Listening { port, .. } = listen(PortOptions::DEFAULT);
     let canceller = Canceller::new().unwrap();
-    let until = Until { deadline: None, canceller: Some(&canceller) };
+    let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
     let gone = thread::scope(|scope| {
         let waiter = scope.spawn(|| port.next_event(&until));
         thread::sleep(Duration::from_millis(50));
@@ -385,7 +385,7 @@ fn port_unanswered_resume_is_cancelled() {
     let found = next_new(port);
     let error = thread::scope(|scope| {
         let call = scope.spawn(|| {
-            found.resume(&Until { deadline: None, canceller: Some(&canceller) }).unwrap_err()
+            found.resume(&WaitLimit { deadline: None, canceller: Some(&canceller) }).unwrap_err()
         });
         let mut asked = [0; 20];
         stream.read_exact(&mut asked).unwrap();

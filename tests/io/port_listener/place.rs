@@ -45,7 +45,7 @@ mod system {
     use std::thread;
     use std::time::Duration;
 
-    use dotnet_diagnostics_ipc::io::Until;
+    use dotnet_diagnostics_ipc::io::WaitLimit;
     use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 
     pub(in super::super) type Peer = File;
@@ -85,6 +85,6 @@ mod system {
     }
 
     pub(in super::super) fn connect_transport(path: &Path) -> Option<PipeTransport> {
-        PipeTransport::connect(path.to_str().unwrap(), &Until::FOREVER).ok()
+        PipeTransport::connect(path.to_str().unwrap(), &WaitLimit::FOREVER).ok()
     }
 }

@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::io::server::{
     Entries, Handler, ServeOptions, Served, serve, serve_connection,
 };
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Connection, Stream, Transport as _, UnixTransport, Until,
+    Canceller, Connection, Stream, Transport as _, UnixTransport, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::process::{
     ProcessInfo, ProcessInfo2, ProcessInfo3, ProcessInfoReply,
@@ -89,7 +89,7 @@ fn ask(
             }
             ClientAction::SendFd(_) => {
                 let mut transport = UnixTransport::new(socket.try_clone().unwrap());
-                transport.send_fd(fd.unwrap().as_fd(), &Until::FOREVER).unwrap();
+                transport.send_fd(fd.unwrap().as_fd(), &WaitLimit::FOREVER).unwrap();
                 socket.set_nonblocking(false).unwrap();
                 client.fd_sent().unwrap();
             }

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stopped, Stream, Transport, UnixTransport, Until,
+    Canceller, Error, ErrorKind, Phase, Stream, Transport, UnixTransport, WaitError, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
@@ -75,16 +75,16 @@ fn server_without_descriptors_refuses_user_events() {
 struct Blind(UnixTransport);
 
 impl Transport for Blind {
-    fn send(&mut self, bytes: &[u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         self.0.send(bytes, until)
     }
-    fn receive(&mut self, into: &mut [u8], until: &Until<'_>) -> Result<usize, Stopped> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
         self.0.receive(into, until)
     }
     fn receive_fd(
         &mut self,
-        until: &Until<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, Stopped> {
+        until: &WaitLimit<'_>,
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
         self.0.receive_fd(until)
     }
 }
@@ -153,13 +153,13 @@ fn server_connection_without_hang_up_ends_with_server() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let canceller = Canceller::new().unwrap();
     canceller.cancel();
-    let until = Until { deadline: None, canceller: Some(&canceller) };
+    let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
     let mut blind = Blind(UnixTransport::new(theirs));
-    assert!(matches!(blind.hung_up(&until), Err(Stopped::Cancelled)));
+    assert!(matches!(blind.hung_up(&until), Err(WaitError::Cancelled)));
     let deadline = std::time::Instant::now() + Duration::from_secs(3600);
     assert!(matches!(
-        blind.hung_up(&Until { deadline: Some(deadline), ..until }),
-        Err(Stopped::Cancelled)
+        blind.hung_up(&WaitLimit { deadline: Some(deadline), ..until }),
+        Err(WaitError::Cancelled)
     ));
     drop(ours);
 }
@@ -174,7 +174,7 @@ struct Failing {
 impl Listen for Failing {
     type Transport = UnixTransport;
 
-    fn accept(&mut self, until: &Until<'_>) -> Result<UnixTransport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
         match self.errors.pop() {
             Some(error) => Err(Error::connecting(error)),
             None => Listen::accept(&mut &self.listener, until),
@@ -256,7 +256,7 @@ fn server_descriptor_without_room_is_refused() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(&message(&USER_EVENTS)).unwrap();
     let mut sender = UnixTransport::new(ours.try_clone().unwrap());
-    sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &Until::FOREVER).unwrap();
+    sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &WaitLimit::FOREVER).unwrap();
     let (transport, runtime) = (UnixTransport::new(theirs), Runtime::default());
     let limit = getrlimit(Resource::Nofile);
     // Open descriptors stay open.

@@ -13,7 +13,7 @@ mod transport;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{Transport as _, WaitLimit};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,12 +24,12 @@ fn name(test: &str) -> String {
     format!("dotnet-diagnostics-ipc-test-{}-{test}", std::process::id())
 }
 
-fn patience() -> Until<'static> {
+fn patience() -> WaitLimit<'static> {
     within(PATIENCE)
 }
 
-fn within(time: Duration) -> Until<'static> {
-    Until { deadline: Some(Instant::now() + time), ..Until::FOREVER }
+fn within(time: Duration) -> WaitLimit<'static> {
+    WaitLimit { deadline: Some(Instant::now() + time), ..WaitLimit::FOREVER }
 }
 
 /// Server and client.

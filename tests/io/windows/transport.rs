@@ -5,7 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, Phase, Stopped, Transport as _, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, ErrorKind, Phase, Transport as _, WaitError, WaitLimit,
+};
 
 use super::{PATIENCE, SHORT, name, pair, patience, pattern, receive_all, send_all, within};
 
@@ -41,7 +43,7 @@ fn pipe_end_follows_last_byte() {
         assert_eq!(receive_all(&mut stays, 3), b"the last");
         // It stays the end, and a send finds no reader.
         assert_eq!(stays.receive(&mut [0; 8], &patience()).unwrap(), 0);
-        let Stopped::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
+        let WaitError::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
         assert_eq!(error.kind(), IoErrorKind::BrokenPipe, "{error}");
     }
 }
@@ -60,7 +62,7 @@ fn pipe_empty_write_and_read_do_nothing() {
     let (mut server, mut client) = pair("nothing");
     assert_eq!(client.send(&[], &patience()).unwrap(), 0);
     assert_eq!(server.receive(&mut [], &patience()).unwrap(), 0);
-    assert!(matches!(server.receive(&mut [0; 8], &within(SHORT)), Err(Stopped::TimedOut)));
+    assert!(matches!(server.receive(&mut [0; 8], &within(SHORT)), Err(WaitError::TimedOut)));
     send_all(&mut client, b"something");
     assert_eq!(server.receive(&mut [0; 16], &patience()).unwrap(), 9);
 }
@@ -70,7 +72,7 @@ fn pipe_read_ends_at_deadline() {
     let (mut server, mut client) = pair("read-deadline");
     for time in [Duration::ZERO, SHORT] {
         let (before, mut buffer) = (Instant::now(), [0xAA; 64]);
-        assert!(matches!(client.receive(&mut buffer, &within(time)), Err(Stopped::TimedOut)));
+        assert!(matches!(client.receive(&mut buffer, &within(time)), Err(WaitError::TimedOut)));
         assert!(before.elapsed() >= time);
         // Nothing is written there afterwards.
         send_all(&mut server, b"late");
@@ -81,7 +83,10 @@ fn pipe_read_ends_at_deadline() {
     }
     // After the deadline nothing is tried, even if bytes are available.
     send_all(&mut server, b"x");
-    assert!(matches!(client.receive(&mut [0; 8], &within(Duration::ZERO)), Err(Stopped::TimedOut)));
+    assert!(matches!(
+        client.receive(&mut [0; 8], &within(Duration::ZERO)),
+        Err(WaitError::TimedOut)
+    ));
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 1);
 }
 
@@ -107,7 +112,7 @@ fn pipe_read_given_up_loses_nothing() {
         match client.receive(&mut buffer, &within(Duration::from_micros(900))) {
             Ok(0) => break,
             Ok(count) => got.extend_from_slice(&buffer[..count]),
-            Err(Stopped::TimedOut) => given_up += 1,
+            Err(WaitError::TimedOut) => given_up += 1,
             Err(stopped) => panic!("{stopped:?}"),
         }
     }
@@ -131,12 +136,12 @@ fn pipe_write_past_deadline_is_the_last() {
             Err(stopped) => break stopped,
         }
     };
-    assert!(matches!(stopped, Stopped::TimedOut));
+    assert!(matches!(stopped, WaitError::TimedOut));
     assert!(before.elapsed() >= SHORT && sent < bytes.len());
-    let Stopped::Io(error) = client.send(b"more", &patience()).unwrap_err() else { panic!() };
+    let WaitError::Io(error) = client.send(b"more", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
     // A deadline that passes before anything is tried has no such effect.
-    assert!(matches!(server.send(b"reply", &within(Duration::ZERO)), Err(Stopped::TimedOut)));
+    assert!(matches!(server.send(b"reply", &within(Duration::ZERO)), Err(WaitError::TimedOut)));
     send_all(&mut server, b"reply");
     assert_eq!(client.receive(&mut [0; 16], &patience()).unwrap(), 5);
     drop(client);
@@ -161,10 +166,10 @@ fn pipe_clone_sends_nothing_after_cut_write() {
             break stopped;
         }
     };
-    assert!(matches!(stopped, Stopped::TimedOut));
-    let Stopped::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
+    assert!(matches!(stopped, WaitError::TimedOut));
+    let WaitError::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
-    let Stopped::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err()
+    let WaitError::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err()
     else {
         panic!()
     };
@@ -175,7 +180,7 @@ fn pipe_clone_sends_nothing_after_cut_write() {
 }
 
 /// Cancels after a while, from another thread.
-fn cancelled_later<T>(wait: impl FnOnce(&Until<'_>) -> T) -> T {
+fn cancelled_later<T>(wait: impl FnOnce(&WaitLimit<'_>) -> T) -> T {
     let canceller = Canceller::new().unwrap();
     let other = canceller.clone();
     let before = Instant::now();
@@ -183,7 +188,7 @@ fn cancelled_later<T>(wait: impl FnOnce(&Until<'_>) -> T) -> T {
         thread::sleep(SHORT);
         other.cancel();
     });
-    let done = wait(&Until { canceller: Some(&canceller), ..patience() });
+    let done = wait(&WaitLimit { canceller: Some(&canceller), ..patience() });
     assert!((SHORT..PATIENCE).contains(&before.elapsed()));
     cancels.join().unwrap();
     done
@@ -194,7 +199,7 @@ fn pipe_read_is_cancelled_by_thread() {
     let (mut server, mut client) = pair("cancel");
     assert!(matches!(
         cancelled_later(|until| client.receive(&mut [0; 8], until)),
-        Err(Stopped::Cancelled)
+        Err(WaitError::Cancelled)
     ));
     send_all(&mut server, b"late");
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 4);
@@ -207,7 +212,7 @@ fn pipe_read_is_cancelled_by_thread() {
             }
         }
     });
-    assert!(matches!(stopped, Stopped::Cancelled));
+    assert!(matches!(stopped, WaitError::Cancelled));
 
     let mut listener = PipeListener::bind(&name("cancel-accept")).unwrap();
     let error = cancelled_later(|until| listener.accept(until)).unwrap_err();
@@ -229,14 +234,14 @@ fn pipe_read_is_cancelled_by_thread() {
 fn pipe_read_cancelled_before_ends_at_once() {
     let (mut server, mut client) = pair("cancelled");
     let canceller = Canceller::new().unwrap();
-    let until = Until { canceller: Some(&canceller), ..patience() };
+    let until = WaitLimit { canceller: Some(&canceller), ..patience() };
     // Not used yet, it blocks nothing.
     send_all(&mut server, b"one");
     assert_eq!(client.receive(&mut [0; 8], &until).unwrap(), 3);
     canceller.cancel();
     send_all(&mut server, b"two");
-    assert!(matches!(client.receive(&mut [0; 8], &until), Err(Stopped::Cancelled)));
-    assert!(matches!(client.send(b"?", &until), Err(Stopped::Cancelled)));
+    assert!(matches!(client.receive(&mut [0; 8], &until), Err(WaitError::Cancelled)));
+    assert!(matches!(client.send(b"?", &until), Err(WaitError::Cancelled)));
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 3);
     assert_eq!(client.send(b"?", &patience()).unwrap(), 1);
 }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
-use dotnet_diagnostics_ipc::io::{Until, fd};
+use dotnet_diagnostics_ipc::io::{WaitLimit, fd};
 
 use super::decoys::Decoys;
 use crate::client::finding::Findings;
@@ -34,7 +34,7 @@ const BACKLOG: i32 = 16;
 pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
     loop {
-        Until::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        WaitLimit::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
         let (_, fds) = fd::receive(&stdin, &mut [0])?;
         // Until the other side ends.
         let Some(listener) = fds.first() else { return Ok(()) };

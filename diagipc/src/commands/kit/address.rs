@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
-use dotnet_diagnostics_ipc::io::Until;
+use dotnet_diagnostics_ipc::io::WaitLimit;
 
 /// How long a started target may take until it can be reached.
 pub(crate) const STARTS: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ pub(crate) struct AddressArguments {
 /// There is none.
 #[cfg(unix)]
 pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
-    let path = runtime.find(&Until::FOREVER)?;
+    let path = runtime.find(&WaitLimit::FOREVER)?;
     if path.exists() { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
 }
 

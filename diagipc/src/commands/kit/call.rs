@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, Until,
+    Canceller, Client, Connect, Deadlines, Endpoint, ReplyWithin, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{
@@ -294,7 +294,7 @@ fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRunt
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline =
         waits.deadlines.connect.and_then(|patience| Instant::now().checked_add(patience));
-    let until = Until { deadline, canceller: Some(&waits.canceller) };
+    let until = WaitLimit { deadline, canceller: Some(&waits.canceller) };
     loop {
         if let PortEvent::New(runtime) = port.next_event(&until)? {
             return Ok((port, runtime));
@@ -358,7 +358,7 @@ impl UserEvents {
             client.user_events(&CollectTracing5::UserEvents(session), &data)?
         };
         let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
-        match session.wait(&Until { deadline, canceller: Some(canceller) }) {
+        match session.wait(&WaitLimit { deadline, canceller: Some(canceller) }) {
             Err(error)
                 if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) =>
             {

@@ -18,7 +18,9 @@ use diagipc::{OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
-use dotnet_diagnostics_ipc::io::{Canceller, Client, Connect, Endpoint, Error, ErrorKind, Until};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect, Endpoint, Error, ErrorKind, WaitLimit,
+};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::commands::info::Info;
@@ -46,7 +48,7 @@ pub(crate) enum Runtime {
 impl Connect for Runtime {
     type Transport = <Endpoint as Connect>::Transport;
 
-    fn connect(&self, until: &Until<'_>) -> Result<Self::Transport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         match self {
             Self::Listens(endpoint) => endpoint.connect(until),
             Self::Connects(runtime) => runtime.connect(until),
@@ -235,7 +237,7 @@ impl Port {
         let runtime = self.first(&mut unanswered, stop)?;
         let (listener, closing) = (Arc::clone(&self.listener), self.closing.clone());
         let others = thread::Builder::new().spawn(move || {
-            let until = Until { deadline: None, canceller: Some(&closing) };
+            let until = WaitLimit { deadline: None, canceller: Some(&closing) };
             // An error: the port is closed.
             while let Ok(event) = listener.next_event(&until) {
                 if let Some(other) = undecided(event, &mut unanswered) {
@@ -261,7 +263,7 @@ impl Port {
             let has_ended =
                 lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
             let deadline = Instant::now().checked_add(LOOK);
-            let until = Until { deadline, canceller: Some(stop) };
+            let until = WaitLimit { deadline, canceller: Some(stop) };
             match self.listener.next_event(&until) {
                 Ok(event) => {
                     let Some(runtime) = undecided(event, unanswered) else { continue };
@@ -337,7 +339,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
     let deadline = Instant::now().checked_add(RESUMES);
     let id = runtime.process_id();
-    say(&match runtime.resume(&Until { deadline, canceller: Some(canceller) }) {
+    say(&match runtime.resume(&WaitLimit { deadline, canceller: Some(canceller) }) {
         Ok(_) => format!("process {id} has connected too: resumed, not traced"),
         Err(error) => format!("process {id} has connected too: not resumed: {error:#}"),
     });

@@ -28,9 +28,9 @@ fn script_unplayable_over_pipes_is_not_begun() {
             "{step}"
         );
     }
-    let until = Until {
+    let until = WaitLimit {
         deadline: Instant::now().checked_add(Duration::from_millis(100)),
-        ..Until::FOREVER
+        ..WaitLimit::FOREVER
     };
     assert!(
         matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut),
@@ -56,16 +56,16 @@ fn file_in_the_directory_of_the_target_is_compared() {
 fn bytes_are_sent_while_others_are_drained() {
     let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-drain").unwrap();
     let server = thread::spawn(move || {
-        let mut pipe = listener.accept(&Until::FOREVER).unwrap();
+        let mut pipe = listener.accept(&WaitLimit::FOREVER).unwrap();
         // More than a pipe holds, then proof that a byte arrived meanwhile.
         let bytes = vec![7; 100_000];
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            rest = &rest[pipe.send(rest, &Until::FOREVER).unwrap()..];
+            rest = &rest[pipe.send(rest, &WaitLimit::FOREVER).unwrap()..];
         }
         let mut byte = [0];
-        assert_eq!(pipe.receive(&mut byte, &Until::FOREVER).unwrap(), 1);
-        pipe.send(&byte, &Until::FOREVER).unwrap();
+        assert_eq!(pipe.receive(&mut byte, &WaitLimit::FOREVER).unwrap(), 1);
+        pipe.send(&byte, &WaitLimit::FOREVER).unwrap();
     });
     let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-drain");
     let script = steps(
@@ -100,11 +100,11 @@ fn runtime_at_port_is_asked_after_its_advertise() {
             (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
             (b"GET / HTTP", false),
         ] {
-            let mut pipe = PipeTransport::connect(name, &Until::FOREVER).unwrap();
-            pipe.send(advertise, &Until::FOREVER).unwrap();
+            let mut pipe = PipeTransport::connect(name, &WaitLimit::FOREVER).unwrap();
+            pipe.send(advertise, &WaitLimit::FOREVER).unwrap();
             if is_one {
-                assert_eq!(pipe.receive(&mut [0; 20], &Until::FOREVER).unwrap(), 20);
-                pipe.send(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", &Until::FOREVER).unwrap();
+                assert_eq!(pipe.receive(&mut [0; 20], &WaitLimit::FOREVER).unwrap(), 20);
+                pipe.send(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", &WaitLimit::FOREVER).unwrap();
             }
         }
     });
@@ -129,9 +129,9 @@ fn player_listens_as_runtime_and_at_ports() {
     network.listen("p", true).unwrap();
     let client = thread::spawn(move || {
         for name in [own, port] {
-            let mut pipe = PipeTransport::connect(name, &Until::FOREVER).unwrap();
-            pipe.send(b"\x2a", &Until::FOREVER).unwrap();
-            assert_eq!(pipe.receive(&mut [0; 4], &Until::FOREVER).unwrap(), 0);
+            let mut pipe = PipeTransport::connect(name, &WaitLimit::FOREVER).unwrap();
+            pipe.send(b"\x2a", &WaitLimit::FOREVER).unwrap();
+            assert_eq!(pipe.receive(&mut [0; 4], &WaitLimit::FOREVER).unwrap(), 0);
         }
     });
     let script = steps(

@@ -7,7 +7,7 @@ mod windows;
 
 use std::path::PathBuf;
 
-use dotnet_diagnostics_ipc::io::{Canceller, Until};
+use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
 
 #[cfg(unix)]
 use self::unix as this;
@@ -24,5 +24,5 @@ use crate::address::Address;
 /// The endpoint in a line that a target prints, once it exists.
 pub(super) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
     let address: Address = line.parse().ok()?;
-    address.find(&Until { deadline: None, canceller }).ok().filter(|path| is_ready(path))
+    address.find(&WaitLimit { deadline: None, canceller }).ok().filter(|path| is_ready(path))
 }

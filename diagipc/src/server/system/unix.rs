@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path};
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, Until};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
@@ -24,7 +24,7 @@ pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 /// Checks that a process listens there, and that it is trusted.
 pub(in crate::server) fn check(
     socket: &Path,
-    until: &Until<'_>,
+    until: &WaitLimit<'_>,
     trust: TrustPolicy,
 ) -> Result<(), String> {
     let connected = Endpoint::socket(socket).trusting(trust).connect(until);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
-use dotnet_diagnostics_ipc::io::Until;
+use dotnet_diagnostics_ipc::io::WaitLimit;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
@@ -23,7 +23,11 @@ pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMP
 const NEW: Duration = Duration::from_millis(50);
 
 /// Checks that the pipe exists. The first request shows whether it answers.
-pub(in crate::server) fn check(pipe: &Path, _: &Until<'_>, _: TrustPolicy) -> Result<(), String> {
+pub(in crate::server) fn check(
+    pipe: &Path,
+    _: &WaitLimit<'_>,
+    _: TrustPolicy,
+) -> Result<(), String> {
     if is_served(pipe) {
         return Ok(());
     }
