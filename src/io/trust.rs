@@ -73,11 +73,15 @@ use std::string::String;
 
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(unix)]
 pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
 pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
+#[cfg(windows)]
+pub(super) use windows::check_pipe;
 
 /// Why an endpoint is not trusted.
 ///
@@ -272,40 +276,6 @@ impl Default for TrustPolicy {
     fn default() -> Self {
         Self::CHECKED
     }
-}
-
-/// Checks the process that created the pipe, before anything is sent. `expected` is the requested
-/// process.
-#[cfg(windows)]
-pub(super) fn check_pipe(
-    server_process_id: std::io::Result<u32>,
-    policy: TrustPolicy,
-    expected: Option<u32>,
-) -> Result<(), super::Error> {
-    use super::windows::Sid;
-    use super::{Error, Phase};
-    use std::string::ToString as _;
-
-    if policy.checks_nothing {
-        return Ok(());
-    }
-    let untrusted = |why| Error::new(Phase::Trust, why);
-    let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
-    let process_id = server_process_id.map_err(unknown)?;
-    if let Some(expected) = expected.filter(|expected| process_id != *expected) {
-        return Err(untrusted(Distrust::PeerProcess { process_id, expected }));
-    }
-    if policy.owners != Owners::Any {
-        let (owner, ours) =
-            (Sid::of_process(process_id).map_err(unknown)?, Sid::ours().map_err(unknown)?);
-        if owner != ours && !owner.is_system() {
-            return Err(untrusted(Distrust::PeerUser {
-                owner: owner.to_string(),
-                ours: ours.to_string(),
-            }));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -9,8 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::UnreadablePath;
-use super::unix::{Process, Tmpdir};
+use super::found::{Process, Tmpdir, UnreadablePath};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
+use super::found::{DiscoveredEndpoint, Discovery, EndpointState, Process, Tmpdir, UnreadablePath};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use super::macos::{self as platform, Listeners};
-use super::{DiscoveredEndpoint, Discovery, EndpointState, UnreadablePath};
 use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
 use crate::io::trust::{self, Peer};
 use crate::io::unix::{Probe, address, probe};
@@ -347,48 +347,7 @@ fn identity(directory: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// What is known about a process.
-#[allow(clippy::struct_field_names)]
-// Without `/proc`, that is little.
-#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
-#[derive(Clone, Debug)]
-pub(super) struct Process {
-    /// In our pid namespace.
-    pub(super) process_id: u32,
-    /// In its own pid namespace.
-    pub(super) inner_id: u32,
-    /// The user as which it runs, if the system reports it.
-    pub(super) user: Option<u32>,
-    /// The key in its socket's name.
-    pub(super) start_time: Option<u64>,
-    /// The path of its root, if it differs from ours.
-    pub(super) root: Option<PathBuf>,
-    pub(super) tmpdir: Tmpdir,
-    /// Whether the process has any code.
-    pub(super) runs: bool,
-}
-
-#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
-#[derive(Clone, Debug)]
-pub(super) enum Tmpdir {
-    /// The value, absolute; `None` if it is unset or empty.
-    Known(Option<PathBuf>),
-    Unreadable,
-}
-
 impl Process {
-    pub(super) fn unknown(process_id: u32) -> Self {
-        Self {
-            process_id,
-            inner_id: process_id,
-            user: None,
-            start_time: None,
-            root: None,
-            tmpdir: Tmpdir::Unreadable,
-            runs: true,
-        }
-    }
-
     /// Where its socket may be.
     fn directories(&self) -> Vec<PathBuf> {
         match &self.tmpdir {

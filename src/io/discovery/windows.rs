@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::{DiscoveredEndpoint, Discovery, EndpointState};
+use super::found::{DiscoveredEndpoint, Discovery, EndpointState};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 

@@ -1,13 +1,13 @@
-//! One connection, from its first byte to its last.
+//! Serves many connections, each from its first byte to its last.
 
-use core::ops::Range;
-use std::fmt;
-use std::io;
+use core::ops::{Deref, Range};
+use std::string::String;
+use std::thread;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
-use super::handler::{Answer, Passed, ask};
-use super::{Entries, Handler, Permit, Refusal, Semaphore, ServeOptions, Served};
+use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send, until};
+use super::{Entries, Listen, Permit, Refusal, Semaphore, ServeOptions, Served};
 use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
@@ -23,6 +23,154 @@ const INITIAL_CAPACITY: usize = 4096;
 
 /// How much of an environment block is sent at once.
 const PIECE: usize = 16 * 1024;
+
+/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
+/// shutdown.
+///
+/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
+/// [`ServeOptions::request`], so only trusted clients should reach the socket.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
+/// use dotnet_diagnostics_ipc::io::{Canceller, UnixTransport};
+/// use std::os::unix::net::{UnixListener, UnixStream};
+///
+/// struct Nothing;
+/// impl Handler for Nothing {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| serve(&listener, &Nothing, &ServeOptions::DEFAULT, &shutdown));
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
+/// `shutdown`.
+///
+/// # Panics
+/// If a method of the handler panics, once the server has ended; the others are served until then.
+pub fn serve<L, H>(
+    listener: L,
+    handler: &H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Handler + Sync + ?Sized,
+{
+    serve_with(listener, |_| handler, options, shutdown)
+}
+
+/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
+/// byte is read: by who connects, or by what was already read of it.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use dotnet_diagnostics_ipc::io::Canceller;
+/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_with};
+/// use dotnet_diagnostics_ipc::io::trust::peer_of;
+/// use std::os::unix::net::UnixListener;
+///
+/// struct Client(Option<u32>);
+/// impl Handler for Client {}
+///
+/// let directory = tempfile::tempdir()?;
+/// let listener = UnixListener::bind(directory.path().join("socket"))?;
+/// let shutdown = Canceller::new()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let handler_of = |client: &_| {
+///             Box::new(Client(peer_of(client).ok().and_then(|peer| peer.process_id)))
+///         };
+///         serve_with(&listener, handler_of, &ServeOptions::DEFAULT, &shutdown)
+///     });
+///     // … clients connect …
+///     shutdown.cancel();
+/// });
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`serve`].
+///
+/// # Panics
+/// As [`serve`]; and if `handler_of` panics.
+pub fn serve_with<L, H>(
+    mut listener: L,
+    handler_of: impl Fn(&L::Transport) -> H,
+    options: &ServeOptions,
+    shutdown: &Canceller,
+) -> Result<(), Error>
+where
+    L: Listen<Transport: Send>,
+    H: Deref<Target: Handler> + Send,
+{
+    let (requests, sessions) =
+        (Semaphore::new(options.most_at_once.max(1)), Semaphore::new(options.most_sessions));
+    let until = WaitLimit { deadline: None, canceller: Some(shutdown) };
+    thread::scope(|scope| {
+        loop {
+            // Those inside leave on shutdown.
+            let permit = requests.acquire();
+            let transport = match listener.accept(&until) {
+                Ok(transport) => transport,
+                Err(error) => match error.kind() {
+                    ErrorKind::Cancelled => return Ok(()),
+                    ErrorKind::TimedOut => continue,
+                    ErrorKind::Io(reason) if passes(reason) => {
+                        drop(permit);
+                        pause(shutdown);
+                        continue;
+                    }
+                    _ => {
+                        shutdown.cancel();
+                        return Err(error);
+                    }
+                },
+            };
+            let (sessions, handler) = (&sessions, handler_of(&transport));
+            let served = thread::Builder::new()
+                .name(String::from("diagnostics server"))
+                .spawn_scoped(scope, move || {
+                    let (handler, permit) = (&*handler, Some((permit, sessions)));
+                    // Cancelled, as the caller knows.
+                    let _ = serve_within(transport, handler, options, Some(shutdown), permit);
+                });
+            if served.is_err() {
+                // No thread: the client was disconnected. Others may end meanwhile.
+                pause(shutdown);
+            }
+        }
+    })
+}
+
+/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
+fn pause(canceller: &Canceller) {
+    let deadline = Instant::now().checked_add(Duration::from_millis(20));
+    let _ = WaitLimit { deadline, canceller: Some(canceller) }.sleep();
+}
+
+/// Whether descriptors and memory may be available again later.
+fn passes(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == std::io::ErrorKind::OutOfMemory
+    }
+}
 
 /// Serves one connection of any kind until it is over. Uses only the time limits of
 /// [`ServeOptions`], not the numbers.
@@ -40,7 +188,7 @@ pub fn serve_connection<T: Transport, H: Handler + ?Sized>(
 }
 
 /// Serves one connection as one of many: its request has a permit, its session needs another.
-pub(super) fn serve_within<'c, T: Transport, H: Handler + ?Sized>(
+fn serve_within<'c, T: Transport, H: Handler + ?Sized>(
     transport: T,
     handler: &'c H,
     options: &'c ServeOptions,
@@ -371,163 +519,4 @@ fn not_sent(error: RespondError) -> Error {
         RespondError::Misuse(illegal) => listening(illegal),
         RespondError::Encode(error) => listening(error),
     }
-}
-
-/// Sends all of it, unless the wait stops before; the exchange then knows of that.
-fn send(
-    server: &mut exchange::Server,
-    transport: &mut dyn Transport,
-    buffer: &[u8],
-    until: &WaitLimit<'_>,
-) -> Result<Option<WaitError>, MisuseError> {
-    while let ServerAction::Send(range) = server.action() {
-        let stopped = match transport.send(buffer.get(range).unwrap_or_default(), until) {
-            // A transport that can send and takes nothing never will.
-            Ok(0) => WaitError::Io(io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                server.sent(n)?;
-                continue;
-            }
-            Err(stopped) => stopped,
-        };
-        match stopped {
-            WaitError::TimedOut => server.ended(End::TimedOut)?,
-            WaitError::Cancelled | WaitError::Io(_) => server.send_failed()?,
-        }
-        return Ok(Some(stopped));
-    }
-    Ok(None)
-}
-
-/// The most that is sent at once.
-const STREAM_PIECE: usize = 64 * 1024;
-
-/// Writes the stream of a session. A write returns once the client's side has accepted it: a client
-/// that does not read blocks the handler, for up to
-/// [`ServeOptions::stream`](super::ServeOptions::stream).
-///
-/// ```
-/// use std::io::Write as _;
-/// use dotnet_diagnostics_ipc::io::server::StreamSession;
-///
-/// let session = StreamSession::new(1, |stream| {
-///     stream.write_all(b"Nettrace")?;
-///     // Until the client hangs up.
-///     while !stream.pause(std::time::Duration::from_secs(1))? {}
-///     Ok(())
-/// });
-/// # drop(session);
-/// ```
-///
-/// Writing fails with `TimedOut` if the client did not read in time, with `ConnectionAborted` on
-/// shutdown, and with the system's error if the client has disconnected. Nothing can be written
-/// after that.
-pub struct StreamWriter<'w> {
-    server: &'w mut exchange::Server,
-    transport: &'w mut dyn Transport,
-    buffer: &'w mut Vec<u8>,
-    within: Option<Duration>,
-    canceller: Option<&'w Canceller>,
-    streamed: u64,
-}
-
-impl StreamWriter<'_> {
-    /// How many bytes were sent.
-    pub const fn streamed(&self) -> u64 {
-        self.streamed
-    }
-
-    /// Waits this long; returns whether the client hung up meanwhile, as far as that can be
-    /// detected.
-    ///
-    /// # Errors
-    /// `ConnectionAborted`: the server is shut down.
-    pub fn pause(&mut self, time: Duration) -> io::Result<bool> {
-        wait(self.transport, Some(time), self.canceller)
-    }
-}
-
-impl io::Write for StreamWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = bytes.get(..bytes.len().min(STREAM_PIECE)).unwrap_or_default();
-        if self.buffer.len() < piece.len() {
-            self.buffer.resize(piece.len(), 0);
-        }
-        for (to, from) in self.buffer.iter_mut().zip(piece) {
-            *to = *from;
-        }
-        // Closed by an earlier failure.
-        self.server
-            .piece(self.buffer, piece.len())
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        let until = until(self.within, self.canceller);
-        let sent = send(self.server, self.transport, self.buffer, &until);
-        match sent.map_err(io::Error::other)? {
-            None => {}
-            Some(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
-            Some(WaitError::Cancelled) => return Err(shut_down()),
-            Some(WaitError::Io(error)) => return Err(error),
-        }
-        self.streamed = self.streamed.saturating_add(piece.len() as u64);
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl fmt::Debug for StreamWriter<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamWriter").field("streamed", &self.streamed).finish_non_exhaustive()
-    }
-}
-
-/// The connection of a `user_events` session: it carries no data.
-pub struct HeldConnection<'w> {
-    transport: &'w mut dyn Transport,
-    canceller: Option<&'w Canceller>,
-    hung_up: bool,
-}
-
-impl HeldConnection<'_> {
-    /// Waits until the client hangs up, or until the timeout; returns whether it hung up. A
-    /// half-close does not count (F-23).
-    ///
-    /// # Errors
-    /// `ConnectionAborted`: the server is shut down.
-    pub fn wait(&mut self, time: Option<Duration>) -> io::Result<bool> {
-        if !self.hung_up {
-            self.hung_up = wait(self.transport, time, self.canceller)?;
-        }
-        Ok(self.hung_up)
-    }
-}
-
-impl fmt::Debug for HeldConnection<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeldConnection").field("hung_up", &self.hung_up).finish_non_exhaustive()
-    }
-}
-
-fn wait(
-    transport: &mut dyn Transport,
-    time: Option<Duration>,
-    canceller: Option<&Canceller>,
-) -> io::Result<bool> {
-    match transport.hung_up(&until(time, canceller)) {
-        Err(WaitError::TimedOut) => Ok(false),
-        Err(WaitError::Cancelled) => Err(shut_down()),
-        // However it ended.
-        Ok(()) | Err(WaitError::Io(_)) => Ok(true),
-    }
-}
-
-/// A deadline beyond the clock's range is none.
-fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> WaitLimit<'_> {
-    WaitLimit { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
-}
-
-fn shut_down() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionAborted, "the server is shut down")
 }

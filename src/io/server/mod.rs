@@ -49,17 +49,15 @@
 mod connection;
 mod handler;
 
-use core::ops::Deref;
-use std::string::String;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use connection::serve_within;
-pub use connection::{HeldConnection, StreamWriter, serve_connection};
-pub use handler::{Entries, Handler, HeldSession, Refusal, StreamSession};
+pub use connection::{serve, serve_connection, serve_with};
+pub use handler::{
+    Entries, Handler, HeldConnection, HeldSession, Refusal, StreamSession, StreamWriter,
+};
 
-use super::{Canceller, Error, ErrorKind, Transport, WaitLimit};
+use super::{Error, Transport, WaitLimit};
 use crate::command::Command;
 use crate::exchange::{KnownCommands, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
@@ -161,154 +159,6 @@ impl<L: Listen + ?Sized> Listen for &mut L {
 
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         (**self).accept(until)
-    }
-}
-
-/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
-/// shutdown.
-///
-/// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
-/// [`ServeOptions::request`], so only trusted clients should reach the socket.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
-/// use dotnet_diagnostics_ipc::io::{Canceller, UnixTransport};
-/// use std::os::unix::net::{UnixListener, UnixStream};
-///
-/// struct Nothing;
-/// impl Handler for Nothing {}
-///
-/// let directory = tempfile::tempdir()?;
-/// let listener = UnixListener::bind(directory.path().join("socket"))?;
-/// let shutdown = Canceller::new()?;
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| serve(&listener, &Nothing, &ServeOptions::DEFAULT, &shutdown));
-///     // … clients connect …
-///     shutdown.cancel();
-/// });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
-/// `shutdown`.
-///
-/// # Panics
-/// If a method of the handler panics, once the server has ended; the others are served until then.
-pub fn serve<L, H>(
-    listener: L,
-    handler: &H,
-    options: &ServeOptions,
-    shutdown: &Canceller,
-) -> Result<(), Error>
-where
-    L: Listen<Transport: Send>,
-    H: Handler + Sync + ?Sized,
-{
-    serve_with(listener, |_| handler, options, shutdown)
-}
-
-/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
-/// byte is read: by who connects, or by what was already read of it.
-///
-/// ```
-/// # #[cfg(unix)] {
-/// use dotnet_diagnostics_ipc::io::Canceller;
-/// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_with};
-/// use dotnet_diagnostics_ipc::io::trust::peer_of;
-/// use std::os::unix::net::UnixListener;
-///
-/// struct Client(Option<u32>);
-/// impl Handler for Client {}
-///
-/// let directory = tempfile::tempdir()?;
-/// let listener = UnixListener::bind(directory.path().join("socket"))?;
-/// let shutdown = Canceller::new()?;
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| {
-///         let handler_of = |client: &_| {
-///             Box::new(Client(peer_of(client).ok().and_then(|peer| peer.process_id)))
-///         };
-///         serve_with(&listener, handler_of, &ServeOptions::DEFAULT, &shutdown)
-///     });
-///     // … clients connect …
-///     shutdown.cancel();
-/// });
-/// # }
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`serve`].
-///
-/// # Panics
-/// As [`serve`]; and if `handler_of` panics.
-pub fn serve_with<L, H>(
-    mut listener: L,
-    handler_of: impl Fn(&L::Transport) -> H,
-    options: &ServeOptions,
-    shutdown: &Canceller,
-) -> Result<(), Error>
-where
-    L: Listen<Transport: Send>,
-    H: Deref<Target: Handler> + Send,
-{
-    let (requests, sessions) =
-        (Semaphore::new(options.most_at_once.max(1)), Semaphore::new(options.most_sessions));
-    let until = WaitLimit { deadline: None, canceller: Some(shutdown) };
-    thread::scope(|scope| {
-        loop {
-            // Those inside leave on shutdown.
-            let permit = requests.acquire();
-            let transport = match listener.accept(&until) {
-                Ok(transport) => transport,
-                Err(error) => match error.kind() {
-                    ErrorKind::Cancelled => return Ok(()),
-                    ErrorKind::TimedOut => continue,
-                    ErrorKind::Io(reason) if passes(reason) => {
-                        drop(permit);
-                        pause(shutdown);
-                        continue;
-                    }
-                    _ => {
-                        shutdown.cancel();
-                        return Err(error);
-                    }
-                },
-            };
-            let (sessions, handler) = (&sessions, handler_of(&transport));
-            let served = thread::Builder::new()
-                .name(String::from("diagnostics server"))
-                .spawn_scoped(scope, move || {
-                    let (handler, permit) = (&*handler, Some((permit, sessions)));
-                    // Cancelled, as the caller knows.
-                    let _ = serve_within(transport, handler, options, Some(shutdown), permit);
-                });
-            if served.is_err() {
-                // No thread: the client was disconnected. Others may end meanwhile.
-                pause(shutdown);
-            }
-        }
-    })
-}
-
-/// Waits a moment, to avoid a busy loop when the system has no descriptor left.
-fn pause(canceller: &Canceller) {
-    let deadline = Instant::now().checked_add(Duration::from_millis(20));
-    let _ = WaitLimit { deadline, canceller: Some(canceller) }.sleep();
-}
-
-/// Whether descriptors and memory may be available again later.
-fn passes(error: &std::io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-        let errno = Errno::from_io_error(error);
-        matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
-    }
-    #[cfg(not(unix))]
-    {
-        error.kind() == std::io::ErrorKind::OutOfMemory
     }
 }
 

@@ -38,6 +38,7 @@
 //! ```
 
 mod connect_pacing;
+mod event;
 mod handle;
 mod pipe;
 mod user;
@@ -45,9 +46,9 @@ mod user;
 use std::io;
 use std::sync::Arc;
 
+pub(super) use event::Event;
 use handle::Pipe;
-pub(super) use handle::PipePath;
-pub(super) use handle::{Event, server_process_id};
+pub(super) use handle::{PipePath, server_process_id};
 pub use pipe::PipeTransport;
 pub(super) use pipe::Watched;
 use user::Rights;

@@ -16,7 +16,8 @@ use windows_sys::Win32::Foundation::{
 
 use super::PipePath;
 use super::connect_pacing::{after_busy, rate_limited};
-use super::handle::{self, Event, InFlight, Operation, Pipe, is, is_end};
+use super::event::Event;
+use super::handle::{self, InFlight, Operation, Pipe, is, is_end};
 use crate::io::{Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 
 /// How long to wait for a busy pipe before the canceller is checked again.
