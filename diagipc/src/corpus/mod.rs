@@ -20,17 +20,13 @@ pub use seeds::{COMMANDS, Seed, seeds};
 pub use subjects::{Asked, SUBJECTS, asked_of_c_header};
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 13] = [
+pub const TARGETS: [&str; 9] = [
     "decode_any",
     "roundtrip",
-    "canonical",
-    "client_exchange",
-    "server_exchange",
+    "exchanges",
     "diagnostic_port",
-    "conversations",
     "environment",
-    "ports",
-    "endpoint_names",
+    "names",
     "user_events",
     "c_header",
     "cli_decode",

@@ -20,7 +20,7 @@ pub struct Seed {
 /// Short inputs suit fuzzers better; the vectors themselves cover what needs long ones.
 const LONGEST: usize = 4096;
 
-/// The client's request in `client_exchange`, by the first byte of the input.
+/// The client's request in `exchanges`, by the second byte of the input.
 pub const COMMANDS: [(Command, Continuation); 6] = [
     (Command::PROCESS_INFO3, Continuation::Close),
     (Command::GENERATE_CORE_DUMP3, Continuation::Close),
@@ -72,7 +72,7 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     // Choice bytes for the type, or the conversation, chosen by the first one.
     let made: Option<fn(u8) -> Vec<u8>> = match target {
         "roundtrip" => Some(chosen),
-        "conversations" => Some(talked),
+        "exchanges" => Some(talked),
         _ => None,
     };
     if let Some(made) = made {
@@ -100,7 +100,7 @@ fn talked(which: u8) -> Vec<u8> {
     let asks = [0, 255, 6, 0, 6, 0, 3, 255, 3, 255, 3, 0, 3, 0, 3, 9];
     // The client receives pieces; a stream has bytes; each of three sides misuses what it has.
     let ends = [0, 7, 0, 7, 11, 30, 3, 7, 0, 7, 13, 1, 13, 22, 13, 50, 10, 0];
-    [&[which, 31], begins, &asks, &ends].concat()
+    [&[2, which, 31], begins, &asks, &ends].concat()
 }
 
 /// The inputs of `target` from the bytes of one vector.
@@ -116,21 +116,24 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             .map_or_else(Vec::new, |which| behind(&[which]))
     };
     match target {
-        "decode_any" => match PIECES.iter().find(|(kind, _)| *kind == group.kind) {
-            Some((_, which)) => behind(&[*which]),
-            None if group.direction.is_some() => behind(&[]),
-            None => Vec::new(),
-        },
+        "decode_any" => {
+            let mut inputs = match PIECES.iter().find(|(kind, _)| *kind == group.kind) {
+                Some((_, which)) => behind(&[*which]),
+                None if group.direction.is_some() => behind(&[]),
+                None => Vec::new(),
+            };
+            inputs.extend(behind_choice(SUBJECTS.iter().position(is_subject)));
+            inputs
+        }
         "roundtrip" if from(Direction::Client) => behind(&[0]),
-        "canonical" => behind_choice(SUBJECTS.iter().position(is_subject)),
         "c_header" => behind_choice(asked_of_c_header().position(is_subject)),
-        "client_exchange" if from(Direction::Server) => {
+        "exchanges" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
             let which =
                 COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
-            behind(&[u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
+            behind(&[0, u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
-        "server_exchange" if from(Direction::Client) => behind(&[0, 1, 7, 20, 255]),
+        "exchanges" if from(Direction::Client) => behind(&[1, 0, 1, 7, 20, 255]),
         "diagnostic_port" if is_of(&[Type::Advertise]) => {
             let one = |does: u8| {
                 [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat()
@@ -141,10 +144,10 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             ])
         }
         "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),
-        "ports" if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend]) => {
-            behind(&[])
-        }
-        "endpoint_names" if is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) => {
+        "names"
+            if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend])
+                || is_of(&[Type::SocketName, Type::PipeName, Type::ProcessStat]) =>
+        {
             behind(&[])
         }
         "user_events" => user_events_seeds(group, wire),

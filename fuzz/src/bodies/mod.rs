@@ -33,14 +33,10 @@ use std::ops::Range;
 #[cfg(feature = "against-dotnet")]
 pub use against_dotnet::{against_dotnet, generated, messages, same_answer};
 pub use c_header::c_header;
-pub use canonical::{canonical, kind};
+pub use canonical::kind;
 pub use cli_decode::cli_decode;
-pub use conversations::conversations;
-pub use decode_any::decode_any;
 pub use diagnostic_port::diagnostic_port;
 pub use environment::environment;
-pub use exchanges::{client_exchange, server_exchange};
-pub use names::{endpoint_names, ports};
 pub use roundtrip::roundtrip;
 pub use user_events::user_events;
 
@@ -48,20 +44,38 @@ pub use user_events::user_events;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target whose body needs only its input.
-pub const BODIES: [Body; 12] = [
+pub const BODIES: [Body; 8] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
-    ("canonical", canonical),
-    ("client_exchange", client_exchange),
-    ("server_exchange", server_exchange),
+    ("exchanges", exchanges),
     ("diagnostic_port", diagnostic_port),
-    ("conversations", conversations),
     ("environment", environment),
-    ("ports", ports),
-    ("endpoint_names", endpoint_names),
+    ("names", names),
     ("user_events", user_events),
     ("cli_decode", cli_decode),
 ];
+
+/// Reads the bytes as messages and pieces of payload, and as any type of the vectors.
+pub fn decode_any(input: &[u8]) {
+    decode_any::decode_any(input);
+    canonical::canonical(input);
+}
+
+/// Plays a client alone, a server alone, or both against each other, by the first byte.
+pub fn exchanges(input: &[u8]) {
+    let Some((which, input)) = input.split_first() else { return };
+    match which {
+        0 => exchanges::client_exchange(input),
+        1 => exchanges::server_exchange(input),
+        _ => conversations::conversations(input),
+    }
+}
+
+/// Reads the bytes as the variables of diagnostic ports, and as names of endpoints.
+pub fn names(input: &[u8]) {
+    names::ports(input);
+    names::endpoint_names(input);
+}
 
 /// The target whose body also asks the header for C.
 pub const C_HEADER: &str = "c_header";
