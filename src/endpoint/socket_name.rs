@@ -113,31 +113,3 @@ impl Encode for SocketName {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn invalid_name_reports_kind_and_offset() {
-        #[track_caller]
-        fn refused(name: &str, kind: NameErrorKind, offset: usize) {
-            assert_eq!(SocketName::parse(name), Err(NameError::new(kind, offset)));
-        }
-        refused("", NameErrorKind::UnknownPrefix, 0);
-        refused("clr-debug-pipe-12-345-in", NameErrorKind::UnknownPrefix, 0);
-        refused("dotnet-diagnostic-", NameErrorKind::BadNumber, 18);
-        refused("dotnet-diagnostic-12", NameErrorKind::MissingKey, 20);
-        refused("dotnet-diagnostic-12-", NameErrorKind::BadNumber, 21);
-        refused("dotnet-diagnostic-12-345-sock", NameErrorKind::UnknownSuffix, 24);
-        refused("dotnet-diagnostic-12-18446744073709551616-socket", NameErrorKind::BadNumber, 21);
-        refused("dotnet-diagnostic-é-1-socket", NameErrorKind::BadNumber, 18);
-    }
-
-    #[test]
-    fn process_id_is_compared_as_number() {
-        let name = SocketName::parse("dotnet-diagnostic-123-1-socket").unwrap();
-        assert_ne!(name.pid, 12);
-        assert_eq!(name.pid, 123);
-    }
-}

@@ -57,32 +57,3 @@ wire_struct! {
         pub pid: u32 = Pid,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use crate::wire::{Decode as _, Encode as _, Reader, SliceSink, WireErrorKind};
-    use std::string::ToString;
-
-    #[test]
-    fn request_reads_8_bytes_and_leaves_the_rest() {
-        let mut reader = Reader::new(b"\x00\x04\0\0\x01\0\0\0rest");
-        let request = OldRequest::decode(&mut reader).unwrap();
-        assert_eq!((request.request_type, request.pid), (OldRequestType::START, 1));
-        assert_eq!(reader.rest(), b"rest");
-        let mut out = [0; 8];
-        request.encode(&mut SliceSink::new(&mut out)).unwrap();
-        assert_eq!(&out, b"\x00\x04\0\0\x01\0\0\0");
-    }
-
-    #[test]
-    fn request_truncated_is_refused_at_its_end() {
-        for len in 0..8 {
-            let error = OldRequest::decode(&mut Reader::new(&[0; 8][..len])).unwrap_err();
-            let (offset, path) = if len < 4 { (0, "RequestType") } else { (4, "Pid") };
-            assert!(matches!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 4, .. }));
-            assert_eq!((error.offset(), error.path().to_string().as_str()), (offset, path));
-        }
-    }
-}

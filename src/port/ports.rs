@@ -94,16 +94,4 @@ mod tests {
             [Some("c"), Some("a"), Some("b"), None]
         );
     }
-
-    #[test]
-    fn listen_drops_its_port_only_as_first_type() {
-        assert_eq!(addresses("a,listen;b,suspend,listen;c,LISTEN,connect"), [""; 0]);
-        assert_eq!(addresses("a,connect,listen"), ["a"]);
-        assert_eq!(addresses("listen"), ["listen"]);
-    }
-
-    #[test]
-    fn text_after_nul_is_ignored() {
-        assert_eq!(addresses("a\0;b"), ["a"]);
-    }
 }

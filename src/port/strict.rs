@@ -154,17 +154,4 @@ mod tests {
             assert_eq!(Ignored::new(text).count(), 0, "{text}");
         }
     }
-
-    #[test]
-    fn first_fault_is_reported() {
-        let fault = |text| {
-            strict(text).map(Iterator::count).map_err(|error| (error.kind(), error.offset()))
-        };
-        assert_eq!(fault(""), Err((PortsErrorKind::EmptyAddress, 0)));
-        assert_eq!(fault("/a,;"), Err((PortsErrorKind::EmptyTag, 3)));
-        assert_eq!(fault("/a;,connect"), Err((PortsErrorKind::EmptyAddress, 3)));
-        assert_eq!(fault(r"/a;\\.\pipe\b"), Err((PortsErrorKind::PrefixedPipeName, 3)));
-        assert_eq!(fault("/a\0"), Err((PortsErrorKind::Nul, 2)));
-        assert_eq!(fault("/a,listen"), Err((PortsErrorKind::UnknownTag, 3)));
-    }
 }

@@ -157,23 +157,7 @@ impl Encode for TracepointCommand<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use std::{format, string::String, string::ToString as _, vec, vec::Vec};
-
-    fn text(name: &str) -> String {
-        format!("{name} {TRACEPOINT_FORMAT_V1}")
-    }
-
-    fn fault(text: impl AsRef<[u8]>) -> (WireErrorKind, usize, String) {
-        let error = TracepointCommand::parse(text.as_ref()).unwrap_err();
-        (error.kind(), error.offset(), error.path().to_string())
-    }
-
-    #[test]
-    fn lengths_add_up() {
-        assert_eq!(TRACEPOINT_FORMAT_V1.len(), 74);
-        // A space before the fields, a NUL after them.
-        assert_eq!(MAX_TRACEPOINT_NAME_LEN + 1 + 74 + 1, MAX_COMMAND_LEN);
-    }
+    use std::{format, string::ToString as _, vec::Vec};
 
     #[test]
     fn longest_name_fills_the_command() {
@@ -190,96 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn longer_name_is_refused_with_its_length() {
-        let name = "n".repeat(437);
-        let error = EncodeError::PartTooLong { len: 437, max: 436 };
-        assert_eq!(TracepointCommand::new(IpcString::new(&name)), Err(error));
-        let kind = WireErrorKind::CommandNameTooLong { len: 437 };
-        assert_eq!(fault(text(&name)), (kind, 436, "tracepoint_name".into()));
-    }
-
-    #[test]
-    fn limit_is_in_bytes_of_utf8_not_in_units() {
-        // 219 units, 438 bytes; 146 units, 438 bytes; 110 pairs of units, 440 bytes.
-        for (name, len) in
-            [("é".repeat(219), 438), ("診".repeat(146), 438), ("😀".repeat(110), 440)]
-        {
-            assert_eq!(
-                TracepointCommand::new(IpcString::new(&name)),
-                Err(EncodeError::PartTooLong { len, max: 436 })
-            );
-        }
-        let name = "😀".repeat(109);
-        let command = TracepointCommand::new(IpcString::new(&name)).unwrap();
-        assert_eq!(command.encoded_len(), Ok(511));
-        assert_eq!(TracepointCommand::parse(text(&name).as_bytes()), Ok(command));
-    }
-
-    #[test]
     fn utf16_units_become_utf8() {
         let units: Vec<u16> = "Ereignis-Ü😀".encode_utf16().collect();
         let command = TracepointCommand::new(IpcString::from_units(&units)).unwrap();
-        let mut bytes = vec![0; command.encoded_len().unwrap()];
-        command.encode(&mut SliceSink::new(&mut bytes)).unwrap();
-        assert_eq!(bytes, text("Ereignis-Ü😀").as_bytes());
+        let mut bytes = Vec::new();
+        command.encode(&mut bytes).unwrap();
+        assert_eq!(bytes, format!("Ereignis-Ü😀 {TRACEPOINT_FORMAT_V1}").as_bytes());
         assert_eq!(command.to_string().as_bytes(), bytes);
-    }
-
-    #[test]
-    fn names_that_do_not_roundtrip_are_refused() {
-        let refused = |name: IpcString<'_>| TracepointCommand::new(name).unwrap_err();
-        assert_eq!(refused(IpcString::ABSENT), EncodeError::EmptyName);
-        assert_eq!(refused("".into()), EncodeError::EmptyName);
-        assert_eq!(refused("a b".into()), EncodeError::ForbiddenUnit { unit: 0x20 });
-        assert_eq!(refused("a\0".into()), EncodeError::ForbiddenUnit { unit: 0 });
-        assert_eq!(
-            refused(IpcString::from_units(&[0x61, 0xd800])),
-            EncodeError::ForbiddenUnit { unit: 0xd800 }
-        );
-    }
-
-    #[test]
-    fn text_without_a_name_is_refused() {
-        assert_eq!(fault(""), (WireErrorKind::EmptyCommandName, 0, "tracepoint_name".into()));
-        assert_eq!(fault(text("")), (WireErrorKind::EmptyCommandName, 0, "tracepoint_name".into()));
-    }
-
-    #[test]
-    fn bytes_invalid_in_a_name_are_refused() {
-        let name = "tracepoint_name";
-        assert_eq!(
-            fault(text("a\0b")),
-            (WireErrorKind::BadTracepointName { byte: 0 }, 1, name.into())
-        );
-        assert_eq!(
-            fault(b"ab\xff u8"),
-            (WireErrorKind::BadTracepointName { byte: 0xff }, 2, name.into())
-        );
-        assert_eq!(
-            fault(b"\0\xff u8"),
-            (WireErrorKind::BadTracepointName { byte: 0 }, 0, name.into())
-        );
-        assert_eq!(
-            fault(b"\xff\0 u8"),
-            (WireErrorKind::BadTracepointName { byte: 0xff }, 0, name.into())
-        );
-    }
-
-    #[test]
-    fn other_fields_are_refused_at_first_difference() {
-        let kind = WireErrorKind::UnknownTracepointFormat;
-        assert_eq!(fault("T"), (kind, 1, String::new()));
-        assert_eq!(fault("T u16 version"), (kind, 3, String::new()));
-        assert_eq!(fault(text("T ")), (kind, 2, String::new()));
-        assert_eq!(fault(text("T") + "\0"), (kind, 76, String::new()));
-        assert_eq!(fault(text("T") + "; u8 more"), (kind, 76, String::new()));
-    }
-
-    #[test]
-    fn every_truncated_text_is_refused() {
-        let whole = text("MyTracepoint");
-        for len in 0..whole.len() {
-            assert!(fault(&whole[..len]).1 <= len);
-        }
     }
 }

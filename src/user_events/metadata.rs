@@ -236,13 +236,4 @@ mod tests {
             Ok(("".into(), &[][..]))
         );
     }
-
-    #[test]
-    fn equality_compares_bytes() {
-        assert_eq!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(b"P\0\0\0\x01"));
-        assert_ne!(Metadata::named("P".into(), &[1]).unwrap(), Metadata::new(&[1]));
-        assert!(
-            Metadata::new(&[]).is_empty() && !Metadata::named("".into(), &[]).unwrap().is_empty()
-        );
-    }
 }

@@ -77,45 +77,6 @@ impl Encode for RelLoc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Reader;
-
-    #[test]
-    fn length_is_in_upper_16_bits() {
-        let loc = RelLoc { offset: 0x0201, len: 0x0403 };
-        assert_eq!(loc.to_u32(), 0x0403_0201);
-        assert_eq!(RelLoc::from_u32(0x0403_0201), loc);
-        assert_eq!(RelLoc::decode(&mut Reader::new(&[1, 2, 3, 4])), Ok(loc));
-    }
-
-    #[test]
-    fn value_over_16_bits_is_refused() {
-        assert_eq!(RelLoc::new(65_535, 65_535), Ok(RelLoc { offset: 65_535, len: 65_535 }));
-        assert_eq!(
-            RelLoc::new(65_536, 0),
-            Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 })
-        );
-        assert_eq!(
-            RelLoc::new(0, 65_537),
-            Err(EncodeError::PartTooLong { len: 65_537, max: 65_535 })
-        );
-    }
-
-    #[test]
-    fn bytes_outside_data_are_refused() {
-        let resolve = |offset, len| RelLoc { offset, len }.resolve(7, 11..20);
-        assert_eq!(resolve(4, 9), Some(11..20));
-        assert_eq!(resolve(4, 10), None, "beyond the end");
-        assert_eq!(resolve(5, 9), None, "beyond the end");
-        assert_eq!(resolve(3, 1), None, "before the data");
-        assert_eq!(resolve(14, 0), None, "behind the end");
-        assert_eq!(resolve(65_535, 65_535), None);
-    }
-
-    #[test]
-    fn empty_location_must_be_in_the_data() {
-        let resolve = |offset| RelLoc { offset, len: 0 }.resolve(7, 11..20);
-        assert_eq!((resolve(4), resolve(13), resolve(3)), (Some(11..11), Some(20..20), None));
-    }
 
     #[test]
     fn resolve_at_end_of_memory_does_not_panic() {
