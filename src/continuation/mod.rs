@@ -3,7 +3,7 @@
 //! | after | follows | here |
 //! |---|---|---|
 //! | `ProcessEnvironment` | `nIncomingBytes` of environment block | [`Environment`], [`EnvironmentDecoder`] |
-//! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`], [`OpaqueStream`] |
+//! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`] |
 //! | `CollectTracing5`, `user_events` | nothing; but the byte with the file descriptor goes out *before* the reply | [`FdByte`] |
 //!
 //! # An error message inside the environment block
@@ -61,5 +61,5 @@ pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
 pub use environment_encoder::EnvironmentEncoder;
 pub use environment_limits::EnvironmentLimits;
 pub use file_descriptor::FdByte;
-pub use opaque::OpaqueStream;
-pub use stream::{MAX_STREAM_START, StreamDetector, StreamStart};
+pub(crate) use opaque::OpaqueStream;
+pub use stream::StreamStart;

@@ -2,31 +2,20 @@
 
 /// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the
 /// caller's limit.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::continuation::OpaqueStream;
-///
-/// let mut stream = OpaqueStream::with_limit(5);
-/// assert_eq!(stream.pass(b"abc"), (&b"abc"[..], &b""[..]));
-/// // Bytes beyond the limit are returned, not dropped.
-/// assert_eq!(stream.pass(b"defg"), (&b"de"[..], &b"fg"[..]));
-/// assert_eq!((stream.passed(), stream.left()), (5, 0));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpaqueStream {
+pub(crate) struct OpaqueStream {
     limit: u64,
     passed: u64,
 }
 
 impl OpaqueStream {
-    /// A stream of at most `limit` bytes. There is no default: a session streams as long as it
-    /// lasts.
-    pub const fn with_limit(limit: u64) -> Self {
+    /// A stream of at most `limit` bytes.
+    pub(crate) const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }
 
     /// Splits the received bytes: those within the limit, and those beyond it.
-    pub fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
+    pub(crate) fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
         let within = usize::try_from(self.left()).unwrap_or(usize::MAX);
         let (within, beyond) = bytes.split_at_checked(within).unwrap_or((bytes, &[]));
         self.passed = self.passed.saturating_add(within.len() as u64);
@@ -34,12 +23,12 @@ impl OpaqueStream {
     }
 
     /// How many bytes within the limit were received so far.
-    pub const fn passed(&self) -> u64 {
+    pub(crate) const fn passed(&self) -> u64 {
         self.passed
     }
 
     /// How many more may follow.
-    pub const fn left(&self) -> u64 {
+    pub(crate) const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.passed)
     }
 }

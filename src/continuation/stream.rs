@@ -2,13 +2,10 @@
 
 use crate::wire::{Decode as _, Encode, EncodeError, Reader, Sink};
 
-/// The most bytes that [`StreamStart::recognise`] looks at.
-pub const MAX_STREAM_START: usize = 32;
-
 const NETTRACE: &[u8; 8] = b"Nettrace";
 /// The string's length, 20, as 32 bits, and the string.
 const FAST_SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
-const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSerialization.1";
+const NETTRACE_OBJECTS: &[u8; 32] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
 /// The format of a stream, from its first bytes after the reply to a `CollectTracing…`.
 ///
@@ -109,33 +106,6 @@ impl Encode for StreamStart {
     }
 }
 
-/// Identifies a stream by its first bytes, which arrive in pieces of any size.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::continuation::{StreamDetector, StreamStart};
-///
-/// let mut detector = StreamDetector::new();
-/// assert_eq!(detector.look(b"\x14\0\0\0!Fast"), StreamStart::NeedMore);
-/// assert_eq!(detector.look(b"Serialization.1..."), StreamStart::Netperf);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct StreamDetector(heapless::Vec<u8, MAX_STREAM_START>);
-
-impl StreamDetector {
-    /// A recogniser without any bytes yet.
-    pub const fn new() -> Self {
-        Self(heapless::Vec::new())
-    }
-
-    /// Looks at the next bytes of the stream. They remain the caller's to pass on.
-    pub fn look(&mut self, bytes: &[u8]) -> StreamStart {
-        // Bytes beyond the longest start change nothing.
-        let room = self.0.capacity().saturating_sub(self.0.len());
-        let _ = self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        StreamStart::recognise(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -167,25 +137,12 @@ mod tests {
             for len in bytes.len()..longer.len() {
                 assert_eq!(StreamStart::recognise(&longer[..len]), start);
             }
-            let mut written = [0; MAX_STREAM_START];
+            let mut written = [0; 32];
             let mut sink = SliceSink::new(&mut written);
             start.encode(&mut sink).unwrap();
             let len = sink.finish().unwrap();
             assert_eq!(&written[..len], if start == StreamStart::Opaque { &[] } else { bytes });
             assert_eq!(start.known_len().unwrap_or(0), len);
-        }
-    }
-
-    #[test]
-    fn start_is_recognised_from_any_pieces() {
-        for (bytes, start) in STARTS {
-            for cut in 0..=bytes.len() {
-                let mut detector = StreamDetector::new();
-                detector.look(&bytes[..cut]);
-                let long: Vec<u8> = bytes[cut..].iter().copied().chain([0; 100]).collect();
-                assert_eq!(detector.look(&long), start);
-                assert_eq!(detector.look(b"more"), start);
-            }
         }
     }
 }

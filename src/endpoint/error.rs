@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::wire::clamp;
 
-/// Why a text is not the name of a socket or pipe, or not a `/proc/PID/stat`, and at which byte.
+/// Why a text is not the name of a socket or pipe, or not a `/proc/PID/stat`, or too long for a
+/// path, and at which byte.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{NameErrorKind, SocketName};
@@ -35,6 +36,13 @@ pub enum NameErrorKind {
     MissingName,
     /// A `/proc/PID/stat` that ends before the end of its 22nd field.
     MissingField,
+    /// The path of a socket is too long for `sun_path`. It is never truncated.
+    PathTooLong {
+        /// The length of the path in bytes, without NUL.
+        needed: usize,
+        /// The maximum, without NUL. It is also the offset of the error.
+        most: usize,
+    },
 }
 
 impl NameError {
@@ -63,6 +71,7 @@ impl NameErrorKind {
             Self::UnknownSuffix => "unknown_suffix",
             Self::MissingName => "missing_name",
             Self::MissingField => "missing_field",
+            Self::PathTooLong { .. } => "path_too_long",
         }
     }
 }
@@ -76,6 +85,9 @@ impl fmt::Display for NameErrorKind {
             Self::UnknownSuffix => "expected the end of the name",
             Self::MissingName => "expected a process name in parentheses",
             Self::MissingField => "the text ends before the end of field 22",
+            Self::PathTooLong { needed, most } => {
+                return write!(f, "the socket path has {needed} bytes, the maximum is {most}");
+            }
         })
     }
 }
@@ -87,41 +99,3 @@ impl fmt::Display for NameError {
 }
 
 impl core::error::Error for NameError {}
-
-/// The path of a socket is too long for `sun_path`. It is never truncated.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_MACOS, check_path_len};
-///
-/// let error = check_path_len(120, SUN_PATH_MACOS).unwrap_err();
-/// assert_eq!((error.needed(), error.most()), (120, 103));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PathTooLong {
-    needed: usize,
-    most: usize,
-}
-
-impl PathTooLong {
-    pub(super) const fn new(needed: usize, most: usize) -> Self {
-        Self { needed, most }
-    }
-
-    /// The length of the path in bytes, without NUL.
-    pub const fn needed(&self) -> usize {
-        self.needed
-    }
-
-    /// The maximum, without NUL.
-    pub const fn most(&self) -> usize {
-        self.most
-    }
-}
-
-impl fmt::Display for PathTooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the socket path has {} bytes, the maximum is {}", self.needed, self.most)
-    }
-}
-
-impl core::error::Error for PathTooLong {}

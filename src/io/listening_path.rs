@@ -66,7 +66,7 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, UnlinkOnDro
 fn bind(path: &Path) -> Result<(UnixListener, UnlinkOnDrop), ErrorKind> {
     let len = path.as_os_str().len();
     crate::endpoint::check_path_len(len, MOST)
-        .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
+        .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{}", error.kind())))?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     // The process may change its directory before the guard is dropped.
     let absolute = std::path::absolute(path)?;

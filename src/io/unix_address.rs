@@ -8,7 +8,7 @@ use std::string::ToString as _;
 use rustix::net::SocketAddrUnix;
 
 use super::ErrorKind;
-use crate::endpoint::{PathTooLong, check_path_len};
+use crate::endpoint::{NameError, check_path_len};
 
 #[cfg(not(target_vendor = "apple"))]
 use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
@@ -45,11 +45,11 @@ impl UnixAddress {
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn through_directory(path: &Path, error: PathTooLong) -> Result<Self, ErrorKind> {
+    fn through_directory(path: &Path, error: NameError) -> Result<Self, ErrorKind> {
         use rustix::fs::{Mode, OFlags};
         use std::os::fd::AsRawFd as _;
 
-        let too_long = || ErrorKind::NotAnEndpoint(error.to_string());
+        let too_long = || ErrorKind::NotAnEndpoint(error.kind().to_string());
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(too_long());
         };
@@ -68,7 +68,7 @@ impl UnixAddress {
 
     /// There is no `/proc`.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn through_directory(_: &Path, error: PathTooLong) -> Result<Self, ErrorKind> {
-        Err(ErrorKind::NotAnEndpoint(error.to_string()))
+    fn through_directory(_: &Path, error: NameError) -> Result<Self, ErrorKind> {
+        Err(ErrorKind::NotAnEndpoint(error.kind().to_string()))
     }
 }

@@ -56,26 +56,4 @@ impl DraftErrorCode {
             _ => None,
         }
     }
-
-    /// The draft's code for `hresult`, if there is one.
-    pub fn from_hresult(hresult: HResult) -> Option<Self> {
-        Self::NAMED.iter().copied().find(|code| code.hresult() == Some(hresult))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_and_hresults_map_both_ways() {
-        for code in DraftErrorCode::NAMED {
-            assert!(code.name().is_some());
-            if let Some(hresult) = code.hresult() {
-                assert_eq!(DraftErrorCode::from_hresult(hresult), Some(*code));
-            }
-        }
-        assert_eq!(DraftErrorCode::from_hresult(HResult::FAIL), None);
-        assert_eq!((DraftErrorCode(5).name(), DraftErrorCode(5).hresult()), (None, None));
-    }
 }

@@ -42,7 +42,7 @@ impl SessionIdWidth {
 /// // Eight bytes, and the first of the stream.
 /// let (reply, stream) = OldReply::decode_prefix(b"\x07\0\0\0\0\0\0\0N", SessionIdWidth::Bits64)?;
 /// assert_eq!((reply.session_id(), stream), (Some(7), &b"N"[..]));
-/// assert_eq!(OldReply::ERROR_32.session_id(), None);
+/// assert_eq!(OldReply::new_32(0).session_id(), None);
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +55,6 @@ enum Id {
 }
 
 impl OldReply {
-    /// The error, of 4 bytes.
-    pub const ERROR_32: Self = Self::new_32(0);
-
-    /// The error, of 8 bytes.
-    pub const ERROR_64: Self = Self::new_64(0);
-
     /// A reply of 4 bytes; an id of 0 is the error.
     pub const fn new_32(session_id: u32) -> Self {
         Self(Id::Bits32(session_id))

@@ -45,8 +45,8 @@ pub use default_suspend::{DefaultPortSuspend, default_port_suspend_text};
 pub use ignored::{Ignored, IgnoredPart, IgnoredReason};
 pub use ports::Ports;
 pub use strict::{PortsError, PortsErrorKind, strict};
-pub use suspension::{PortId, ResumeEffect, Suspension, SuspensionError};
-pub use write::{PortAddressError, WritePorts};
+pub use suspension::{PortId, ResumeEffect, Suspension};
+pub use write::WritePorts;
 
 /// The variable with the configurations of ports. If it is unset, net10.0.9 also reads
 /// `COMPlus_DiagnosticPorts`, contrary to F-78: clear both.

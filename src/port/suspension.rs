@@ -1,7 +1,5 @@
 //! Which ports must be resumed before a runtime starts.
 
-use core::fmt;
-
 use super::PortConfig;
 
 /// A port of a runtime.
@@ -9,9 +7,8 @@ use super::PortConfig;
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, Suspension};
 ///
-/// let state = Suspension::<1>::new(false, [PortConfig::new("/a")])?;
+/// let state = Suspension::<1>::new(false, [PortConfig::new("/a")]).expect("room for one port");
 /// assert_eq!((state.waits_for(PortId::Default), state.waits_for(PortId::Configured(0))), (Some(false), Some(true)));
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PortId {
@@ -26,10 +23,10 @@ pub enum PortId {
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, ResumeEffect, Suspension};
 ///
-/// let mut state = Suspension::<1>::new(false, [PortConfig::new("/a")])?;
-/// assert_eq!(state.resume(PortId::Default)?, ResumeEffect::Nothing);
-/// assert_eq!(state.resume(PortId::Configured(0))?, ResumeEffect::Starts);
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
+/// let mut state = Suspension::<1>::new(false, [PortConfig::new("/a")]).expect("room for one port");
+/// assert_eq!(state.resume(PortId::Default), Some(ResumeEffect::Nothing));
+/// assert_eq!(state.resume(PortId::Configured(0)), Some(ResumeEffect::Starts));
+/// assert_eq!(state.resume(PortId::Configured(1)), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeEffect {
@@ -53,12 +50,11 @@ pub enum ResumeEffect {
 /// use dotnet_diagnostics_ipc::port::{PortId, Ports, ResumeEffect, Suspension};
 ///
 /// // The ports are /b, /a.
-/// let mut state = Suspension::<4>::new(true, Ports::new("/a;/b,nosuspend"))?;
+/// let mut state = Suspension::<4>::new(true, Ports::new("/a;/b,nosuspend")).expect("room for two");
 /// assert_eq!(state.left(), 2);
-/// assert_eq!(state.resume(PortId::Configured(1))?, ResumeEffect::Waits { left: 1 });
-/// assert_eq!(state.resume(PortId::Default)?, ResumeEffect::Starts);
+/// assert_eq!(state.resume(PortId::Configured(1)), Some(ResumeEffect::Waits { left: 1 }));
+/// assert_eq!(state.resume(PortId::Default), Some(ResumeEffect::Starts));
 /// assert!(state.is_started());
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Suspension<const N: usize> {
@@ -68,25 +64,19 @@ pub struct Suspension<const N: usize> {
 }
 
 impl<const N: usize> Suspension<N> {
-    /// A runtime before its start. `default_suspends` is the result of
+    /// A runtime before its start, or `None` if there are more than `N` of `ports`.
+    /// `default_suspends` is the result of
     /// [`DefaultPortSuspend::suspends`](super::DefaultPortSuspend::suspends).
-    ///
-    /// # Errors
-    /// [`SuspensionError::TooManyPorts`] if there are more than `N` of `ports`.
     pub fn new<'a>(
         default_suspends: bool,
         ports: impl IntoIterator<Item = PortConfig<'a>>,
-    ) -> Result<Self, SuspensionError> {
+    ) -> Option<Self> {
         let mut state = Self { default_waits: default_suspends, waits: [false; N], configured: 0 };
         for port in ports {
-            let slot = state
-                .waits
-                .get_mut(state.configured)
-                .ok_or(SuspensionError::TooManyPorts { capacity: N })?;
-            *slot = port.suspend_mode.suspends();
+            *state.waits.get_mut(state.configured)? = port.suspend_mode.suspends();
             state.configured = state.configured.saturating_add(1);
         }
-        Ok(state)
+        Some(state)
     }
 
     /// How many ports must still be resumed.
@@ -111,60 +101,21 @@ impl<const N: usize> Suspension<N> {
         }
     }
 
-    /// A `ResumeRuntime` arrives on `port`.
-    ///
-    /// # Errors
-    /// [`SuspensionError::NoSuchPort`]; nothing has changed then.
-    pub fn resume(&mut self, port: PortId) -> Result<ResumeEffect, SuspensionError> {
-        if !self.waits_for(port).ok_or(SuspensionError::NoSuchPort)? {
-            return Ok(ResumeEffect::Nothing);
+    /// A `ResumeRuntime` arrives on `port`; `None` if the runtime has no such port.
+    pub fn resume(&mut self, port: PortId) -> Option<ResumeEffect> {
+        if !self.waits_for(port)? {
+            return Some(ResumeEffect::Nothing);
         }
         match port {
             PortId::Default => self.default_waits = false,
-            PortId::Configured(index) => {
-                *self.waits.get_mut(index).ok_or(SuspensionError::NoSuchPort)? = false;
-            }
+            PortId::Configured(index) => *self.waits.get_mut(index)? = false,
         }
-        Ok(match self.left() {
+        Some(match self.left() {
             0 => ResumeEffect::Starts,
             left => ResumeEffect::Waits { left },
         })
     }
 }
-
-/// An error about ports that a [`Suspension`] does not have.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::port::{PortId, Suspension, SuspensionError};
-///
-/// let mut state = Suspension::<0>::new(true, [])?;
-/// assert_eq!(state.resume(PortId::Configured(0)), Err(SuspensionError::NoSuchPort));
-/// # Ok::<(), SuspensionError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SuspensionError {
-    /// More ports are configured than the value can hold.
-    TooManyPorts {
-        /// Its capacity.
-        capacity: usize,
-    },
-    /// The runtime has no port of this number.
-    NoSuchPort,
-}
-
-impl fmt::Display for SuspensionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooManyPorts { capacity } => {
-                write!(f, "more ports than the capacity of {capacity}")
-            }
-            Self::NoSuchPort => f.write_str("no port has this index"),
-        }
-    }
-}
-
-impl core::error::Error for SuspensionError {}
 
 #[cfg(test)]
 mod tests {
@@ -193,22 +144,19 @@ mod tests {
             ]
         );
         assert!(state.is_started());
-        assert_eq!(state.resume(PortId::Configured(2)), Ok(ResumeEffect::Nothing));
-        assert_eq!(state.resume(PortId::Configured(3)), Err(SuspensionError::NoSuchPort));
+        assert_eq!(state.resume(PortId::Configured(2)), Some(ResumeEffect::Nothing));
+        assert_eq!(state.resume(PortId::Configured(3)), None);
     }
 
     #[test]
     fn runtime_without_suspended_port_starts_at_once() {
         assert!(Suspension::<1>::new(false, Ports::new("/a,nosuspend")).unwrap().is_started());
-        assert_eq!(
-            Suspension::<1>::new(true, Ports::new("a;b")),
-            Err(SuspensionError::TooManyPorts { capacity: 1 })
-        );
+        assert_eq!(Suspension::<1>::new(true, Ports::new("a;b")), None);
     }
 
     #[test]
     fn repeated_port_counts_twice() {
         let mut state = Suspension::<2>::new(false, Ports::new("/a;/a")).unwrap();
-        assert_eq!(state.resume(PortId::Configured(0)), Ok(ResumeEffect::Waits { left: 1 }));
+        assert_eq!(state.resume(PortId::Configured(0)), Some(ResumeEffect::Waits { left: 1 }));
     }
 }

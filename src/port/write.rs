@@ -16,10 +16,10 @@ use crate::wire::{Encode, EncodeError, Sink};
 /// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
 ///
 /// let ports = [PortConfig { suspend_mode: SuspendMode::NoSuspend, ..PortConfig::new("/b") }, PortConfig::new("/a")];
-/// let text = WritePorts::new(&ports)?.to_string();
+/// let text = WritePorts::new(&ports).expect("both can be written").to_string();
 /// assert_eq!(text, "/a;/b,nosuspend");
 /// assert!(Ports::new(&text).eq(ports));
-/// # Ok::<(), dotnet_diagnostics_ipc::port::PortAddressError>(())
+/// assert_eq!(WritePorts::new(&[PortConfig::new("/b;c")]), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WritePorts<'p, 'a> {
@@ -27,16 +27,10 @@ pub struct WritePorts<'p, 'a> {
 }
 
 impl<'p, 'a> WritePorts<'p, 'a> {
-    /// The text of `ports`.
-    ///
-    /// # Errors
-    /// [`PortAddressError`] for the first port that cannot be written: its address is empty or
+    /// The text of `ports`. `None` if one of them cannot be written: its address is empty or
     /// blank, or contains a `;`, a `,` or a NUL, or its type is [`Listen`](PortType::Listen).
-    pub fn new(ports: &'p [PortConfig<'a>]) -> Result<Self, PortAddressError> {
-        match ports.iter().position(|port| !can_stand(port)) {
-            Some(index) => Err(PortAddressError { index }),
-            None => Ok(Self { ports }),
-        }
+    pub fn new(ports: &'p [PortConfig<'a>]) -> Option<Self> {
+        ports.iter().all(can_stand).then_some(Self { ports })
     }
 }
 
@@ -65,31 +59,3 @@ impl Encode for WritePorts<'_, '_> {
         Ok(())
     }
 }
-
-/// A port that cannot be written: its address is not allowed in the variable, or it listens.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::port::{PortConfig, WritePorts};
-///
-/// let error = WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err();
-/// assert_eq!(error.index(), 1);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PortAddressError {
-    index: usize,
-}
-
-impl PortAddressError {
-    /// The index of the port.
-    pub const fn index(&self) -> usize {
-        self.index
-    }
-}
-
-impl fmt::Display for PortAddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "port {}: no text can express this address and type", self.index)
-    }
-}
-
-impl core::error::Error for PortAddressError {}
