@@ -6,12 +6,6 @@ use crate::wire::{Array, IpcString, macros::wire_struct};
 wire_struct! {
     /// `CollectTracing`, `0x0202`, in the 2019 draft: with a path in place of the format.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `circularBufferMB` |
-    /// | string | `outputPath`: unused, absent |
-    /// | array of [`DraftProviderConfig`] | `providers` |
-    ///
     /// No released runtime accepts it: only this type's own functions decode it, never
     /// [`Message::request`](crate::message::Message::request).
     ///
@@ -34,13 +28,6 @@ wire_struct! {
 wire_struct! {
     /// `provider_config` with the field names of the 2019 draft and the editions up to .NET 6.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `keywords` |
-    /// | 4 | `logLevel` |
-    /// | string | `provider_name` |
-    /// | string | `filter_data`: called optional, always present (F-83) |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::{legacy::DraftProviderConfig, message::eventpipe::EventLevel, wire::{Encode as _, IpcString}};
     ///
@@ -59,7 +46,7 @@ wire_struct! {
         pub log_level: EventLevel = LogLevel,
         /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
-        /// Later called `arguments`.
+        /// Later called `arguments`. Called optional here, but always present (F-83).
         pub filter_data: IpcString<'a> = FilterData,
     }
 }

@@ -5,10 +5,7 @@ use crate::wire::macros::open_enum;
 
 open_enum! {
     /// `DiagnosticServerErrorCode` of the 2019 draft: the `uint32_t` of its error messages. Since 3.x it is an HRESULT.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | the code; 8 in the draft's table (F-1) |
+    /// It has 4 bytes; the draft's table prints 8 (F-1).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, legacy::DraftErrorCode};

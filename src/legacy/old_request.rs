@@ -24,11 +24,6 @@ open_enum! {
 wire_struct! {
     /// `MessageHeader` of the old protocol (sections "Current Implementation (OLD)" of the 2019-05 and 3.x editions).
     ///
-    /// | offset | bytes | what |
-    /// |---|---|---|
-    /// | 0 | 4 | `RequestType`, little-endian as everything |
-    /// | 4 | 4 | `Pid` |
-    ///
     /// It has no magic and no size. No edition gives the payload after these 8 bytes (the session to stop, the providers to
     /// enable): it is left to the caller.
     ///

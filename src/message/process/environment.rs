@@ -19,11 +19,6 @@ empty_request! {
 wire_struct! {
     /// The reply to [`ProcessEnvironment`]: 26 bytes in total (F-43), then the block.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `nIncomingBytes` |
-    /// | 2 | `future` |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessEnvironmentReply, wire::Encode as _};
     ///
@@ -39,11 +34,6 @@ wire_struct! {
 
 wire_struct! {
     /// `SetEnvironmentVariable`, `0x0403`. Since .NET 6.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `name` |
-    /// | string | `value` |
     ///
     /// An absent value deletes the variable (F-44); if it does not exist, the answer is an error (F-80). Answered by a
     /// [`ResultReply`].

@@ -30,10 +30,6 @@ open_enum! {
 wire_struct! {
     /// `EnablePerfMap`, `0x0405`. Since .NET 8.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `perfMapType` |
-    ///
     /// Answered by a [`ResultReply`].
     ///
     /// ```

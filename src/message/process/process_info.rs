@@ -54,14 +54,6 @@ empty_request! {
 wire_struct! {
     /// The reply to [`ProcessInfo`], in the order of the document's list, not of its struct (F-34).
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `processId` |
-    /// | 16 | `runtimeCookie` |
-    /// | string | `commandLine` |
-    /// | string | `OS` |
-    /// | string | `arch` |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfoReply, wire::{Encode as _, Guid}};
     ///
@@ -90,12 +82,6 @@ wire_struct! {
 
 wire_struct! {
     /// The reply to [`ProcessInfo2`].
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | … | as [`ProcessInfoReply`] |
-    /// | string | `managedEntrypointAssemblyName` |
-    /// | string | `clrProductVersion` |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfo2Reply, wire::{Encode as _, Guid}};
@@ -132,13 +118,6 @@ wire_struct! {
 wire_struct! {
     /// The reply to [`ProcessInfo3`].
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `version`, 1 so far |
-    /// | … | as [`ProcessInfo2Reply`] |
-    /// | string | `runtimeIdentifier` |
-    /// | … | `tail`: appended by later versions |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfo3Reply, wire::{Encode as _, Guid}};
     ///
@@ -157,7 +136,7 @@ wire_struct! {
     /// assert_eq!(reply.encoded_len(), Ok(4 + 96 + 24));
     /// ```
     pub struct ProcessInfo3Reply<'a> {
-        /// The version of this payload. Later ones only append (F-36).
+        /// The version of this payload, 1 so far. Later ones only append (F-36).
         pub version: u32 = Version,
         /// The process id in the target's own pid namespace.
         pub process_id: u64 = ProcessId,

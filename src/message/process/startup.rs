@@ -24,10 +24,6 @@ wire_struct! {
     ///
     /// A hook that cannot be loaded ends the process on 9.0.5 (P-2).
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `startupHookPath` |
-    ///
     /// Answered by a [`ResultReply`].
     ///
     /// ```
