@@ -45,21 +45,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod entry;
 mod environment;
 mod environment_decoder;
 mod environment_encoder;
-mod environment_limits;
-mod file_descriptor;
-mod interruption;
-mod opaque;
 mod stream;
 
-pub use entry::Entry;
-pub use environment::Environment;
-pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
+pub use environment::{Entry, Environment};
+pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 pub use environment_encoder::EnvironmentEncoder;
-pub use environment_limits::EnvironmentLimits;
-pub use file_descriptor::FdByte;
-pub(crate) use opaque::OpaqueStream;
-pub use stream::StreamStart;
+pub(crate) use stream::OpaqueStream;
+pub use stream::{FdByte, StreamStart};

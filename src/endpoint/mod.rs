@@ -31,17 +31,13 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
 //! ```
 
-mod error;
-mod pipe_name;
-mod process_stat;
-mod socket_name;
+mod names;
 
 use core::fmt;
 
-pub use error::{NameError, NameErrorKind};
-pub use pipe_name::{PIPE_PREFIX, PipeName};
-pub use process_stat::ProcessStat;
-pub use socket_name::{SocketForm, SocketName};
+pub use names::{
+    NameError, NameErrorKind, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
+};
 
 use crate::wire::{Encode, EncodeError, Sink};
 

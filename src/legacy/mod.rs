@@ -26,12 +26,9 @@
 //! assert_eq!(OldRequestType(1026).name(), Some("CollectEventPipeTracing"));
 //! ```
 
-mod draft;
-mod error_code;
-mod old_reply;
-mod old_request;
+mod payloads;
 
-pub use draft::{DraftCollectTracing, DraftProviderConfig};
-pub use error_code::DraftErrorCode;
-pub use old_reply::{OldReply, SessionIdWidth};
-pub use old_request::{OldRequest, OldRequestType};
+pub use payloads::{
+    DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldReply, OldRequest, OldRequestType,
+    SessionIdWidth,
+};
