@@ -219,24 +219,6 @@ fn wrong(bytes: &[u8]) -> WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::WireErrorKind;
-
-    #[test]
-    fn errors_have_kind_and_offset() {
-        let good = Header { size: 28, command: Command::STOP_TRACING, reserved: 0 }.to_bytes();
-        for (at, value, kind, offset) in [
-            (12, b'2', "bad_magic", 12),
-            (13, b' ', "bad_magic", 13),
-            (14, 19, "size_too_small", 14),
-        ] {
-            let mut bytes = good;
-            bytes[at] = value;
-            let error = Header::decode(&bytes).unwrap_err();
-            assert_eq!((error.kind().name(), error.offset()), (kind, offset));
-        }
-        let error = Header::decode(&good[..19]).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (WireErrorKind::EndOfInput { needed: 20 }, 19));
-    }
 
     #[test]
     fn raw_header_has_the_fields_that_are_whole() {

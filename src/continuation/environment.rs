@@ -1,12 +1,125 @@
-//! The environment block as a whole.
+//! The environment block as a whole, and its entries.
 
-use super::Entry;
-use super::interruption::error_message;
+use crate::command::Command;
+use crate::header::{Header, MAGIC};
+use crate::hresult::HResult;
 use crate::message::process::ProcessEnvironmentReply;
 use crate::wire::{
-    Array, Decode as _, Encode, EncodeError, Iter, Reader, Root, Sink, WireError, WireErrorKind,
-    clamp,
+    Array, Cursor, Decode, Encode, EncodeError, Failed, IpcString, Iter, Reader, Root, Sink,
+    WireError, WireErrorKind, clamp, decode_by_read,
 };
+
+/// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 | count of UTF-16 units, including the NUL (F-43) |
+/// | 2 × count | units, little-endian; the last one is NUL |
+///
+/// Runtimes pass on what the operating system gives them (F-79): some entries have no `=`, a name
+/// may occur twice, and on Windows some names begin with `=`. The document types an entry as
+/// `array<wchar>`, so an entry without a final NUL is valid; no runtime sends one. See
+/// [`is_terminated`](Self::is_terminated).
+///
+/// ```
+/// use dotnet_diagnostics_ipc::continuation::Entry;
+///
+/// let entry = Entry::new("PATH=/bin");
+/// assert_eq!((entry.name(), entry.value()), ("PATH".into(), Some("/bin".into())));
+/// // A Windows drive's directory: the first `=` belongs to the name.
+/// let entry = Entry::new("=C:=C:\\dir");
+/// assert_eq!((entry.name(), entry.value()), ("=C:".into(), Some("C:\\dir".into())));
+/// assert_eq!(Entry::new("no equals sign").value(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Never absent.
+    text: IpcString<'a>,
+    terminated: bool,
+}
+
+impl<'a> Entry<'a> {
+    /// An entry with this text. `text` does not include the final NUL.
+    pub const fn new(text: &'a str) -> Self {
+        Self { text: IpcString::new(text), terminated: true }
+    }
+
+    /// An entry of these UTF-16 units, valid or not. `units` does not include the final NUL.
+    pub const fn from_units(units: &'a [u16]) -> Self {
+        Self { text: IpcString::from_units(units), terminated: true }
+    }
+
+    /// An entry without NUL, which no runtime sends; an absent text has no units. `None` if the
+    /// last unit of `text` is NUL: it would be read as the terminator.
+    pub fn unterminated(text: IpcString<'a>) -> Option<Self> {
+        let text = if text.is_absent() { IpcString::new("") } else { text };
+        (text.units().last() != Some(0)).then_some(Self { text, terminated: false })
+    }
+
+    /// The entry of these units from the wire, including the NUL if there is one.
+    #[inline]
+    pub(crate) fn from_wire(units: &'a [u8]) -> Self {
+        match units.split_last_chunk::<2>() {
+            Some((text, [0, 0])) => {
+                Self { text: IpcString::from_wire_units(text), terminated: true }
+            }
+            _ => Self { text: IpcString::from_wire_units(units), terminated: false },
+        }
+    }
+
+    /// The whole text, without the NUL. Never absent.
+    pub const fn text(self) -> IpcString<'a> {
+        self.text
+    }
+
+    /// The part before the first `=` that is not the first unit; the whole text if there is none.
+    #[inline]
+    pub fn name(self) -> IpcString<'a> {
+        self.text.before(b'=')
+    }
+
+    /// The part after the first `=` that is not the first unit.
+    #[inline]
+    pub fn value(self) -> Option<IpcString<'a>> {
+        self.text.after(b'=')
+    }
+
+    /// Whether the last unit on the wire is NUL, as in every entry sent by a runtime.
+    pub const fn is_terminated(self) -> bool {
+        self.terminated
+    }
+}
+
+impl<'a> From<&'a str> for Entry<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl<'a> Decode<'a> for Entry<'a> {
+    const MIN_LEN: usize = 4;
+
+    decode_by_read! {}
+
+    #[inline]
+    fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
+        let count = cursor.count(2)?;
+        cursor.take((count as usize).saturating_mul(2)).map(Self::from_wire)
+    }
+}
+
+impl Encode for Entry<'_> {
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        if self.terminated {
+            return self.text.encode(sink);
+        }
+        let count = self.text.units_len();
+        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        self.text.put_units(count, sink);
+        Ok(())
+    }
+}
 
 /// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`,
 /// `nIncomingBytes` long.
@@ -129,73 +242,78 @@ impl Encode for Environment<'_> {
     }
 }
 
+/// The shortest error message: header and HRESULT.
+pub(super) const ERROR_LEN: usize = 24;
+
+/// The error message at the front of `bytes`, if all of its first 24 bytes are there.
+pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
+    let message = bytes.first_chunk::<ERROR_LEN>()?;
+    let header = Header::decode(message).ok()?;
+    let code = message.last_chunk::<4>()?;
+    let is_error = header.command == Command::ERROR && usize::from(header.size) >= ERROR_LEN;
+    is_error.then_some(HResult(u32::from_le_bytes(*code)))
+}
+
+/// Whether `begun` can still become an error message.
+pub(super) fn may_be_error(begun: &[u8]) -> bool {
+    let is = |at: usize, byte: u8| begun.get(at).is_none_or(|have| *have == byte);
+    let size = begun
+        .get(14..16)
+        .and_then(|size| size.first_chunk::<2>())
+        .map_or(u16::MAX, |size| u16::from_le_bytes(*size));
+    begun.iter().zip(MAGIC).all(|(have, want)| *have == want)
+        && usize::from(size) >= ERROR_LEN
+        && is(16, Command::ERROR.set)
+        && is(17, Command::ERROR.id)
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{hresult::HResult, wire::SliceSink};
-    use std::{string::ToString, vec::Vec};
+    use std::format;
+    use std::vec::Vec;
 
-    #[track_caller]
-    fn refused(block: &[u8], kind: WireErrorKind, offset: usize, path: &str) {
-        let error = Environment::decode(block).unwrap_err();
-        assert_eq!(
-            (error.kind(), error.offset(), error.path().to_string()),
-            (kind, offset, path.into())
-        );
+    #[test]
+    fn equals_sign_is_found_at_any_place() {
+        // The units are compared some at a time.
+        for before in 1..40 {
+            let name = "\u{e9}".repeat(before);
+            let text = format!("{name}=1=");
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let wire: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+            for entry in [Entry::new(&text), Entry::from_units(&units), Entry::from_wire(&wire)] {
+                let split = (entry.name(), entry.value());
+                assert_eq!(split, (IpcString::new(&name), Some("1=".into())));
+            }
+            assert_eq!(Entry::new(&name).value(), None);
+        }
     }
 
     #[test]
-    fn four_zeros_are_an_empty_environment() {
-        assert_eq!(Environment::decode(&[0; 4]), Ok(Environment::new(&[])));
-        assert_eq!(Environment::new(&[]).reply().unwrap().n_incoming_bytes, 4);
+    fn unterminated_entry_does_not_end_with_nul() {
+        assert_eq!(Entry::unterminated(IpcString::from_units(&[0])), None);
+        let absent = Entry::unterminated(IpcString::ABSENT);
+        assert_eq!(absent.map(|entry| entry.encoded_len()), Some(Ok(4)));
     }
 
-    #[test]
-    fn duplicates_stay_in_order() {
-        let entries = [Entry::new("A=1"), Entry::new("B=2"), Entry::new("A=3")];
-        let mut block = [0; 4 + 3 * 12];
-        let mut sink = SliceSink::new(&mut block);
-        Environment::new(&entries).encode(&mut sink).unwrap();
-        assert_eq!(sink.finish(), Ok(40));
-        let read = Environment::decode(&block).unwrap();
-        assert_eq!(read.iter().collect::<Vec<_>>(), entries);
-        assert_eq!((read.len(), read.is_empty()), (3, false));
-    }
+    const ERROR: &[u8; 24] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
     #[test]
-    fn errors_name_the_entry() {
-        refused(&[], WireErrorKind::UnexpectedEnd { needed: 4, remaining: 0 }, 0, "environment");
-        refused(
-            b"\x01\0\0\0",
-            WireErrorKind::CountTooLarge { count: 1, remaining: 0 },
-            0,
-            "environment",
-        );
-        let second = b"\x02\0\0\0\x01\0\0\0\0\0\x02\0\0\0A\0";
-        refused(
-            second,
-            WireErrorKind::CountTooLarge { count: 2, remaining: 2 },
-            10,
-            "environment[1]",
-        );
-        refused(b"\0\0\0\0\0", WireErrorKind::BytesAfterMessage { extra: 1 }, 4, "environment");
-    }
-
-    #[test]
-    fn error_message_in_place_of_a_count_is_recognised() {
-        const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
-        refused(ERROR, WireErrorKind::ErrorMessage { hresult: HResult::FAIL }, 0, "environment");
-        let broken_off: Vec<u8> =
-            b"\x02\0\0\0\x01\0\0\0\0\0".iter().chain(ERROR).copied().collect();
-        refused(
-            &broken_off,
-            WireErrorKind::ErrorMessage { hresult: HResult::FAIL },
-            10,
-            "environment[1]",
-        );
-        // One byte less, and it is a count.
-        let count = WireErrorKind::CountTooLarge { count: 0x4e54_4f44, remaining: 19 };
-        refused(&broken_off[..33], count, 10, "environment[1]");
+    fn other_bytes_cannot_become_error_message() {
+        for at in 0..18 {
+            let mut bytes = *ERROR;
+            bytes[at] ^= 1;
+            // A size of 25 or 280 is also valid.
+            let still = at == 14 || at == 15;
+            assert_eq!(
+                (may_be_error(&bytes), error_message(&bytes).is_some()),
+                (still, still),
+                "byte {at}"
+            );
+        }
+        let mut short = *ERROR;
+        short[14] = 23;
+        assert!(!may_be_error(&short) && error_message(&short).is_none());
     }
 }

@@ -149,7 +149,6 @@ mod tests {
     extern crate std;
     use super::super::{Environment, EnvironmentDecoder, EnvironmentEvent};
     use super::*;
-    use crate::wire::IpcString;
     use std::vec::Vec;
 
     /// The block, written `size` bytes at a time.
@@ -169,31 +168,6 @@ mod tests {
                 return pieces;
             }
             pieces.push(buffer[..len].to_vec());
-        }
-    }
-
-    #[test]
-    fn encoded_bytes_equal_vectors() {
-        // Vectors 18000, 18001, 18050, 18053 and 18072.
-        let lone = Entry::from_units(&[0x41, 0x3d, 0xd800]);
-        let bare = |text: &'static str| Entry::unterminated(IpcString::new(text)).unwrap();
-        let cases: [(Vec<Entry<'_>>, &[u8]); 5] = [
-            (std::vec![], b"\0\0\0\0"),
-            (std::vec!["A=1".into(), "HOME=/".into()], b"\x02\0\0\0\x04\0\0\0A\0=\x001\0\0\0\x07\0\0\0H\0O\0M\0E\0=\0/\0\0\0"),
-            (std::vec!["E=\u{1f600}".into()], b"\x01\0\0\0\x05\0\0\0E\0=\0\x3d\xd8\0\xde\0\0"),
-            (std::vec![lone], b"\x01\0\0\0\x04\0\0\0A\0=\0\0\xd8\0\0"),
-            (
-                std::vec!["A=1".into(), bare("B=2"), bare(""), "C".into()],
-                b"\x04\0\0\0\x04\0\0\0A\0=\x001\0\0\0\x03\0\0\0B\0=\x002\0\0\0\0\0\x02\0\0\0C\0\0\0",
-            ),
-        ];
-        for (entries, block) in &cases {
-            for size in 1..=block.len() + 1 {
-                let encoder = EnvironmentEncoder::new(entries.iter().copied()).unwrap();
-                assert_eq!(encoder.reply(), Environment::new(entries).reply().unwrap());
-                assert_eq!(encoder.n_incoming_bytes() as usize, block.len());
-                assert_eq!(pieces(encoder, size).concat(), *block, "{size}");
-            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! | after | follows | here |
 //! |---|---|---|
 //! | `ProcessEnvironment` | `nIncomingBytes` of environment block | [`Environment`], [`EnvironmentDecoder`] |
-//! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`], [`OpaqueStream`] |
+//! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`] |
 //! | `CollectTracing5`, `user_events` | nothing; but the byte with the file descriptor goes out *before* the reply | [`FdByte`] |
 //!
 //! # An error message inside the environment block
@@ -45,21 +45,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod entry;
 mod environment;
 mod environment_decoder;
 mod environment_encoder;
-mod environment_limits;
-mod file_descriptor;
-mod interruption;
-mod opaque;
 mod stream;
 
-pub use entry::Entry;
-pub use environment::Environment;
-pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent};
+pub use environment::{Entry, Environment};
+pub use environment_decoder::{EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 pub use environment_encoder::EnvironmentEncoder;
-pub use environment_limits::EnvironmentLimits;
-pub use file_descriptor::FdByte;
-pub use opaque::OpaqueStream;
-pub use stream::{MAX_STREAM_START, StreamDetector, StreamStart};
+pub(crate) use stream::OpaqueStream;
+pub use stream::{FdByte, StreamStart};

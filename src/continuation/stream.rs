@@ -1,14 +1,11 @@
-//! The first bytes of an event stream.
+//! The event stream, and the byte that carries the file descriptor of a `user_events` session.
 
-use crate::wire::{Decode as _, Encode, EncodeError, Reader, Sink};
-
-/// The most bytes that [`StreamStart::recognise`] looks at.
-pub const MAX_STREAM_START: usize = 32;
+use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_from};
 
 const NETTRACE: &[u8; 8] = b"Nettrace";
 /// The string's length, 20, as 32 bits, and the string.
 const FAST_SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
-const NETTRACE_OBJECTS: &[u8; MAX_STREAM_START] = b"Nettrace\x14\0\0\0!FastSerialization.1";
+const NETTRACE_OBJECTS: &[u8; 32] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
 /// The format of a stream, from its first bytes after the reply to a `CollectTracing…`.
 ///
@@ -109,30 +106,91 @@ impl Encode for StreamStart {
     }
 }
 
-/// Identifies a stream by its first bytes, which arrive in pieces of any size.
+/// The byte that carries the file descriptor of a `user_events` session.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 1 | anything; 0 is written |
+///
+/// The descriptor is not part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg`
+/// that sends this byte. Four common mistakes:
+///
+/// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not
+///   reply without it (F-19).
+/// - It is a separate byte, after the request. A descriptor attached to bytes of the request is
+///   lost (F-20).
+/// - A byte without a descriptor is answered with an error (F-21); no byte at all blocks every
+///   other client (F-75).
+/// - Send one descriptor. Of two in one control message the runtime uses the first and never closes
+///   the second (P-21).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::continuation::{StreamDetector, StreamStart};
+/// use dotnet_diagnostics_ipc::continuation::FdByte;
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
 ///
-/// let mut detector = StreamDetector::new();
-/// assert_eq!(detector.look(b"\x14\0\0\0!Fast"), StreamStart::NeedMore);
-/// assert_eq!(detector.look(b"Serialization.1..."), StreamStart::Netperf);
+/// assert_eq!(FdByte::CANONICAL.0, 0);
+/// assert_eq!(FdByte::decode(&mut Reader::new(b"x")), Ok(FdByte(b'x')));
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct StreamDetector(heapless::Vec<u8, MAX_STREAM_START>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FdByte(pub u8);
 
-impl StreamDetector {
-    /// A recogniser without any bytes yet.
-    pub const fn new() -> Self {
-        Self(heapless::Vec::new())
+impl FdByte {
+    /// The byte to write.
+    pub const CANONICAL: Self = Self(0);
+
+    /// The byte to write, as `sendmsg` takes it.
+    pub const BYTES: [u8; 1] = [0];
+}
+
+impl Default for FdByte {
+    fn default() -> Self {
+        Self::CANONICAL
+    }
+}
+
+/// Accepts any byte.
+impl<'a> Decode<'a> for FdByte {
+    decode_from! { u8, Self }
+}
+
+/// Always writes 0.
+impl Encode for FdByte {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put(&Self::BYTES);
+        Ok(())
+    }
+}
+
+/// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the
+/// caller's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpaqueStream {
+    limit: u64,
+    passed: u64,
+}
+
+impl OpaqueStream {
+    /// A stream of at most `limit` bytes.
+    pub(crate) const fn with_limit(limit: u64) -> Self {
+        Self { limit, passed: 0 }
     }
 
-    /// Looks at the next bytes of the stream. They remain the caller's to pass on.
-    pub fn look(&mut self, bytes: &[u8]) -> StreamStart {
-        // Bytes beyond the longest start change nothing.
-        let room = self.0.capacity().saturating_sub(self.0.len());
-        let _ = self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        StreamStart::recognise(&self.0)
+    /// Splits the received bytes: those within the limit, and those beyond it.
+    pub(crate) fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
+        let within = usize::try_from(self.left()).unwrap_or(usize::MAX);
+        let (within, beyond) = bytes.split_at_checked(within).unwrap_or((bytes, &[]));
+        self.passed = self.passed.saturating_add(within.len() as u64);
+        (within, beyond)
+    }
+
+    /// How many bytes within the limit were received so far.
+    pub(crate) const fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// How many more may follow.
+    pub(crate) const fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.passed)
     }
 }
 
@@ -140,7 +198,7 @@ impl StreamDetector {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::SliceSink;
+    use crate::wire::{SliceSink, WireErrorKind};
     use std::vec::Vec;
 
     const STARTS: [(&[u8], StreamStart); 4] = [
@@ -167,7 +225,7 @@ mod tests {
             for len in bytes.len()..longer.len() {
                 assert_eq!(StreamStart::recognise(&longer[..len]), start);
             }
-            let mut written = [0; MAX_STREAM_START];
+            let mut written = [0; 32];
             let mut sink = SliceSink::new(&mut written);
             start.encode(&mut sink).unwrap();
             let len = sink.finish().unwrap();
@@ -177,28 +235,42 @@ mod tests {
     }
 
     #[test]
-    fn start_is_recognised_from_any_pieces() {
-        for (bytes, start) in STARTS {
+    fn any_byte_is_accepted_and_0_is_written() {
+        for byte in 0..=u8::MAX {
+            let read = FdByte::decode(&mut Reader::new(&[byte])).unwrap();
+            assert_eq!(read, FdByte(byte));
+            let mut out = [0xaa; 1];
+            read.encode(&mut SliceSink::new(&mut out)).unwrap();
+            assert_eq!(out, [0]);
+        }
+    }
+
+    #[test]
+    fn missing_byte_is_refused() {
+        let error = FdByte::decode(&mut Reader::new(&[])).unwrap_err();
+        assert_eq!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 1, remaining: 0 });
+    }
+
+    #[test]
+    fn nothing_is_lost_at_the_limit() {
+        let bytes = [7; 10];
+        for limit in 0..12 {
             for cut in 0..=bytes.len() {
-                let mut detector = StreamDetector::new();
-                detector.look(&bytes[..cut]);
-                let long: Vec<u8> = bytes[cut..].iter().copied().chain([0; 100]).collect();
-                assert_eq!(detector.look(&long), start);
-                assert_eq!(detector.look(b"more"), start);
+                let mut stream = OpaqueStream::with_limit(limit);
+                let (first, second) = bytes.split_at(cut);
+                let (a, b) = stream.pass(first);
+                let (c, d) = stream.pass(second);
+                assert_eq!(a.len() + b.len() + c.len() + d.len(), 10);
+                assert_eq!((a.len() + c.len()) as u64, limit.min(10));
+                assert_eq!(stream.passed() + stream.left(), limit);
             }
         }
     }
 
     #[test]
-    fn start_with_other_byte_is_opaque() {
-        for (bytes, start) in &STARTS[..3] {
-            // The version of nettrace is any.
-            let fixed = if *start == STARTS[1].1 { 12 } else { bytes.len() };
-            for at in 0..fixed {
-                let mut bytes = bytes.to_vec();
-                bytes[at] ^= 0x80;
-                assert_eq!(StreamStart::recognise(&bytes), StreamStart::Opaque, "{start:?} {at}");
-            }
-        }
+    fn largest_limit_is_never_reached() {
+        let mut stream = OpaqueStream::with_limit(u64::MAX);
+        assert_eq!(stream.pass(b"abc").0, b"abc");
+        assert_eq!(stream.left(), u64::MAX - 3);
     }
 }

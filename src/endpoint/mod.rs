@@ -31,17 +31,13 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
 //! ```
 
-mod error;
-mod pipe_name;
-mod process_stat;
-mod socket_name;
+mod names;
 
 use core::fmt;
 
-pub use error::{NameError, NameErrorKind, PathTooLong};
-pub use pipe_name::{PIPE_PREFIX, PipeName};
-pub use process_stat::ProcessStat;
-pub use socket_name::{SocketForm, SocketName};
+pub use names::{
+    NameError, NameErrorKind, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
+};
 
 use crate::wire::{Encode, EncodeError, Sink};
 
@@ -110,20 +106,12 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
 }
 
 /// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most
-/// `most` ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). The address of a diagnostic port has the same
-/// limit.
-///
-/// # Errors
-/// [`PathTooLong`], with both numbers. A path is never truncated.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, check_path_len};
-///
-/// assert_eq!(check_path_len(107, SUN_PATH_LINUX), Ok(()));
-/// assert_eq!(check_path_len(108, SUN_PATH_LINUX).unwrap_err().needed(), 108);
-/// ```
-pub const fn check_path_len(len: usize, most: usize) -> Result<(), PathTooLong> {
-    if len > most { Err(PathTooLong::new(len, most)) } else { Ok(()) }
+/// `most`. The address of a diagnostic port has the same limit.
+pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), NameError> {
+    if len <= most {
+        return Ok(());
+    }
+    Err(NameError::new(NameErrorKind::PathTooLong { needed: len, most }, most))
 }
 
 /// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
@@ -171,12 +159,12 @@ impl SocketPath<'_> {
         false
     }
 
-    /// Checks that the path has at most `most` bytes. A runtime with a longer path has no socket
-    /// and runs without one (F-82).
+    /// Checks that the path has at most `most` bytes ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). A
+    /// runtime with a longer path has no socket and runs without one (F-82).
     ///
     /// # Errors
-    /// As [`check_path_len`].
-    pub fn check(&self, most: usize) -> Result<(), PathTooLong> {
+    /// [`PathTooLong`](NameErrorKind::PathTooLong), with both numbers.
+    pub fn check(&self, most: usize) -> Result<(), NameError> {
         check_path_len(self.len(), most)
     }
 }
@@ -262,10 +250,10 @@ mod tests {
         let at = |directory| SocketPath { directory, name };
         assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
-        assert_eq!((error.needed(), error.most()), (108, 107));
+        assert_eq!(error.kind(), NameErrorKind::PathTooLong { needed: 108, most: 107 });
         assert_eq!(
             at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
-            "the socket path has 106 bytes, the maximum is 103"
+            "at byte 103: the socket path has 106 bytes, the maximum is 103"
         );
     }
 

@@ -62,7 +62,7 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard
 fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let len = path.as_os_str().len();
     crate::endpoint::check_path_len(len, unix::SUN_PATH)
-        .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{error}")))?;
+        .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{}", error.kind())))?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     // The process may change its directory before the guard is dropped.
     let absolute = std::path::absolute(path)?;

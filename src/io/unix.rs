@@ -298,7 +298,7 @@ pub(super) fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>), 
             return Ok((address.map_err(io::Error::from)?, Some(directory)));
         }
     }
-    Err(ErrorKind::NotAnEndpoint(error.to_string()))
+    Err(ErrorKind::NotAnEndpoint(error.kind().to_string()))
 }
 
 #[cfg(test)]

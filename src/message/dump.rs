@@ -97,12 +97,6 @@ newtype! { DumpFlags, None }
 wire_struct! {
     /// `GenerateCoreDump`, `0x0101`, called `CreateCoreDump` in the document (F-49). Since .NET Core 3.x.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `dumpName` |
-    /// | 4 | `dumpType` |
-    /// | 4 | `diagnostics` |
-    ///
     /// Answered by a [`ResultReply`] once the dump is written; other clients wait until then (F-75).
     ///
     /// ```
@@ -124,12 +118,6 @@ wire_struct! {
 wire_struct! {
     /// `GenerateCoreDump2`, `0x0102`: as [`GenerateCoreDump`], with flags. Since .NET 6 (F-48, F-50).
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `dumpName` |
-    /// | 4 | `dumpType` |
-    /// | 4 | `flags` |
-    ///
     /// The document gives only its number. Answered by a [`ResultReply`].
     ///
     /// ```
@@ -150,12 +138,6 @@ wire_struct! {
 
 wire_struct! {
     /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure includes a text. Since .NET 7 (F-48, F-50, F-81).
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `dumpName` |
-    /// | 4 | `dumpType` |
-    /// | 4 | `flags` |
     ///
     /// The document gives only its number. Answered by a [`ResultReply`], or by an [`ErrorReply`](super::server::ErrorReply) whose
     /// `message` is the reason.

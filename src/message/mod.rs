@@ -3,6 +3,11 @@
 //! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply
 //! ([`Message::reply_as`]), or an enum of all kinds ([`AnyRequest`], [`AnyReply`]). In the other
 //! direction, [`encode`] and [`Request::encode_message`] write into the caller's buffer.
+//!
+//! A payload has the fields of its struct in their order, without padding. Integers are
+//! little-endian, and a `bool` is one byte; an enum such as
+//! [`EventLevel`](eventpipe::EventLevel) has the 4 bytes of its number. [`wire`](crate::wire) has
+//! the layout of strings, arrays and GUIDs.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -24,13 +24,6 @@ use crate::wire::{Clsid, IpcString, macros::wire_struct};
 wire_struct! {
     /// `AttachProfiler`, `0x0301`. Since .NET Core 3.x.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `attachTimeout` |
-    /// | 16 | `profilerGuid` |
-    /// | string | `profilerPath` |
-    /// | array of bytes | `clientData` |
-    ///
     /// The document prints the `CLSID` with 14 bytes (F-52), and `clientData` with two lengths (F-53): it has one. Answered by a
     /// [`ResultReply`] once the profiler is attached.
     ///
@@ -65,11 +58,6 @@ impl<'a> Request<'a> for AttachProfiler<'a> {
 
 wire_struct! {
     /// `StartupProfiler`, `0x0302`: the profiler of a runtime that is still suspended (F-51). Since .NET 6.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 16 | `profilerGuid` |
-    /// | string | `profilerPath` |
     ///
     /// The document gives only its number. Answered by a [`ResultReply`], even by runtimes that have started (P-4).
     ///

@@ -24,10 +24,6 @@ use crate::wire::{
 wire_struct! {
     /// The payload of the OK reply to every command that only succeeds or fails.
     ///
-    /// | offset | bytes | what |
-    /// |---|---|---|
-    /// | 20 | 4 | `hresult` |
-    ///
     /// The document prints a size of 28 (F-1) or, for `ResumeRuntime`, no payload (F-41); runtimes send 24.
     ///
     /// ```

@@ -31,22 +31,17 @@
 //! ```
 
 mod address;
-mod config;
-mod default_suspend;
-mod ignored;
 mod ports;
-mod strict;
 mod suspension;
-mod write;
 
 pub use address::PortAddress;
-pub use config::{PortConfig, PortType, SuspendMode};
-pub use default_suspend::{DefaultPortSuspend, default_port_suspend_text};
-pub use ignored::{Ignored, IgnoredPart, IgnoredReason};
-pub use ports::Ports;
-pub use strict::{PortsError, PortsErrorKind, strict};
-pub use suspension::{PortId, ResumeEffect, Suspension, SuspensionError};
-pub use write::{PortAddressError, WritePorts};
+pub use ports::{
+    Ignored, IgnoredPart, IgnoredReason, PortConfig, PortType, Ports, PortsError, PortsErrorKind,
+    SuspendMode, WritePorts, strict,
+};
+pub use suspension::{
+    DefaultPortSuspend, PortId, ResumeEffect, Suspension, default_port_suspend_text,
+};
 
 /// The variable with the configurations of ports. If it is unset, net10.0.9 also reads
 /// `COMPlus_DiagnosticPorts`, contrary to F-78: clear both.

@@ -1,8 +1,158 @@
-//! The ports that a runtime makes of the variable.
+//! The ports in `DOTNET_DiagnosticPorts`: as a runtime reads them, as the document allows them, and
+//! written.
 
+use super::offset_in;
+use crate::endpoint::{PIPE_PREFIX, put_text};
+use crate::wire::{Encode, EncodeError, Sink, clamp, is_white_space};
+use core::fmt;
 use core::iter::FusedIterator;
 
-use super::config::{PortConfig, PortType, Tags, fields, is_blank, readable};
+/// Whether a port suspends the runtime at startup until it is resumed over that port.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::SuspendMode;
+///
+/// assert_eq!(SuspendMode::default(), SuspendMode::Suspend);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SuspendMode {
+    /// `suspend`: it does. The default of a configured port (not of the default port).
+    #[default]
+    Suspend,
+    /// `nosuspend`: it does not.
+    NoSuspend,
+}
+
+/// Who connects to whom.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::PortType;
+///
+/// assert_eq!(PortType::default().text(), "connect");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PortType {
+    /// `connect`: the runtime connects to the tool's socket. The default.
+    #[default]
+    Connect,
+    /// `listen`: the runtime listens. Recognised, but a port of this type is dropped (F-58).
+    Listen,
+}
+
+/// A port as configured: `<port address>[,tag[...]]`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode};
+///
+/// let port = Ports::new("/tmp/a,nosuspend").next();
+/// let expected = PortConfig { suspend_mode: SuspendMode::NoSuspend, ..PortConfig::new("/tmp/a") };
+/// assert_eq!(port, Some(expected));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortConfig<'a> {
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. Elsewhere: see
+    /// [`PortAddress`](super::PortAddress). As in the text, including spaces and `~`.
+    pub address: &'a str,
+    /// Whether the runtime waits.
+    pub suspend_mode: SuspendMode,
+    /// Who connects. [`Ports`](super::Ports) yields only [`Connect`](PortType::Connect).
+    pub port_type: PortType,
+}
+
+impl SuspendMode {
+    /// The tag.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Suspend => "suspend",
+            Self::NoSuspend => "nosuspend",
+        }
+    }
+
+    /// Whether it is [`Suspend`](Self::Suspend).
+    pub const fn suspends(self) -> bool {
+        matches!(self, Self::Suspend)
+    }
+}
+
+impl PortType {
+    /// The tag.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Listen => "listen",
+        }
+    }
+}
+
+impl<'a> PortConfig<'a> {
+    /// A port without tags: it suspends, and the runtime connects.
+    pub const fn new(address: &'a str) -> Self {
+        Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
+    }
+}
+
+/// The meaning of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Mode(SuspendMode),
+    Type(PortType),
+}
+
+impl Tag {
+    /// The tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78).
+    fn parse(text: &str) -> Option<Self> {
+        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend]
+            .map(|mode| (mode.text(), Self::Mode(mode)));
+        let types =
+            [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
+        modes
+            .into_iter()
+            .chain(types)
+            .find(|(name, _)| name.eq_ignore_ascii_case(text))
+            .map(|(_, tag)| tag)
+    }
+}
+
+/// The first tag of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tags {
+    mode: Option<SuspendMode>,
+    kind: Option<PortType>,
+}
+
+impl Tags {
+    /// Whether `tag` is the first of its kind.
+    fn add(&mut self, tag: Tag) -> bool {
+        match tag {
+            Tag::Mode(mode) => self.mode.replace(self.mode.unwrap_or(mode)).is_none(),
+            Tag::Type(kind) => self.kind.replace(self.kind.unwrap_or(kind)).is_none(),
+        }
+    }
+
+    /// Those of all fields after an address.
+    fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
+        let mut tags = Self::default();
+        for tag in fields.filter_map(Tag::parse) {
+            tags.add(tag);
+        }
+        tags
+    }
+}
+
+/// The part of the variable that a runtime reads: C strings end at a NUL.
+fn readable(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
+}
+
+/// Whether an address is empty or only white space (C's `isspace`): runtimes treat both alike.
+fn is_blank(address: &str) -> bool {
+    address.bytes().all(|byte| is_white_space(byte.into()))
+}
+
+/// The fields of one configuration as split by `strtok`: empty ones are skipped (F-59).
+fn fields(entry: &str) -> impl Iterator<Item = &str> + Clone {
+    entry.split(',').filter(|field| !field.is_empty())
+}
 
 /// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds
 /// them: from last to first (F-59).
@@ -70,6 +220,351 @@ fn port(entry: &str) -> Option<PortConfig<'_>> {
     })
 }
 
+/// An ignored part of `DOTNET_DiagnosticPorts`, and why.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
+///
+/// let part = Ignored::new("/a, nosuspend").next().unwrap();
+/// assert_eq!((part.offset, part.text, part.reason), (3, " nosuspend", IgnoredReason::UnknownTag));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IgnoredPart<'a> {
+    /// Its byte offset in the text.
+    pub offset: usize,
+    /// The part.
+    pub text: &'a str,
+    /// The reason.
+    pub reason: IgnoredReason,
+}
+
+/// Why a part is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IgnoredReason {
+    /// An empty part before, between or after semicolons.
+    EmptyPort,
+    /// A configuration of only commas, or whose address is only white space. The whole of it is
+    /// dropped.
+    NoAddress,
+    /// An empty part before, between or after commas.
+    EmptyField,
+    /// Not one of `suspend`, `nosuspend`, `connect`, `listen`, in any case.
+    UnknownTag,
+    /// A tag of the same kind precedes it.
+    LaterTag,
+    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
+    /// parts are not reported one by one.
+    ListenPort,
+    /// After a NUL. Environment variables cannot contain one.
+    BehindNul,
+}
+
+impl IgnoredReason {
+    /// The name in the vectors, such as `"unknown_tag"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EmptyPort => "empty_port",
+            Self::NoAddress => "no_address",
+            Self::EmptyField => "empty_field",
+            Self::UnknownTag => "unknown_tag",
+            Self::LaterTag => "later_tag",
+            Self::ListenPort => "listen_port",
+            Self::BehindNul => "behind_nul",
+        }
+    }
+}
+
+impl fmt::Display for IgnoredReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EmptyPort => "nothing between semicolons",
+            Self::NoAddress => "the address is empty",
+            Self::EmptyField => "nothing between commas",
+            Self::UnknownTag => "unknown tag",
+            Self::LaterTag => "repeats an earlier tag",
+            Self::ListenPort => "runtimes create no additional listening port",
+            Self::BehindNul => "follows a NUL, which ends the text",
+        })
+    }
+}
+
+/// The parts that a runtime ignores, in the order of the text. Empty for an empty text, which
+/// counts as unset.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
+///
+/// let parts = Ignored::new("/a,suspend,nosuspend;/b,listen;").map(|part| (part.offset, part.reason));
+/// assert!(parts.eq([(11, IgnoredReason::LaterTag), (21, IgnoredReason::ListenPort), (31, IgnoredReason::EmptyPort)]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ignored<'a> {
+    text: &'a str,
+    /// The text after a NUL, until it is reported.
+    behind: Option<&'a str>,
+    entries: core::str::Split<'a, char>,
+    /// The fields of the current entry, and its tags so far.
+    fields: Option<core::str::Split<'a, char>>,
+    addressed: bool,
+    tags: Tags,
+}
+
+impl<'a> Ignored<'a> {
+    /// The parts of `text`, the value of the variable.
+    pub fn new(text: &'a str) -> Self {
+        let readable = readable(text);
+        let mut entries = readable.split(';');
+        if readable.is_empty() {
+            entries.next();
+        }
+        let behind = text.get(readable.len()..).filter(|rest| !rest.is_empty());
+        Self { text, behind, entries, fields: None, addressed: false, tags: Tags::default() }
+    }
+
+    fn part(&self, text: &'a str, reason: IgnoredReason) -> IgnoredPart<'a> {
+        IgnoredPart { offset: offset_in(self.text, text), text, reason }
+    }
+
+    /// Why a field is ignored.
+    fn field(&mut self, field: &str) -> Option<IgnoredReason> {
+        if field.is_empty() {
+            return Some(IgnoredReason::EmptyField);
+        }
+        if !self.addressed {
+            self.addressed = true;
+            return None;
+        }
+        match Tag::parse(field) {
+            None => Some(IgnoredReason::UnknownTag),
+            Some(tag) => (!self.tags.add(tag)).then_some(IgnoredReason::LaterTag),
+        }
+    }
+}
+
+impl<'a> Iterator for Ignored<'a> {
+    type Item = IgnoredPart<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(text) = self.fields.as_mut().and_then(Iterator::next) {
+                if let Some(reason) = self.field(text) {
+                    return Some(self.part(text, reason));
+                }
+                continue;
+            }
+            self.fields = None;
+            let Some(entry) = self.entries.next() else {
+                return self.behind.take().map(|text| self.part(text, IgnoredReason::BehindNul));
+            };
+            if let Some(reason) = dropped(entry) {
+                return Some(self.part(entry, reason));
+            }
+            (self.fields, self.addressed, self.tags) =
+                (Some(entry.split(',')), false, Tags::default());
+        }
+    }
+}
+
+/// Why a whole configuration makes no port.
+fn dropped(entry: &str) -> Option<IgnoredReason> {
+    let mut fields = fields(entry);
+    if entry.is_empty() {
+        Some(IgnoredReason::EmptyPort)
+    } else if fields.next().is_none_or(is_blank) {
+        Some(IgnoredReason::NoAddress)
+    } else {
+        (Tags::of(fields).kind == Some(PortType::Listen)).then_some(IgnoredReason::ListenPort)
+    }
+}
+
+/// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like
+/// [`Ports`].
+///
+/// ```text
+/// <port address>[,tag[...]][;<port address>[,tag[...]][...]]
+/// tag ::= <SUSPEND_MODE> | <PORT_TYPE>    <SUSPEND_MODE> ::= suspend | nosuspend    <PORT_TYPE> ::= connect
+/// ```
+///
+/// No part is empty, and tags are spelled as printed. More than one of a kind is allowed: the text
+/// says that the first counts. An address is anything except white space, even the name of a tag
+/// (`nosuspend,connect`), and has no `\\.\pipe\` prefix. The document's "full path" is not checked,
+/// since the same text is a pipe's name on Windows.
+///
+/// By this grammar two of the document's examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends
+/// with a semicolon and `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
+///
+/// # Errors
+/// [`PortsError`] for the first invalid part.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortsErrorKind, strict};
+///
+/// assert_eq!(strict("/a,nosuspend;/b")?.count(), 2);
+/// let error = strict("/a,NoSuspend").unwrap_err();
+/// assert_eq!((error.kind(), error.offset()), (PortsErrorKind::UnknownTag, 3));
+/// # Ok::<(), dotnet_diagnostics_ipc::port::PortsError>(())
+/// ```
+pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
+    for entry in text.split(';') {
+        let mut fields = entry.split(',');
+        let address = fields.next().unwrap_or_default();
+        let fail = |kind, part| Err(PortsError { kind, offset: clamp(offset_in(text, part)) });
+        if is_blank(address) {
+            return fail(PortsErrorKind::EmptyAddress, address);
+        }
+        if address.starts_with(PIPE_PREFIX) {
+            return fail(PortsErrorKind::PrefixedPipeName, address);
+        }
+        if let Some((nul, _)) = entry.match_indices('\0').next() {
+            return fail(PortsErrorKind::Nul, entry.get(nul..).unwrap_or_default());
+        }
+        for tag in fields {
+            if tag.is_empty() {
+                return fail(PortsErrorKind::EmptyTag, tag);
+            }
+            if ![
+                SuspendMode::Suspend.text(),
+                SuspendMode::NoSuspend.text(),
+                PortType::Connect.text(),
+            ]
+            .contains(&tag)
+            {
+                return fail(PortsErrorKind::UnknownTag, tag);
+            }
+        }
+    }
+    Ok(Ports::new(text))
+}
+
+/// A violation of the document's grammar, with its byte offset.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::strict;
+///
+/// assert_eq!(strict("/a;").unwrap_err().to_string(), "at byte 3: the address is empty");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortsError {
+    kind: PortsErrorKind,
+    offset: u32,
+}
+
+/// A violation of the document's grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PortsErrorKind {
+    /// The address is empty or only white space; also: the whole text is empty.
+    EmptyAddress,
+    /// `\\.\pipe\` before the name of a pipe.
+    PrefixedPipeName,
+    /// A tag is empty.
+    EmptyTag,
+    /// Not one of `suspend`, `nosuspend`, `connect`, in lower case. `listen` is not allowed (F-58).
+    UnknownTag,
+    /// A NUL, which environment variables cannot contain.
+    Nul,
+}
+
+impl PortsErrorKind {
+    /// The name in the vectors, such as `"empty_address"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EmptyAddress => "empty_address",
+            Self::PrefixedPipeName => "prefixed_pipe_name",
+            Self::EmptyTag => "empty_tag",
+            Self::UnknownTag => "unknown_tag",
+            Self::Nul => "nul",
+        }
+    }
+}
+
+impl PortsError {
+    /// What is wrong.
+    pub const fn kind(&self) -> PortsErrorKind {
+        self.kind
+    }
+
+    /// The byte offset in the text.
+    pub const fn offset(&self) -> usize {
+        self.offset as usize
+    }
+}
+
+impl fmt::Display for PortsErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EmptyAddress => "the address is empty",
+            Self::PrefixedPipeName => r"a pipe name must not include \\.\pipe\ here",
+            Self::EmptyTag => "the tag is empty",
+            Self::UnknownTag => "expected \"suspend\", \"nosuspend\" or \"connect\"",
+            Self::Nul => "a NUL is not allowed here",
+        })
+    }
+}
+
+impl fmt::Display for PortsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.kind)
+    }
+}
+
+impl core::error::Error for PortsError {}
+
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`].
+/// Defaults are not written.
+///
+/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the
+/// last is written first.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
+///
+/// let ports = [PortConfig { suspend_mode: SuspendMode::NoSuspend, ..PortConfig::new("/b") }, PortConfig::new("/a")];
+/// let text = WritePorts::new(&ports).expect("both can be written").to_string();
+/// assert_eq!(text, "/a;/b,nosuspend");
+/// assert!(Ports::new(&text).eq(ports));
+/// assert_eq!(WritePorts::new(&[PortConfig::new("/b;c")]), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WritePorts<'p, 'a> {
+    ports: &'p [PortConfig<'a>],
+}
+
+impl<'p, 'a> WritePorts<'p, 'a> {
+    /// The text of `ports`. `None` if one of them cannot be written: its address is empty or
+    /// blank, or contains a `;`, a `,` or a NUL, or its type is [`Listen`](PortType::Listen).
+    pub fn new(ports: &'p [PortConfig<'a>]) -> Option<Self> {
+        ports.iter().all(can_stand).then_some(Self { ports })
+    }
+}
+
+fn can_stand(port: &PortConfig<'_>) -> bool {
+    !is_blank(port.address)
+        && !port.address.contains([';', ',', '\0'])
+        && port.port_type == PortType::Connect
+}
+
+impl fmt::Display for WritePorts<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, port) in self.ports.iter().rev().enumerate() {
+            let before = if nth > 0 { ";" } else { "" };
+            write!(f, "{before}{}", port.address)?;
+            if port.suspend_mode == SuspendMode::NoSuspend {
+                write!(f, ",{}", port.suspend_mode.text())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Encode for WritePorts<'_, '_> {
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        put_text(self, sink);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -96,14 +591,12 @@ mod tests {
     }
 
     #[test]
-    fn listen_drops_its_port_only_as_first_type() {
-        assert_eq!(addresses("a,listen;b,suspend,listen;c,LISTEN,connect"), [""; 0]);
-        assert_eq!(addresses("a,connect,listen"), ["a"]);
-        assert_eq!(addresses("listen"), ["listen"]);
-    }
-
-    #[test]
-    fn text_after_nul_is_ignored() {
-        assert_eq!(addresses("a\0;b"), ["a"]);
+    fn strict_accepts_only_what_runtime_reads_whole() {
+        for text in
+            ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "]
+        {
+            assert!(strict(text).is_ok(), "{text}");
+            assert_eq!(Ignored::new(text).count(), 0, "{text}");
+        }
     }
 }

@@ -1,17 +1,81 @@
-//! Which ports must be resumed before a runtime starts.
-
-use core::fmt;
+//! Which ports suspend a runtime, and must be resumed before it starts.
 
 use super::PortConfig;
+
+/// `DOTNET_DefaultDiagnosticPortSuspend` as a runtime reads it (F-86): a 32-bit hexadecimal number,
+/// parsed like C's `strtoul`.
+///
+/// It may begin with white space, a sign, and `0x` or `0X`, and any text may follow. Any number but
+/// zero suspends. The document has only `1` and `0`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::DefaultPortSuspend;
+///
+/// assert!(DefaultPortSuspend::parse("1").suspends());
+/// assert!(!DefaultPortSuspend::parse("true").suspends());
+/// assert_eq!(DefaultPortSuspend::parse("10 MB"), DefaultPortSuspend::Number { magnitude: 16, end: 2 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DefaultPortSuspend {
+    /// A number.
+    Number {
+        /// The number without its sign.
+        magnitude: u32,
+        /// The offset of its end in the text. The rest is ignored.
+        end: usize,
+    },
+    /// Text that is not a number: treated as unset.
+    NotANumber,
+    /// A number of more than 32 bits: treated as unset.
+    TooLarge,
+}
+
+impl DefaultPortSuspend {
+    /// Reads the value of the variable.
+    pub fn parse(text: &str) -> Self {
+        let rest = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+        let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        let is_digit = |c: char| c.is_ascii_hexdigit();
+        // "0x" without a digit after it is the number 0.
+        let prefixed = rest
+            .strip_prefix("0x")
+            .or_else(|| rest.strip_prefix("0X"))
+            .filter(|digits| digits.starts_with(is_digit));
+        let digits = prefixed.unwrap_or(rest);
+        let behind = digits.trim_start_matches(is_digit);
+        let end = text.len().saturating_sub(behind.len());
+        let digits = digits.strip_suffix(behind).unwrap_or(digits);
+        if digits.is_empty() {
+            return Self::NotANumber;
+        }
+        u32::from_str_radix(digits, 16)
+            .map_or(Self::TooLarge, |magnitude| Self::Number { magnitude, end })
+    }
+
+    /// Whether the default port suspends the runtime at startup.
+    pub const fn suspends(self) -> bool {
+        matches!(self, Self::Number { magnitude: 1.., .. })
+    }
+}
+
+/// The value as the document has it: `1` or `0`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::port::default_port_suspend_text;
+///
+/// assert_eq!(default_port_suspend_text(true), "1");
+/// ```
+pub const fn default_port_suspend_text(suspends: bool) -> &'static str {
+    if suspends { "1" } else { "0" }
+}
 
 /// A port of a runtime.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, Suspension};
 ///
-/// let state = Suspension::<1>::new(false, [PortConfig::new("/a")])?;
+/// let state = Suspension::<1>::new(false, [PortConfig::new("/a")]).expect("room for one port");
 /// assert_eq!((state.waits_for(PortId::Default), state.waits_for(PortId::Configured(0))), (Some(false), Some(true)));
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PortId {
@@ -26,10 +90,10 @@ pub enum PortId {
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, PortId, ResumeEffect, Suspension};
 ///
-/// let mut state = Suspension::<1>::new(false, [PortConfig::new("/a")])?;
-/// assert_eq!(state.resume(PortId::Default)?, ResumeEffect::Nothing);
-/// assert_eq!(state.resume(PortId::Configured(0))?, ResumeEffect::Starts);
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
+/// let mut state = Suspension::<1>::new(false, [PortConfig::new("/a")]).expect("room for one port");
+/// assert_eq!(state.resume(PortId::Default), Some(ResumeEffect::Nothing));
+/// assert_eq!(state.resume(PortId::Configured(0)), Some(ResumeEffect::Starts));
+/// assert_eq!(state.resume(PortId::Configured(1)), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeEffect {
@@ -53,12 +117,11 @@ pub enum ResumeEffect {
 /// use dotnet_diagnostics_ipc::port::{PortId, Ports, ResumeEffect, Suspension};
 ///
 /// // The ports are /b, /a.
-/// let mut state = Suspension::<4>::new(true, Ports::new("/a;/b,nosuspend"))?;
+/// let mut state = Suspension::<4>::new(true, Ports::new("/a;/b,nosuspend")).expect("room for two");
 /// assert_eq!(state.left(), 2);
-/// assert_eq!(state.resume(PortId::Configured(1))?, ResumeEffect::Waits { left: 1 });
-/// assert_eq!(state.resume(PortId::Default)?, ResumeEffect::Starts);
+/// assert_eq!(state.resume(PortId::Configured(1)), Some(ResumeEffect::Waits { left: 1 }));
+/// assert_eq!(state.resume(PortId::Default), Some(ResumeEffect::Starts));
 /// assert!(state.is_started());
-/// # Ok::<(), dotnet_diagnostics_ipc::port::SuspensionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Suspension<const N: usize> {
@@ -68,25 +131,19 @@ pub struct Suspension<const N: usize> {
 }
 
 impl<const N: usize> Suspension<N> {
-    /// A runtime before its start. `default_suspends` is the result of
+    /// A runtime before its start, or `None` if there are more than `N` of `ports`.
+    /// `default_suspends` is the result of
     /// [`DefaultPortSuspend::suspends`](super::DefaultPortSuspend::suspends).
-    ///
-    /// # Errors
-    /// [`SuspensionError::TooManyPorts`] if there are more than `N` of `ports`.
     pub fn new<'a>(
         default_suspends: bool,
         ports: impl IntoIterator<Item = PortConfig<'a>>,
-    ) -> Result<Self, SuspensionError> {
+    ) -> Option<Self> {
         let mut state = Self { default_waits: default_suspends, waits: [false; N], configured: 0 };
         for port in ports {
-            let slot = state
-                .waits
-                .get_mut(state.configured)
-                .ok_or(SuspensionError::TooManyPorts { capacity: N })?;
-            *slot = port.suspend_mode.suspends();
+            *state.waits.get_mut(state.configured)? = port.suspend_mode.suspends();
             state.configured = state.configured.saturating_add(1);
         }
-        Ok(state)
+        Some(state)
     }
 
     /// How many ports must still be resumed.
@@ -111,65 +168,47 @@ impl<const N: usize> Suspension<N> {
         }
     }
 
-    /// A `ResumeRuntime` arrives on `port`.
-    ///
-    /// # Errors
-    /// [`SuspensionError::NoSuchPort`]; nothing has changed then.
-    pub fn resume(&mut self, port: PortId) -> Result<ResumeEffect, SuspensionError> {
-        if !self.waits_for(port).ok_or(SuspensionError::NoSuchPort)? {
-            return Ok(ResumeEffect::Nothing);
+    /// A `ResumeRuntime` arrives on `port`; `None` if the runtime has no such port.
+    pub fn resume(&mut self, port: PortId) -> Option<ResumeEffect> {
+        if !self.waits_for(port)? {
+            return Some(ResumeEffect::Nothing);
         }
         match port {
             PortId::Default => self.default_waits = false,
-            PortId::Configured(index) => {
-                *self.waits.get_mut(index).ok_or(SuspensionError::NoSuchPort)? = false;
-            }
+            PortId::Configured(index) => *self.waits.get_mut(index)? = false,
         }
-        Ok(match self.left() {
+        Some(match self.left() {
             0 => ResumeEffect::Starts,
             left => ResumeEffect::Waits { left },
         })
     }
 }
 
-/// An error about ports that a [`Suspension`] does not have.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::port::{PortId, Suspension, SuspensionError};
-///
-/// let mut state = Suspension::<0>::new(true, [])?;
-/// assert_eq!(state.resume(PortId::Configured(0)), Err(SuspensionError::NoSuchPort));
-/// # Ok::<(), SuspensionError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SuspensionError {
-    /// More ports are configured than the value can hold.
-    TooManyPorts {
-        /// Its capacity.
-        capacity: usize,
-    },
-    /// The runtime has no port of this number.
-    NoSuchPort,
-}
-
-impl fmt::Display for SuspensionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooManyPorts { capacity } => {
-                write!(f, "more ports than the capacity of {capacity}")
-            }
-            Self::NoSuchPort => f.write_str("no port has this index"),
-        }
-    }
-}
-
-impl core::error::Error for SuspensionError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::port::Ports;
+
+    #[test]
+    fn number_reports_its_end() {
+        let number = |text| match DefaultPortSuspend::parse(text) {
+            DefaultPortSuspend::Number { magnitude, end } => Some((magnitude, end)),
+            _ => None,
+        };
+        assert_eq!(number("\t -0X1fz"), Some((0x1f, 7)));
+        assert_eq!(number("0x"), Some((0, 1)));
+        assert_eq!(number("0xg"), Some((0, 1)));
+        assert_eq!(number("000000000001"), Some((1, 12)));
+        assert_eq!(number("ffffffff"), Some((u32::MAX, 8)));
+    }
+
+    #[test]
+    fn text_without_number_is_not_a_number() {
+        for text in ["", " ", "true", "x1", "--1", "+", "é1"] {
+            assert_eq!(DefaultPortSuspend::parse(text), DefaultPortSuspend::NotANumber, "{text:?}");
+        }
+        assert_eq!(DefaultPortSuspend::parse("100000000"), DefaultPortSuspend::TooLarge);
+    }
 
     #[test]
     fn resume_counts_once_per_port() {
@@ -193,22 +232,19 @@ mod tests {
             ]
         );
         assert!(state.is_started());
-        assert_eq!(state.resume(PortId::Configured(2)), Ok(ResumeEffect::Nothing));
-        assert_eq!(state.resume(PortId::Configured(3)), Err(SuspensionError::NoSuchPort));
+        assert_eq!(state.resume(PortId::Configured(2)), Some(ResumeEffect::Nothing));
+        assert_eq!(state.resume(PortId::Configured(3)), None);
     }
 
     #[test]
     fn runtime_without_suspended_port_starts_at_once() {
         assert!(Suspension::<1>::new(false, Ports::new("/a,nosuspend")).unwrap().is_started());
-        assert_eq!(
-            Suspension::<1>::new(true, Ports::new("a;b")),
-            Err(SuspensionError::TooManyPorts { capacity: 1 })
-        );
+        assert_eq!(Suspension::<1>::new(true, Ports::new("a;b")), None);
     }
 
     #[test]
     fn repeated_port_counts_twice() {
         let mut state = Suspension::<2>::new(false, Ports::new("/a;/a")).unwrap();
-        assert_eq!(state.resume(PortId::Configured(0)), Ok(ResumeEffect::Waits { left: 1 }));
+        assert_eq!(state.resume(PortId::Configured(0)), Some(ResumeEffect::Waits { left: 1 }));
     }
 }

@@ -1,13 +1,183 @@
 //! The extension of a record: labelled pieces, one after another.
 
-use core::fmt;
-
-use super::Metadata;
 use crate::message::process::Tail;
 use crate::wire::{
-    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, Reader, Sink, Visit, Visitor,
-    decode_by_build, decode_by_read,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, IpcString, Reader, Sink, Units,
+    Visit, Visitor, WireError, WireErrorKind, clamp, decode_by_build, decode_by_read, decode_from,
 };
+use core::fmt;
+
+/// The data of label 0x01: the document's `array<byte> metadata`.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 4 | length of the rest |
+/// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; missing in early .NET 10 builds (F-27) |
+/// | … | the event's own metadata, as in a `MetadataBlock` of nettrace version 5, without `MetadataId` and `ProviderName` |
+///
+/// So everything after the length equals the payload of a stream's metadata after `MetadataId`
+/// (P-23). For a native event this is its id, an empty name, keywords, version, level, and a field
+/// count of 0.
+///
+/// The bytes do not show whether the name is present: that depends on the runtime. So the decoded
+/// bytes are kept whole; call [`split_provider_name`](Self::split_provider_name) only if the name
+/// is known to be present. Early builds begin with the event's id, a `u32`. Equality compares the
+/// bytes.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::Metadata;
+/// use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader};
+///
+/// let block = Metadata::decode(&mut Reader::new(b"\x06\0\0\0P\0\0\0\xaa\xbb")).unwrap();
+/// assert_eq!(block.split_provider_name(), Ok((IpcString::new("P"), &[0xaa, 0xbb][..])));
+/// assert_eq!(block, Metadata::named("P".into(), &[0xaa, 0xbb])?);
+/// assert_eq!(block, Metadata::new(b"P\0\0\0\xaa\xbb"));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Metadata<'a> {
+    /// Present, and without an inner NUL; `None` if it is part of `rest`, or missing.
+    provider_name: Option<IpcString<'a>>,
+    rest: &'a [u8],
+}
+
+impl<'a> Metadata<'a> {
+    /// The bytes after the length, unchanged.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { provider_name: None, rest: bytes }
+    }
+
+    /// The provider's name, then the event's own metadata, as runtimes send it.
+    ///
+    /// # Errors
+    /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it
+    /// contains a NUL, which would end it.
+    pub fn named(provider_name: IpcString<'a>, metadata: &'a [u8]) -> Result<Self, EncodeError> {
+        if provider_name.is_absent() {
+            return Err(EncodeError::EmptyName);
+        }
+        if provider_name.has_inner_nul() {
+            return Err(EncodeError::ForbiddenUnit { unit: 0 });
+        }
+        Ok(Self { provider_name: Some(provider_name), rest: metadata })
+    }
+
+    /// The provider's name and the event's own metadata, for a runtime that sends the name.
+    ///
+    /// # Errors
+    /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before
+    /// its NUL. The offset counts from the end of the length.
+    pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), WireError> {
+        if let Some(name) = self.provider_name {
+            return Ok((name, self.rest));
+        }
+        let units = self.rest.chunks_exact(2).position(|unit| unit == [0, 0]);
+        let Some(end) = units.map(|units| units.saturating_mul(2)) else {
+            let odd = self.rest.len() & 1;
+            let kind = WireErrorKind::UnexpectedEnd { needed: 2, remaining: clamp(odd) };
+            return Err(WireError::new(kind, self.rest.len().saturating_sub(odd))
+                .within(Field::ProviderName));
+        };
+        let (name, behind) = self.rest.split_at_checked(end).unwrap_or_default();
+        Ok((IpcString::from_wire_units(name), behind.get(2..).unwrap_or_default()))
+    }
+
+    /// The bytes after the length.
+    pub fn bytes(&self) -> Bytes<'a> {
+        let name = self.provider_name.map(IpcString::units);
+        Bytes { name, high: None, rest: self.rest.iter() }
+    }
+
+    /// How many bytes follow the length.
+    pub fn len(&self) -> usize {
+        let name = self
+            .provider_name
+            .map_or(0, |name| name.units_len().saturating_add(1).saturating_mul(2));
+        name.saturating_add(self.rest.len())
+    }
+
+    /// Whether there are no bytes: the event has no metadata.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The iterator of [`Metadata::bytes`].
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::Metadata;
+///
+/// let metadata = Metadata::named("P".into(), &[0xaa])?;
+/// assert!(metadata.bytes().eq(*b"P\0\0\0\xaa"));
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bytes<'a> {
+    /// The units that are left; the NUL follows them.
+    name: Option<Units<'a>>,
+    /// The second byte of a unit.
+    high: Option<u8>,
+    rest: core::slice::Iter<'a, u8>,
+}
+
+impl Iterator for Bytes<'_> {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        if let Some(high) = self.high.take() {
+            return Some(high);
+        }
+        let Some(name) = &mut self.name else { return self.rest.next().copied() };
+        let unit = name.next();
+        if unit.is_none() {
+            self.name = None;
+        }
+        let [low, high] = unit.unwrap_or(0).to_le_bytes();
+        self.high = Some(high);
+        Some(low)
+    }
+}
+
+impl core::iter::FusedIterator for Bytes<'_> {}
+
+impl PartialEq for Metadata<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes().eq(other.bytes())
+    }
+}
+
+impl Eq for Metadata<'_> {}
+
+impl fmt::Debug for Metadata<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.bytes()).finish()
+    }
+}
+
+impl<'a> Decode<'a> for Metadata<'a> {
+    decode_from! { &'a [u8], Self::new }
+}
+
+/// The bytes after the length: they do not show whether they begin with a provider's name.
+impl<'a> Visit<'a> for Metadata<'a> {
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        source.bytes().map(Self::new)
+    }
+}
+
+impl Encode for Metadata<'_> {
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        let count = self.len();
+        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        if let Some(name) = self.provider_name {
+            name.put_units(name.units_len(), sink);
+            sink.put(&[0; 2]);
+        }
+        sink.put(self.rest);
+        Ok(())
+    }
+}
 
 /// One piece of an [`Extension`]: a label, and data whose length depends on it.
 ///
@@ -276,110 +446,77 @@ impl Encode for Extension<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{SliceSink, WireErrorKind};
-    use std::string::{String, ToString as _};
+    use crate::wire::SliceSink;
+    use std::string::ToString as _;
 
-    const ID: Guid = Guid::from_bytes(*b"0123456789abcdef");
-    const RELATED: Guid = Guid::from_bytes(*b"fedcba9876543210");
-    const BYTES: &[u8; 44] = b"\x01\x05\0\0\0P\0\0\0\x2a\x020123456789abcdef\x03fedcba9876543210";
-
-    fn decode(bytes: &[u8]) -> Result<Extension<'_>, (WireErrorKind, usize, String)> {
-        Extension::decode(&mut Reader::new(bytes))
-            .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
-    }
-
-    fn encode(items: &[ExtensionItem<'_>]) -> Result<usize, EncodeError> {
-        let mut sink = SliceSink::new(&mut []);
-        Extension::new(items).encode(&mut sink).map(|()| sink.len())
+    #[test]
+    fn length_covers_the_name_and_its_nul() {
+        let block = Metadata::named("P😀".into(), b"\x2a\0\0\0").unwrap();
+        let mut bytes = [0; 16];
+        let mut sink = SliceSink::new(&mut bytes);
+        block.encode(&mut sink).unwrap();
+        assert_eq!(sink.finish(), Ok(16));
+        assert_eq!(&bytes, b"\x0c\0\0\0P\0\x3d\xd8\x00\xde\0\0\x2a\0\0\0");
+        assert_eq!((block.len(), block.encoded_len()), (12, Ok(16)));
+        let again = Metadata::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(again, block);
+        assert_eq!(again.split_provider_name(), Ok((IpcString::new("P😀"), &b"\x2a\0\0\0"[..])));
+        assert_eq!(block.split_provider_name(), again.split_provider_name());
     }
 
     #[test]
-    fn runtime_order_roundtrips() {
-        let metadata = Metadata::named("P".into(), &[0x2a]).unwrap();
-        let items = [
-            ExtensionItem::Metadata(metadata),
-            ExtensionItem::ActivityId(ID),
-            ExtensionItem::RelatedActivityId(RELATED),
-        ];
-        let mut out = [0; 44];
-        let mut sink = SliceSink::new(&mut out);
-        Extension::new(&items).encode(&mut sink).unwrap();
-        assert_eq!(sink.finish(), Ok(44));
-        assert_eq!(&out, BYTES);
-        let extension = decode(BYTES).unwrap();
-        assert_eq!(extension, Extension::new(&items));
-        assert_eq!(extension.metadata(), Some(metadata));
+    fn name_ends_at_nul_unit_not_at_two_zero_bytes() {
+        // Units 0x0041, 0x4100: two adjacent zero bytes, at an odd offset.
+        let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
         assert_eq!(
-            (extension.activity_id(), extension.related_activity_id()),
-            (Some(ID), Some(RELATED))
+            block.split_provider_name(),
+            Ok((IpcString::from_units(&[0x41, 0x4100]), &[7][..]))
         );
     }
 
     #[test]
-    fn empty_extension_has_no_items() {
-        let extension = decode(&[]).unwrap();
-        assert!(extension.is_empty() && Extension::EMPTY.is_empty());
-        assert_eq!(extension, Extension::default());
-        assert_eq!(
-            (extension.metadata(), extension.activity_id(), extension.related_activity_id()),
-            (None, None, None)
-        );
-        assert_eq!(encode(&[]), Ok(0));
-    }
-
-    #[test]
-    fn any_order_is_accepted_and_first_item_wins() {
-        let extension = decode(b"\x03fedcba9876543210\x01\0\0\0\0\x01\x01\0\0\0x").unwrap();
-        assert!(extension.iter().map(|item| item.label()).eq([3, 1, 1]));
-        assert_eq!(extension.metadata(), Some(Metadata::new(&[])));
-    }
-
-    #[test]
-    fn unknown_label_is_reported_with_all_that_follows() {
-        let extension = decode(b"\x01\0\0\0\0\x04\x020123456789abcdef").unwrap();
-        let unknown = ExtensionItem::Unknown { label: 4, rest: b"\x020123456789abcdef" };
-        assert!(extension.iter().eq([ExtensionItem::Metadata(Metadata::new(&[])), unknown]));
-        assert_eq!(extension.activity_id(), None);
-        assert!(decode(&[0]).unwrap().iter().eq([ExtensionItem::Unknown { label: 0, rest: &[] }]));
-    }
-
-    #[test]
-    fn cut_inside_item_is_refused() {
-        for len in 0..BYTES.len() {
-            let cut = decode(&BYTES[..len]);
-            assert_eq!(cut.is_ok(), [0, 10, 27].contains(&len), "{len}: {cut:?}");
+    fn name_without_its_nul_is_refused() {
+        for (bytes, offset, remaining) in [(&b""[..], 0, 0), (b"P\0", 2, 0), (b"P\0\0", 2, 1)] {
+            let error = Metadata::new(bytes).split_provider_name().unwrap_err();
+            assert_eq!(error.kind(), WireErrorKind::UnexpectedEnd { needed: 2, remaining });
+            assert_eq!(
+                (error.offset(), error.path().to_string()),
+                (offset, "provider_name".into())
+            );
         }
     }
 
     #[test]
-    fn fault_reports_item_and_offset() {
-        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
-        assert_eq!(decode(&BYTES[..1]), Err((end(4, 0), 1, "extension[0].metadata".into())));
-        assert_eq!(decode(&BYTES[..4]), Err((end(4, 3), 1, "extension[0].metadata".into())));
-        let count = WireErrorKind::CountTooLarge { count: 5, remaining: 4 };
-        assert_eq!(decode(&BYTES[..9]), Err((count, 1, "extension[0].metadata".into())));
-        assert_eq!(decode(&BYTES[..11]), Err((end(16, 0), 11, "extension[1].guid".into())));
-        assert_eq!(decode(&BYTES[..43]), Err((end(16, 15), 28, "extension[2].guid".into())));
+    fn name_with_inner_nul_is_refused() {
+        assert_eq!(Metadata::named(IpcString::ABSENT, &[]), Err(EncodeError::EmptyName));
+        assert_eq!(
+            Metadata::named("a\0b".into(), &[]),
+            Err(EncodeError::ForbiddenUnit { unit: 0 })
+        );
+        // A name of only its NUL can be read back.
+        assert_eq!(
+            Metadata::named("".into(), &[]).unwrap().split_provider_name(),
+            Ok(("".into(), &[][..]))
+        );
     }
 
     #[test]
-    fn length_of_32_bits_does_not_wrap() {
-        let count = WireErrorKind::CountTooLarge { count: u32::MAX, remaining: 1 };
-        assert_eq!(
-            decode(b"\x01\xff\xff\xff\xff\x00"),
-            Err((count, 1, "extension[0].metadata".into()))
-        );
+    fn first_item_of_a_label_wins() {
+        let bytes = b"\x03fedcba9876543210\x01\0\0\0\0\x01\x01\0\0\0x";
+        let extension = Extension::decode(&mut Reader::new(bytes)).unwrap();
+        assert_eq!(extension.metadata(), Some(Metadata::new(&[])));
+        let related = Some(Guid::from_bytes(*b"fedcba9876543210"));
+        assert_eq!((extension.activity_id(), extension.related_activity_id()), (None, related));
     }
 
     #[test]
     fn items_that_do_not_roundtrip_are_refused() {
         let unknown = |label| ExtensionItem::Unknown { label, rest: &[1] };
         for label in [1, 2, 3] {
-            assert_eq!(encode(&[unknown(label)]), Err(EncodeError::NotUnknown { code: label }));
+            let refused = unknown(label).encoded_len();
+            assert_eq!(refused, Err(EncodeError::NotUnknown { code: label }));
         }
-        let misplaced = EncodeError::UnknownLabelNotLast { label: 9 };
-        assert_eq!(encode(&[unknown(9), ExtensionItem::ActivityId(ID)]), Err(misplaced));
-        assert_eq!(encode(&[unknown(9), unknown(9)]), Err(misplaced));
-        assert_eq!(encode(&[ExtensionItem::ActivityId(ID), unknown(9)]), Ok(19));
+        let misplaced = Extension::new(&[unknown(9), unknown(9)]).encoded_len();
+        assert_eq!(misplaced, Err(EncodeError::UnknownLabelNotLast { label: 9 }));
     }
 }

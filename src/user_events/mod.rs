@@ -37,23 +37,17 @@
 //! assert_eq!((record.event_id, record.payload), (42, &b"payload"[..]));
 //! ```
 
-mod command;
 mod extension;
-mod ioctl;
-mod metadata;
 mod record;
-mod rel_loc;
+mod registration;
 mod routing;
-mod user_reg;
-mod user_unreg;
 
 pub use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
-pub use command::{MAX_COMMAND_LEN, TRACEPOINT_FORMAT_V1, TracepointCommand};
-pub use extension::{Extension, ExtensionItem, ExtensionIter};
-pub use ioctl::{DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32};
-pub use metadata::{Bytes, Metadata};
-pub use record::{Record, RecordV1, WrittenRecord};
-pub use rel_loc::RelLoc;
+pub use extension::{Bytes, Extension, ExtensionItem, ExtensionIter, Metadata};
+pub use record::{Record, RecordV1, RelLoc, WrittenRecord};
+pub use registration::{
+    DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32, MAX_COMMAND_LEN,
+    TRACEPOINT_FORMAT_V1, TracepointCommand, USER_REG_LEN, USER_REG_PACKED_LEN, USER_UNREG_LEN,
+    UserReg, UserRegSize, UserUnreg,
+};
 pub use routing::{EventTraits, Route, route};
-pub use user_reg::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
-pub use user_unreg::{USER_UNREG_LEN, UserUnreg};

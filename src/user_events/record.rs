@@ -1,10 +1,81 @@
 //! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the
 //! tracepoint gets it.
 
-use super::{Extension, RelLoc};
+use super::Extension;
 use crate::wire::{
-    Decode as _, Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind,
+    Decode, Encode, EncodeError, Field, Reader, Sink, WireError, WireErrorKind, decode_from,
 };
+use core::ops::Range;
+
+/// A `__rel_loc` attribute: a `u32` that represents an array (F-66).
+///
+/// | bits | what |
+/// |---|---|
+/// | 31–16 | the length of the array in bytes |
+/// | 15–0 | its offset from the end of these four bytes |
+///
+/// ```
+/// use dotnet_diagnostics_ipc::user_events::RelLoc;
+///
+/// // Bytes 3 to 6 of a record; its data begin at byte 11, after another four bytes.
+/// let extension = RelLoc::new(11 - 7, 17)?;
+/// assert_eq!(extension.to_u32(), 17 << 16 | 4);
+/// assert_eq!(extension.resolve(7, 11..40), Some(11..28));
+/// assert_eq!(extension.resolve(7, 11..27), None);
+/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RelLoc {
+    /// From the end of the attribute to the first byte.
+    pub offset: u16,
+    /// The length in bytes.
+    pub len: u16,
+}
+
+impl RelLoc {
+    /// `len` bytes that begin `distance` bytes after the end of the attribute.
+    ///
+    /// # Errors
+    /// [`EncodeError::PartTooLong`] with the value that does not fit in 16 bits.
+    pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
+        let fit = |n: usize| {
+            u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX })
+        };
+        Ok(Self { len: fit(len)?, offset: fit(distance)? })
+    }
+
+    /// The number on the wire.
+    pub const fn to_u32(self) -> u32 {
+        (self.len as u32) << 16 | self.offset as u32
+    }
+
+    /// From the number on the wire.
+    pub const fn from_u32(number: u32) -> Self {
+        let [a, b, c, d] = number.to_le_bytes();
+        Self { offset: u16::from_le_bytes([a, b]), len: u16::from_le_bytes([c, d]) }
+    }
+
+    /// The range of these bytes, if the attribute ends at `end` and the data are at `data`.
+    ///
+    /// `None` if any of them is outside the data. This applies to an empty array too: its place
+    /// must be from the first byte of the data to the end of the data.
+    pub fn resolve(self, end: usize, data: Range<usize>) -> Option<Range<usize>> {
+        let start = end.checked_add(self.offset.into())?;
+        let stop = start.checked_add(self.len.into())?;
+        (start >= data.start && stop <= data.end).then_some(start..stop)
+    }
+}
+
+impl<'a> Decode<'a> for RelLoc {
+    decode_from! { u32, Self::from_u32 }
+}
+
+impl Encode for RelLoc {
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        self.to_u32().encode(sink)
+    }
+}
 
 /// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
 /// removes.
@@ -230,143 +301,39 @@ impl Encode for WrittenRecord<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::wire::{SliceSink, WireErrorKind};
-    use std::string::{String, ToString as _};
-    use std::{vec, vec::Vec};
-
-    /// write index 7; version 1; event 0x0201; 3 bytes of extension; 2 of payload.
-    const WRITTEN: &[u8; 20] = b"\x07\0\0\0\x01\x01\x02\x04\0\x03\0\x03\0\x02\0\x09ABcd";
-
-    fn example() -> RecordV1<'static> {
-        RecordV1 { event_id: 0x0201, extension: b"\x09AB", payload: b"cd" }
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Record<'_>, (WireErrorKind, usize, String)> {
-        Record::decode(&mut Reader::new(bytes))
-            .map_err(|e| (e.kind(), e.offset(), e.path().to_string()))
-    }
-
-    fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
-        let mut bytes = vec![0; value.encoded_len()?];
-        let mut sink = SliceSink::new(&mut bytes);
-        value.encode(&mut sink)?;
-        sink.finish().map(|_| bytes)
-    }
-
-    /// The example with other locations and data.
-    fn located(extension: (u16, u16), payload: (u16, u16), data: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![1, 0x01, 0x02];
-        for n in [extension.0, extension.1, payload.0, payload.1] {
-            bytes.extend_from_slice(&n.to_le_bytes());
-        }
-        bytes.extend_from_slice(data);
-        bytes
-    }
-
-    fn out_of_range(offset: u16, len: u16) -> WireErrorKind {
-        WireErrorKind::RelLocOutOfRange { offset, len }
-    }
+    use std::vec;
+    use std::vec::Vec;
 
     #[test]
-    fn fields_are_at_their_offsets() {
-        let record = Record::V1(example());
-        let written = WrittenRecord { write_index: 7, record };
-        assert_eq!(encode(&written).unwrap(), WRITTEN);
-        assert_eq!(WrittenRecord::decode(&mut Reader::new(WRITTEN)), Ok(written));
-        // The part that the kernel passes on.
-        assert_eq!(encode(&record).unwrap(), WRITTEN[4..]);
-        assert_eq!(decode(&WRITTEN[4..]), Ok(record));
-    }
-
-    #[test]
-    fn every_truncation_is_refused() {
-        for len in 0..WRITTEN.len() {
-            let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..len])).unwrap_err();
-            assert!(error.offset() <= len, "{len}: {error}");
-        }
-    }
-
-    #[test]
-    fn fixed_fields_are_checked_before_arrays() {
-        let end = |needed, remaining| WireErrorKind::UnexpectedEnd { needed, remaining };
-        let record = &WRITTEN[4..];
-        assert_eq!(decode(&record[..0]), Err((end(1, 0), 0, "version".into())));
-        assert_eq!(decode(&record[..2]), Err((end(2, 1), 1, "event_id".into())));
-        assert_eq!(decode(&record[..6]), Err((end(4, 3), 3, "extension".into())));
-        assert_eq!(decode(&record[..10]), Err((end(4, 3), 7, "payload".into())));
-        assert_eq!(decode(&record[..11]), Err((out_of_range(4, 3), 3, "extension".into())));
-        assert_eq!(decode(&record[..15]), Err((out_of_range(3, 2), 7, "payload".into())));
-        let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..3])).unwrap_err();
-        assert_eq!((error.kind(), error.path().to_string()), (end(4, 3), "write_index".into()));
-    }
-
-    #[test]
-    fn fault_offset_includes_write_index() {
-        let error = WrittenRecord::decode(&mut Reader::new(&WRITTEN[..19])).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (out_of_range(3, 2), 11));
-    }
-
-    #[test]
-    fn array_outside_data_is_refused() {
-        let fault = |bytes: &[u8]| decode(bytes).map(|_| ()).map_err(|e| (e.0, e.1));
-        let extension = |offset, len| fault(&located((offset, len), (0, 0), b"12345"));
-        for (offset, len) in
-            [(4, 6), (5, 5), (9, 1), (10, 0), (3, 1), (0, 4), (3, 0), (65_535, 65_535), (4, 65_535)]
-        {
-            assert_eq!(extension(offset, len), Err((out_of_range(offset, len), 3)));
-        }
-        let payload = |offset, len| fault(&located((4, 0), (offset, len), b"12345"));
-        for (offset, len) in [(0, 6), (1, 5), (5, 1), (6, 0), (65_535, 0), (0, 65_535)] {
-            assert_eq!(payload(offset, len), Err((out_of_range(offset, len), 7)));
-        }
-    }
-
-    #[test]
-    fn arrays_may_be_anywhere_in_the_data() {
-        let record =
-            |extension, payload| Ok(Record::V1(RecordV1 { event_id: 0x0201, extension, payload }));
-        // The payload first; a gap; the same bytes for both; padding after.
-        assert_eq!(decode(&located((6, 3), (0, 2), b"cdABC")), record(b"ABC", b"cd"));
-        assert_eq!(decode(&located((4, 1), (3, 2), b"A..cd")), record(b"A", b"cd"));
-        assert_eq!(decode(&located((4, 3), (1, 2), b"ABC")), record(b"ABC", b"BC"));
-        assert_eq!(decode(&located((4, 1), (1, 1), b"Ac\0\0\0")), record(b"A", b"c"));
-        assert_eq!(decode(&located((9, 0), (5, 0), b"12345")), record(b"", b""));
-    }
-
-    #[test]
-    fn other_version_is_kept() {
-        let bytes = b"\x02\x01\x02\xff\xff\xff\xff";
-        let other = Record::Other { version: 2, rest: &bytes[1..] };
-        assert_eq!(decode(bytes), Ok(other));
-        assert_eq!((other.version(), encode(&other).unwrap()), (2, bytes.to_vec()));
-        assert_eq!(decode(&[0]), Ok(Record::Other { version: 0, rest: &[] }));
-        assert_eq!(
-            encode(&Record::Other { version: 1, rest: &[] }),
-            Err(EncodeError::NotUnknown { code: 1 })
-        );
+    fn resolve_at_end_of_memory_does_not_panic() {
+        let loc = RelLoc { offset: 1, len: 1 };
+        assert_eq!(loc.resolve(usize::MAX, 0..usize::MAX), None);
+        assert_eq!(loc.resolve(usize::MAX - 1, 0..usize::MAX), None);
     }
 
     #[test]
     fn longest_arrays_roundtrip() {
         let (extension, payload) = (vec![1; 65_535], vec![2; 65_535]);
         let record = Record::V1(RecordV1::new(65_535, &extension, &payload).unwrap());
-        let bytes = encode(&record).unwrap();
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes).unwrap();
         assert_eq!(bytes[..11], *b"\x01\xff\xff\x04\0\xff\xff\xff\xff\xff\xff");
         assert_eq!(bytes.len(), 11 + 2 * 65_535);
-        assert_eq!(decode(&bytes), Ok(record));
+        assert_eq!(Record::decode(&mut Reader::new(&bytes)), Ok(record));
     }
 
     #[test]
-    fn too_long_parts_are_refused_not_truncated() {
+    fn record_that_does_not_roundtrip_is_refused() {
         let long = vec![0; 65_536];
         let too_long = Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 });
         assert_eq!(RecordV1::new(0, &long, &[]), too_long);
         assert_eq!(RecordV1::new(0, &[], &long), too_long);
         let record = Record::V1(RecordV1 { event_id: 0, extension: &long, payload: &[] });
-        assert_eq!(encode(&record), Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 }));
         assert_eq!(
-            RecordV1::new(u32::MAX, &[], &[]),
-            Err(EncodeError::EventIdTooLarge { id: u32::MAX })
+            record.encoded_len(),
+            Err(EncodeError::PartTooLong { len: 65_536, max: 65_535 })
         );
+        let version_1 = Record::Other { version: 1, rest: &[] };
+        assert_eq!(version_1.encoded_len(), Err(EncodeError::NotUnknown { code: 1 }));
     }
 }

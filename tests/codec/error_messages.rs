@@ -4,7 +4,6 @@
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::endpoint::check_path_len;
 use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{
@@ -12,11 +11,9 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::draft_set_name;
 use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType};
-use dotnet_diagnostics_ipc::port::{PortConfig, SuspensionError, WritePorts};
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireErrorKind,
 };
@@ -94,11 +91,11 @@ fn ports_and_names(texts: &mut Texts) {
         NameErrorKind::UnknownSuffix,
         NameErrorKind::MissingName,
         NameErrorKind::MissingField,
+        NameErrorKind::PathTooLong { needed: 108, most: 107 },
     ]);
     texts.add(
         dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err(),
     );
-    texts.add(check_path_len(108, 107).unwrap_err());
     texts.all([
         IgnoredReason::EmptyPort,
         IgnoredReason::NoAddress,
@@ -116,10 +113,6 @@ fn ports_and_names(texts: &mut Texts) {
         PortsErrorKind::Nul,
     ]);
     texts.add(strict("/a,x").map(drop).unwrap_err());
-    texts.add(
-        WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).map(drop).unwrap_err(),
-    );
-    texts.all([SuspensionError::TooManyPorts { capacity: 2 }, SuspensionError::NoSuchPort]);
 }
 
 fn exchanges(texts: &mut Texts) {
@@ -399,12 +392,7 @@ fn refusal_reason_hresult_by_kind() {
 
 #[test]
 fn fault_positions_are_reported() {
-    assert_eq!(
-        WritePorts::new(&[PortConfig::new("/a"), PortConfig::new("/b;c")]).unwrap_err().index(),
-        1
-    );
     assert_eq!("01234567-89ab-cdef-0123-456789abcdeg".parse::<Guid>().unwrap_err().offset(), 35);
-    assert!(check_path_len(107, 107).is_ok());
 }
 
 /// The path is for people and for tools: it is printed, and may be empty.
@@ -427,8 +415,6 @@ fn error_path_prints_fields_and_indices() {
 
 #[test]
 fn protocol_name_prints_name_or_number() {
-    let names = [0x00, 0x01, 0x02, 0x03, 0x04, 0xff].map(draft_set_name);
-    assert_eq!(names, [None, Some("Miscellaneous"), Some("EventPipe"), None, None, Some("Server")]);
     for (command, shown, debugged) in [
         (
             Command::COLLECT_TRACING2,

@@ -12,8 +12,7 @@ use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{
-    CollectTracingWithoutFilterData, DraftCollectTracing, DraftErrorCode, OldReply, OldRequest,
-    SessionIdWidth,
+    DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionReply,
@@ -78,8 +77,8 @@ fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
     let input = &mut Unstructured::new(chosen);
     if let Ok(port) = PortConfig::arbitrary(input) {
         let text = WritePorts::new(&[port]).map(|ports| ports.to_string());
-        assert_eq!(text.is_ok(), port.port_type == PortType::Connect, "{port:?}");
-        if let Ok(text) = text {
+        assert_eq!(text.is_some(), port.port_type == PortType::Connect, "{port:?}");
+        if let Some(text) = text {
             assert_eq!(Ports::new(&text).collect::<Vec<_>>(), [port]);
         }
         *made.entry("PortConfig").or_default() += 1;
@@ -182,7 +181,7 @@ proptest! {
 #[test]
 fn arbitrary_values_keep_type_promises() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let (mut known, mut errors, mut drafts, mut with_other_version) = (0, 0, 0, 0);
+    let (mut known, mut errors, mut with_other_version) = (0, 0, 0);
     for _ in 0..2000 {
         let mut chosen = [0; 300];
         random.fill_bytes(&mut chosen);
@@ -204,10 +203,6 @@ fn arbitrary_values_keep_type_promises() {
         let bytes = written(&old);
         let width = if bytes.len() == 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
         assert_eq!(OldReply::decode_prefix(&bytes, width), Ok((old, &[][..])));
-        // Only the draft has a path, and it has no format.
-        let session = input().arbitrary::<CollectTracingWithoutFilterData<'_>>().unwrap();
-        assert_eq!(session.output_path.is_some(), session.format.is_none());
-        drafts += u32::from(session.output_path.is_some());
         if let Ok(port) = input().arbitrary::<PortConfig<'_>>() {
             assert!(!port.address.trim().is_empty() && !port.address.contains([';', ',', '\0']));
         }
@@ -218,8 +213,8 @@ fn arbitrary_values_keep_type_promises() {
         }
     }
     assert!(
-        known > 1000 && errors > 200 && drafts > 200 && with_other_version > 200,
-        "{known} {errors} {drafts} {with_other_version}"
+        known > 1000 && errors > 200 && with_other_version > 200,
+        "{known} {errors} {with_other_version}"
     );
 }
 

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use arbitrary::{Arbitrary, Unstructured};
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::CollectTracingWithoutFilterData;
 use dotnet_diagnostics_ipc::message::Reply;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::port::PortConfig;
@@ -103,26 +102,6 @@ fn reply_is_ok_with_or_without_payload_or_error() {
         })
     });
     often(&counts, &["ok", "ok without payload", "error"]);
-}
-
-#[test]
-fn session_has_fields_of_its_layout() {
-    let counts = met(|chosen| {
-        let session: CollectTracingWithoutFilterData<'_> = borrowed(chosen)?;
-        Some(
-            match (
-                session.output_path.is_some(),
-                session.format.is_some(),
-                session.request_rundown.is_some(),
-            ) {
-                (true, false, false) => "draft",
-                (false, true, false) => "CollectTracing",
-                (false, true, true) => "CollectTracing2",
-                _ => "of no layout",
-            },
-        )
-    });
-    often(&counts, &["draft", "CollectTracing", "CollectTracing2"]);
 }
 
 #[test]

@@ -149,7 +149,8 @@ fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
 }
 
 fn written(ports: &[PortConfig<'_>]) -> Result<Vec<u8>, ValueError> {
-    let text = WritePorts::new(ports).map_err(|error| ValueError::new(error.to_string()))?;
+    let text = WritePorts::new(ports)
+        .ok_or_else(|| ValueError::new("no text can express a port's address and type"))?;
     let mut bytes = Vec::new();
     text.encode(&mut bytes).map_err(|error| ValueError::new(error.to_string()))?;
     Ok(bytes)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
-    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, SuspensionError,
+    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE,
 };
 use dotnet_diagnostics_ipc_vectors::script::Target;
 
@@ -181,7 +181,10 @@ pub enum StartError {
     /// It cannot listen.
     Socket(dotnet_diagnostics_ipc::io::Error),
     /// There are too many ports.
-    Ports(SuspensionError),
+    TooManyPorts {
+        /// The most that a runtime has.
+        limit: usize,
+    },
     /// The system has no thread or descriptor left.
     System(io::Error),
     /// The recorded values are not in the vectors. Not with the crate's own vectors.
@@ -194,7 +197,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(error) => error.fmt(f),
-            Self::Ports(error) => error.fmt(f),
+            Self::TooManyPorts { limit } => write!(f, "more than {limit} ports"),
             Self::System(error) => error.fmt(f),
             Self::Unavailable(what) => {
                 write!(f, "the misbehaviour {what} cannot be shown over pipes")
@@ -209,9 +212,8 @@ impl std::error::Error for StartError {
         match self {
             // Their words are this error's.
             Self::Socket(error) => error.source(),
-            Self::Ports(error) => error.source(),
             Self::System(error) => error.source(),
-            Self::Vectors | Self::Unavailable(_) => None,
+            Self::TooManyPorts { .. } | Self::Vectors | Self::Unavailable(_) => None,
         }
     }
 }

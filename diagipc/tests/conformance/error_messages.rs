@@ -1,8 +1,6 @@
 //! The texts of the tool's errors: `error_messages.txt` has a line for every kind, `kind | text`, for
 //! review.
 
-use dotnet_diagnostics_ipc::port::SuspensionError;
-
 use crate::error_texts::{Snapshot, Texts};
 
 /// What is wrong with answers of codecs.
@@ -68,7 +66,7 @@ fn conformance(texts: &mut Texts) {
         StartError::Socket(dotnet_diagnostics_ipc::io::Error::connecting(
             std::io::ErrorKind::AddrInUse.into(),
         )),
-        StartError::Ports(SuspensionError::TooManyPorts { capacity: 2 }),
+        StartError::TooManyPorts { limit: 2 },
         StartError::System(std::io::ErrorKind::OutOfMemory.into()),
         StartError::Vectors,
         StartError::Unavailable(Misbehaviour::parse("reset").unwrap()),

@@ -8,9 +8,7 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{
-    DraftCollectTracing, SessionLayout, decode_without_filter_data,
-};
+use dotnet_diagnostics_ipc::legacy::DraftCollectTracing;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, StreamingProviderConfig,
     TracepointConfig, TracepointSet, UserEventsProviderConfig,
@@ -109,16 +107,6 @@ pub fn decode_any(bytes: &[u8]) {
             request(&message, bytes);
             for command in Command::known().map(Some).chain([None]) {
                 reply(&message, command, bytes);
-            }
-            for layout in [
-                SessionLayout::Draft,
-                SessionLayout::CollectTracing,
-                SessionLayout::CollectTracing2,
-            ] {
-                match decode_without_filter_data(&message, layout) {
-                    Ok(request) => show(request),
-                    Err(error) => refused(&error, bytes.len()),
-                }
             }
         }
         Err(error) => refused(&error, bytes.len()),

@@ -30,12 +30,6 @@ macro_rules! session_request {
 session_request! {
     /// `CollectTracing`, `0x0202`. Since .NET Core 3.x.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `circularBufferMB` |
-    /// | 4 | `format` |
-    /// | array of [`ProviderConfig`] | `providers` |
-    ///
     /// Answered by a [`SessionReply`], then the stream.
     ///
     /// ```
@@ -58,13 +52,6 @@ session_request! {
 
 session_request! {
     /// `CollectTracing2`, `0x0203`: with or without rundown. Since .NET Core 3.x.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `circularBufferMB` |
-    /// | 4 | `format` |
-    /// | 1 | `requestRundown` |
-    /// | array of [`ProviderConfig`] | `providers` |
     ///
     /// Answered by a [`SessionReply`], then the stream.
     ///
@@ -97,14 +84,6 @@ session_request! {
 
 session_request! {
     /// `CollectTracing3`, `0x0204` (the document prints its header with 0x0203: F-14): with or without stacks. Since .NET 9.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `circularBufferMB` |
-    /// | 4 | `format` |
-    /// | 1 | `requestRundown` |
-    /// | 1 | `requestStackwalk` |
-    /// | array of [`ProviderConfig`] | `providers` |
     ///
     /// Answered by a [`SessionReply`], then the stream.
     ///
@@ -139,14 +118,6 @@ session_request! {
 session_request! {
     /// `CollectTracing4`, `0x0205`: with the keyword of the rundown. Since .NET 9.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `circularBufferMB` |
-    /// | 4 | `format` |
-    /// | 8 | `rundownKeyword` |
-    /// | 1 | `requestStackwalk` (missing in the document's struct: F-15) |
-    /// | array of [`ProviderConfig`] | `providers` |
-    ///
     /// Answered by a [`SessionReply`], then the stream.
     ///
     /// ```
@@ -171,7 +142,7 @@ session_request! {
         pub format: Format = Format,
         /// The rundown provider's keyword; 0 for no rundown. See [`rundown_keyword`](super::rundown_keyword).
         pub rundown_keyword: u64 = RundownKeyword,
-        /// Whether events carry the stack of their thread.
+        /// Whether events carry the stack of their thread. Missing in the document's struct (F-15).
         pub request_stackwalk: bool = RequestStackwalk,
         /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, ProviderConfig<'a>> = Providers,

@@ -15,14 +15,6 @@ use crate::wire::{
 wire_struct! {
     /// The payload of [`CollectTracing5`] after `session_type = 0`.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `streaming_circularBufferMB` |
-    /// | 4 | `streaming_format` |
-    /// | 8 | `rundownKeyword` |
-    /// | 1 | `requestStackwalk` |
-    /// | array of [`StreamingProviderConfig`] | `providers` |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingSession};
     /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
@@ -53,11 +45,6 @@ wire_struct! {
 wire_struct! {
     /// The payload of [`CollectTracing6`] after `session_type = 0`: as [`StreamingSession`], plus what to do when the buffer is
     /// full (F-30).
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | … | as [`StreamingSession`] |
-    /// | 4 | `sessionBufferMode` |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, SessionBufferMode, StreamingSession6};
@@ -92,11 +79,6 @@ wire_struct! {
 wire_struct! {
     /// The payload of [`CollectTracing5`] and [`CollectTracing6`] after `session_type = 1`.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `rundownKeyword`, without effect (F-22) |
-    /// | array of [`UserEventsProviderConfig`] | `providers` |
-    ///
     /// The file descriptor of `user_events_data` is sent after the request and before the reply (F-19), with a separate byte
     /// (F-20). The session ends with the connection (F-23).
     ///
@@ -107,7 +89,7 @@ wire_struct! {
     /// assert_eq!(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY }.encoded_len(), Ok(12));
     /// ```
     pub struct UserEventsSession<'a> {
-        /// Parsed by runtimes, without effect.
+        /// Parsed by runtimes, without effect (F-22).
         pub rundown_keyword: u64 = RundownKeyword,
         /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, UserEventsProviderConfig<'a>> = Providers,

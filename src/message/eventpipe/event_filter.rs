@@ -5,11 +5,6 @@ use crate::wire::{Array, macros::wire_struct};
 wire_struct! {
     /// `event_filter` (section "`EventPipe` Payload Serialization Examples").
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 1 | `enable` |
-    /// | 4 + 4 × n | `event_ids` |
-    ///
     /// At least 5 bytes: "no filter" is `enable = 0` and no ids (F-17). `enable = 1` and no ids lets nothing through.
     ///
     /// ```

@@ -145,10 +145,6 @@ open_enum! {
 wire_struct! {
     /// `StopTracing`, `0x0201`: sent on a second connection (F-76). Since .NET Core 3.x.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `sessionId` |
-    ///
     /// Answered by a [`SessionReply`] with the same id, even if there is no such session (F-31), and only after the stream has been
     /// read (F-75).
     ///
@@ -170,10 +166,6 @@ impl Request<'_> for StopTracing {
 
 wire_struct! {
     /// The reply to [`StopTracing`] and to every `CollectTracing…`: 28 bytes in total.
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `sessionId` |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::eventpipe::SessionReply, wire::{Decode as _, Reader}};

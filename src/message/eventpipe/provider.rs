@@ -6,13 +6,6 @@ use crate::wire::{IpcString, macros::wire_struct};
 wire_struct! {
     /// `provider_config`, in [`CollectTracing`](super::CollectTracing) to [`CollectTracing4`](super::CollectTracing4).
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 8 | `keywords` |
-    /// | 4 | `logLevel` |
-    /// | string | `provider_name` |
-    /// | string | `arguments` |
-    ///
     /// Earlier editions call the last field `filter_data` and optional: it is always present (F-83).
     ///
     /// ```
@@ -48,11 +41,6 @@ impl<'a> ProviderConfig<'a> {
 
 wire_struct! {
     /// `streaming_provider_config`, in a [`StreamingSession`](super::StreamingSession).
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | … | as [`ProviderConfig`] |
-    /// | 5 or more | `filter`, an [`EventFilter`] |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, ProviderConfig, StreamingProviderConfig};
@@ -93,11 +81,6 @@ impl<'a> From<ProviderConfig<'a>> for StreamingProviderConfig<'a> {
 
 wire_struct! {
     /// `user_events_provider_config`, in a [`UserEventsSession`](super::UserEventsSession).
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | … | as [`StreamingProviderConfig`] |
-    /// | 8 or more | `config`, a [`TracepointConfig`] |
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig};

@@ -5,11 +5,6 @@ use crate::wire::{Array, IpcString, macros::wire_struct};
 wire_struct! {
     /// `tracepoint_set`: a tracepoint, and the ids of its events.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `tracepoint_name` |
-    /// | 4 + 4 × n | `event_ids` |
-    ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::TracepointSet;
     /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
@@ -27,11 +22,6 @@ wire_struct! {
 
 wire_struct! {
     /// `tracepoint_config` (section "`EventPipe` Payload Serialization Examples").
-    ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | string | `default_tracepoint_name` |
-    /// | array of [`TracepointSet`] | `tracepoints` |
     ///
     /// At least one of the two must be present, and an id may occur only once in the sets of a provider (F-21). Early .NET 10
     /// builds refuse a default without a set (F-33).

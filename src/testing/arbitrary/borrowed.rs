@@ -6,7 +6,7 @@ use super::{of_fields, one_of};
 use crate::continuation::{Entry, EnvironmentLimits, FdByte};
 use crate::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName, SocketPath};
 use crate::hresult::HResult;
-use crate::legacy::{CollectTracingWithoutFilterData, OldReply, SessionIdWidth, SessionLayout};
+use crate::legacy::{OldReply, SessionIdWidth};
 use crate::port::{PortConfig, PortType, SuspendMode};
 use crate::wire::visit::{Names, Visit, Visitor};
 use crate::wire::{Array, Decode, Field, Guid, IpcString, Reader};
@@ -113,29 +113,12 @@ impl<'a> Arbitrary<'a> for OldReply {
     }
 }
 
-/// With the fields of one of the layouts.
-impl<'a> Arbitrary<'a> for CollectTracingWithoutFilterData<'a> {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        let layout: SessionLayout = input.arbitrary()?;
-        let (draft, second) =
-            (layout == SessionLayout::Draft, layout == SessionLayout::CollectTracing2);
-        Ok(Self {
-            circular_buffer_mb: input.arbitrary()?,
-            output_path: draft.then(|| input.arbitrary()).transpose()?,
-            format: (!draft).then(|| input.arbitrary()).transpose()?,
-            request_rundown: second.then(|| input.arbitrary()).transpose()?,
-            providers: input.arbitrary()?,
-        })
-    }
-}
-
 one_of! {
     SuspendMode: Self::Suspend, Self::NoSuspend;
     PortType: Self::Connect, Self::Listen;
     NamePrefix: Self::Current, Self::Draft;
     SocketForm: Self::Socket, Self::AsPrinted;
     SessionIdWidth: Self::Bits32, Self::Bits64;
-    SessionLayout: Self::Draft, Self::CollectTracing, Self::CollectTracing2;
 }
 
 of_fields! {

@@ -10,7 +10,6 @@ use crate::command::table::{each_command, each_reply};
 use crate::hresult::HResult;
 use crate::legacy::{
     DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldRequest, OldRequestType,
-    ProviderConfigWithoutFilterData,
 };
 use crate::message::dump::{DumpFlags, DumpType};
 use crate::message::eventpipe::{
@@ -93,7 +92,6 @@ payloads! {
     OldRequestType,
     PerfMapType,
     ProviderConfig<'a>,
-    ProviderConfigWithoutFilterData<'a>,
     SessionBufferMode,
     SessionType,
     StreamingProviderConfig<'a>,

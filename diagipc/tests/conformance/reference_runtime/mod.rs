@@ -108,7 +108,7 @@ fn runtime_start_failure_has_reason() {
         (0..1000).map(|nth| format!("{}/{nth},suspend", directory.path().display())).collect();
     config.ports = Some(ports.join(";"));
     let error = refused(config);
-    assert!(matches!(&error, StartError::Ports(_)), "{error}");
+    assert!(matches!(&error, StartError::TooManyPorts { .. }), "{error}");
     assert!(!directory.path().join("socket").exists());
 }
 

@@ -72,15 +72,11 @@ fn decode(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     show(sum, UserReg::decode(&mut Reader::new(input)));
     show(sum, OldReply::decode_prefix(input, SessionIdWidth::Bits64));
     show(sum, ProcessStat::parse(input));
-    let _ = write!(sum, "{:?}", StreamDetector::new().look(input));
+    let _ = write!(sum, "{:?}", StreamStart::recognise(input));
     if let Ok((message, _)) = Message::decode_prefix(input) {
         show(sum, message.request());
         show(sum, message.request().map_or(Ok(()), |request| request.check_limits()));
         Command::known().for_each(|command| show(sum, message.reply_to(Some(command))));
-        use SessionLayout::{CollectTracing, CollectTracing2, Draft};
-        for layout in [Draft, CollectTracing, CollectTracing2] {
-            show(sum, decode_without_filter_data(&message, layout));
-        }
     }
     let written = WrittenRecord::decode(&mut Reader::new(input));
     if let Ok(Record::V1(record)) = written.map(|written| written.record) {

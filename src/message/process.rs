@@ -1,0 +1,392 @@
+//! Query and control a process: the Process commands, `0x04`.
+
+//! # Example
+//!
+//! Set a variable of a process, and resume it:
+//!
+//! ```
+//! use dotnet_diagnostics_ipc::message::Request as _;
+//! use dotnet_diagnostics_ipc::message::process::{ResumeRuntime, SetEnvironmentVariable};
+//!
+//! let request = SetEnvironmentVariable { name: "A".into(), value: "B".into() };
+//! assert_eq!(request.encode_message(&mut [0; 64]), Ok(36));
+//! assert_eq!(ResumeRuntime {}.encode_message(&mut [0; 20]), Ok(20));
+//! ```
+
+use crate::command::Command;
+use crate::message::Request;
+use crate::message::server::ResultReply;
+use crate::wire::macros::{open_enum, wire_struct};
+use crate::wire::{
+    Decode, Encode, EncodeError, Field, Guid, IpcString, Layout as _, Sink, Visit, Visitor,
+    WireError, WireErrorKind, decode_by_build,
+};
+
+/// Declares a request that has no payload.
+macro_rules! empty_request {
+    ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, $Reply:ident $(<$lt:lifetime>)?) => {
+        wire_struct! {
+            $(#[$meta])*
+            #[derive(Default)]
+            pub struct $Request {}
+        }
+
+        impl<'a> Request<'a> for $Request {
+            const COMMAND: Command = Command::$COMMAND;
+            type Reply = $Reply $(<$lt>)?;
+        }
+    };
+}
+
+empty_request! {
+    /// `ProcessInfo`, `0x0400`: no payload; answered by a [`ProcessInfoReply`]. Since .NET 5.
+    ///
+    /// Never send it with a payload: released runtimes then answer with raw memory (F-71).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo};
+    ///
+    /// let mut buffer = [0; 20];
+    /// ProcessInfo {}.encode_message(&mut buffer)?;
+    /// assert_eq!(&buffer, b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0");
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+    /// ```
+    ProcessInfo, PROCESS_INFO, ProcessInfoReply<'a>
+}
+
+empty_request! {
+    /// `ProcessInfo2`, `0x0404`: no payload; answered by a [`ProcessInfo2Reply`]. Since .NET 6.
+    ///
+    /// One edition prints its header with 0x0402, which asks for the environment (F-84).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo2};
+    ///
+    /// let mut buffer = [0; 20];
+    /// ProcessInfo2 {}.encode_message(&mut buffer)?;
+    /// assert_eq!(buffer[16..18], [0x04, 0x04]);
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+    /// ```
+    ProcessInfo2, PROCESS_INFO2, ProcessInfo2Reply<'a>
+}
+
+empty_request! {
+    /// `ProcessInfo3`, `0x0408`: no payload; answered by a [`ProcessInfo3Reply`]. Since .NET 8.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo3};
+    ///
+    /// assert_eq!(ProcessInfo3 {}.encode_message(&mut [0; 20]), Ok(20));
+    /// ```
+    ProcessInfo3, PROCESS_INFO3, ProcessInfo3Reply<'a>
+}
+
+wire_struct! {
+    /// The reply to [`ProcessInfo`], in the order of the document's list, not of its struct (F-34).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::process::ProcessInfoReply, wire::{Encode as _, Guid}};
+    ///
+    /// let reply = ProcessInfoReply {
+    ///     process_id: 7,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "/app".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    /// };
+    /// assert_eq!(reply.encoded_len(), Ok(8 + 16 + 14 + 16 + 12));
+    /// ```
+    pub struct ProcessInfoReply<'a> {
+        /// The process id in the target's own pid namespace; 64 bits (F-35).
+        pub process_id: u64 = ProcessId,
+        /// The same in every answer and advertise of one runtime.
+        pub runtime_cookie: Guid = RuntimeCookie,
+        /// The executable, and its arguments once the runtime has started (F-79).
+        pub command_line: IpcString<'a> = CommandLine,
+        /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+        pub os: IpcString<'a> = Os,
+        /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+        pub arch: IpcString<'a> = Arch,
+    }
+}
+
+wire_struct! {
+    /// The reply to [`ProcessInfo2`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::process::ProcessInfo2Reply, wire::{Encode as _, Guid}};
+    ///
+    /// let reply = ProcessInfo2Reply {
+    ///     process_id: 7,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "/app".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "app".into(),
+    ///     clr_product_version: "8.0.30".into(),
+    /// };
+    /// assert_eq!(reply.encoded_len(), Ok(66 + 12 + 18));
+    /// ```
+    pub struct ProcessInfo2Reply<'a> {
+        /// The process id in the target's own pid namespace.
+        pub process_id: u64 = ProcessId,
+        /// The same in every answer and advertise of one runtime.
+        pub runtime_cookie: Guid = RuntimeCookie,
+        /// The executable, and its arguments once the runtime has started.
+        pub command_line: IpcString<'a> = CommandLine,
+        /// The operating system.
+        pub os: IpcString<'a> = Os,
+        /// The architecture of the process.
+        pub arch: IpcString<'a> = Arch,
+        /// The name of the entry assembly; empty before it is loaded (F-39).
+        pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
+        /// The version of the runtime, such as `8.0.30` or with a suffix.
+        pub clr_product_version: IpcString<'a> = ClrProductVersion,
+    }
+}
+
+wire_struct! {
+    /// The reply to [`ProcessInfo3`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::process::ProcessInfo3Reply, wire::{Encode as _, Guid}};
+    ///
+    /// let reply = ProcessInfo3Reply {
+    ///     version: 1,
+    ///     process_id: 7,
+    ///     runtime_cookie: Guid::NIL,
+    ///     command_line: "/app".into(),
+    ///     os: "Linux".into(),
+    ///     arch: "x64".into(),
+    ///     managed_entrypoint_assembly_name: "app".into(),
+    ///     clr_product_version: "8.0.30".into(),
+    ///     runtime_identifier: "linux-x64".into(),
+    ///     tail: Default::default(),
+    /// };
+    /// assert_eq!(reply.encoded_len(), Ok(4 + 96 + 24));
+    /// ```
+    pub struct ProcessInfo3Reply<'a> {
+        /// The version of this payload, 1 so far. Later ones only append (F-36).
+        pub version: u32 = Version,
+        /// The process id in the target's own pid namespace.
+        pub process_id: u64 = ProcessId,
+        /// The same in every answer and advertise of one runtime.
+        pub runtime_cookie: Guid = RuntimeCookie,
+        /// The executable, and its arguments once the runtime has started.
+        pub command_line: IpcString<'a> = CommandLine,
+        /// The operating system.
+        pub os: IpcString<'a> = Os,
+        /// The architecture of the process.
+        pub arch: IpcString<'a> = Arch,
+        /// The name of the entry assembly; empty before it is loaded.
+        pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
+        /// The version of the runtime.
+        pub clr_product_version: IpcString<'a> = ClrProductVersion,
+        /// The platform the runtime was built for, with hyphens: `linux-musl-arm64` (F-37).
+        pub runtime_identifier: IpcString<'a> = RuntimeIdentifier,
+        /// Appended by later versions; kept and written again.
+        pub tail: Tail<'a> = Tail,
+    }
+}
+
+/// The rest of a versioned payload, as bytes.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::{message::process::Tail, wire::{Decode as _, Reader}};
+///
+/// assert_eq!(Tail::decode(&mut Reader::new(&[1, 2])), Ok(Tail(&[1, 2])));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tail<'a>(pub &'a [u8]);
+
+impl<'a> Decode<'a> for Tail<'a> {
+    const MIN_LEN: usize = 0;
+
+    decode_by_build! {}
+}
+
+impl Encode for Tail<'_> {
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+        sink.put(self.0);
+        Ok(())
+    }
+}
+
+impl<'a> Visit<'a> for Tail<'a> {
+    #[inline]
+    fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
+        source.tail().map(Self)
+    }
+}
+
+empty_request! {
+    /// `ProcessEnvironment`, `0x0402`: no payload; answered by a [`ProcessEnvironmentReply`], then the block. Since .NET 5.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessEnvironment};
+    ///
+    /// assert_eq!(ProcessEnvironment {}.encode_message(&mut [0; 20]), Ok(20));
+    /// ```
+    ProcessEnvironment, PROCESS_ENVIRONMENT, ProcessEnvironmentReply
+}
+
+wire_struct! {
+    /// The reply to [`ProcessEnvironment`]: 26 bytes in total (F-43), then the block.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::process::ProcessEnvironmentReply, wire::Encode as _};
+    ///
+    /// assert_eq!(ProcessEnvironmentReply { n_incoming_bytes: 4, future: 0 }.encoded_len(), Ok(6));
+    /// ```
+    pub struct ProcessEnvironmentReply {
+        /// The size of the environment block that follows, in bytes.
+        pub n_incoming_bytes: u32 = NIncomingBytes,
+        /// Unused. Kept as received.
+        pub future: u16 = Future,
+    }
+}
+
+wire_struct! {
+    /// `SetEnvironmentVariable`, `0x0403`. Since .NET 6.
+    ///
+    /// An absent value deletes the variable (F-44); if it does not exist, the answer is an error (F-80). Answered by a
+    /// [`ResultReply`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::{message::{Request as _, process::SetEnvironmentVariable}, wire::IpcString};
+    ///
+    /// let delete = SetEnvironmentVariable { name: "X".into(), value: IpcString::ABSENT };
+    /// assert_eq!(delete.encode_message(&mut [0; 64]), Ok(20 + 8 + 4));
+    /// ```
+    pub struct SetEnvironmentVariable<'a> {
+        /// The variable's name. For runtimes, it ends at the first NUL.
+        pub name: IpcString<'a> = Name,
+        /// Its value; absent to delete it.
+        pub value: IpcString<'a> = Value,
+    }
+}
+
+impl<'a> Request<'a> for SetEnvironmentVariable<'a> {
+    const COMMAND: Command = Command::SET_ENVIRONMENT_VARIABLE;
+    type Reply = ResultReply;
+
+    fn check_values(&self) -> Result<(), WireError> {
+        if self.name.is_absent() {
+            self.refuse(Field::Name, WireErrorKind::AbsentName)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+empty_request! {
+    /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
+    ///
+    /// Releases only the port on which it arrives. On any other port, the answer is OK and nothing
+    /// happens (F-42).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};
+    ///
+    /// assert_eq!(ResumeRuntime {}.encode_message(&mut [0; 20]), Ok(20));
+    /// ```
+    ResumeRuntime, RESUME_RUNTIME, ResultReply
+}
+
+wire_struct! {
+    /// `ApplyStartupHook`, `0x0407`: run at once if the runtime has started (F-47). Since .NET 8.
+    ///
+    /// A hook that cannot be loaded ends the process on 9.0.5 (P-2).
+    ///
+    /// Answered by a [`ResultReply`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::ApplyStartupHook};
+    ///
+    /// assert_eq!(ApplyStartupHook { startup_hook_path: "/h.dll".into() }.encode_message(&mut [0; 64]), Ok(20 + 18));
+    /// ```
+    pub struct ApplyStartupHook<'a> {
+        /// A managed assembly on the target's machine. Absent is refused; empty is not (P-1).
+        pub startup_hook_path: IpcString<'a> = StartupHookPath,
+    }
+}
+
+impl<'a> Request<'a> for ApplyStartupHook<'a> {
+    const COMMAND: Command = Command::APPLY_STARTUP_HOOK;
+    type Reply = ResultReply;
+
+    fn check_values(&self) -> Result<(), WireError> {
+        if self.startup_hook_path.is_absent() {
+            self.refuse(Field::StartupHookPath, WireErrorKind::AbsentName)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+open_enum! {
+    /// What [`EnablePerfMap`] writes.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::process::PerfMapType;
+    ///
+    /// assert_eq!((PerfMapType::JIT_DUMP.0, PerfMapType(3).name()), (2, Some("PERFMAP")));
+    /// ```
+    pub enum PerfMapType {
+        /// Nothing. Listed in the document, but refused (F-46).
+        DISABLED = 0, "DISABLED";
+        /// Both.
+        ALL = 1, "ALL";
+        /// A jitdump file.
+        JIT_DUMP = 2, "JITDUMP";
+        /// A perf map file.
+        PERF_MAP = 3, "PERFMAP";
+    }
+}
+
+wire_struct! {
+    /// `EnablePerfMap`, `0x0405`. Since .NET 8.
+    ///
+    /// Answered by a [`ResultReply`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::{EnablePerfMap, PerfMapType}};
+    ///
+    /// assert_eq!(EnablePerfMap { perf_map_type: PerfMapType::ALL }.encode_message(&mut [0; 24]), Ok(24));
+    /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check_limits().is_err());
+    /// ```
+    pub struct EnablePerfMap {
+        /// What to write.
+        pub perf_map_type: PerfMapType = PerfMapType,
+    }
+}
+
+impl Request<'_> for EnablePerfMap {
+    const COMMAND: Command = Command::ENABLE_PERF_MAP;
+    type Reply = ResultReply;
+
+    fn check_values(&self) -> Result<(), WireError> {
+        match self.perf_map_type.0 {
+            // Compared as a signed number (P-44).
+            1..=3 | 0x8000_0000.. => Ok(()),
+            n => self.refuse(Field::PerfMapType, WireErrorKind::UnknownPerfMapType { map_type: n }),
+        }
+    }
+}
+
+empty_request! {
+    /// `DisablePerfMap`, `0x0406`: no payload; answered by a [`ResultReply`]. Since .NET 8.
+    ///
+    /// The document prints its header with 0x0405 (F-45), which without payload kills a runtime (F-84).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::{Request as _, process::DisablePerfMap};
+    ///
+    /// let mut buffer = [0; 20];
+    /// DisablePerfMap {}.encode_message(&mut buffer)?;
+    /// assert_eq!(buffer[16..18], [0x04, 0x06]);
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+    /// ```
+    DisablePerfMap, DISABLE_PERF_MAP, ResultReply
+}
