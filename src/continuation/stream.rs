@@ -196,43 +196,8 @@ impl OpaqueStream {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
     use super::*;
     use crate::wire::{SliceSink, WireErrorKind};
-    use std::vec::Vec;
-
-    const STARTS: [(&[u8], StreamStart); 4] = [
-        (b"Nettrace\x14\0\0\0!FastSerialization.1", StreamStart::Nettrace),
-        (
-            b"Nettrace\0\0\0\0\x06\0\0\0\x01\0\0\0",
-            StreamStart::NettraceBlocks { major: 6, minor: 1 },
-        ),
-        (b"\x14\0\0\0!FastSerialization.1", StreamStart::Netperf),
-        (b"\x14\0\0\0!FastSerialization.2", StreamStart::Opaque),
-    ];
-
-    #[test]
-    fn start_is_recognised_at_its_last_byte() {
-        for (bytes, start) in STARTS {
-            for len in 0..bytes.len() {
-                assert_eq!(
-                    StreamStart::recognise(&bytes[..len]),
-                    StreamStart::NeedMore,
-                    "{start:?} {len}"
-                );
-            }
-            let longer: Vec<u8> = bytes.iter().copied().chain(*b"Nettrace").collect();
-            for len in bytes.len()..longer.len() {
-                assert_eq!(StreamStart::recognise(&longer[..len]), start);
-            }
-            let mut written = [0; 32];
-            let mut sink = SliceSink::new(&mut written);
-            start.encode(&mut sink).unwrap();
-            let len = sink.finish().unwrap();
-            assert_eq!(&written[..len], if start == StreamStart::Opaque { &[] } else { bytes });
-            assert_eq!(start.known_len().unwrap_or(0), len);
-        }
-    }
 
     #[test]
     fn any_byte_is_accepted_and_0_is_written() {

@@ -293,20 +293,14 @@ pub struct UserReg {
 impl Encode for UserReg {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        // All at once, so that the sink is asked for room once.
-        let mut padded = [0; USER_REG_LEN];
-        let mut fixed = SliceSink::new(&mut padded);
-        self.size.encode(&mut fixed)?;
-        self.enable_bit.encode(&mut fixed)?;
-        self.enable_size.encode(&mut fixed)?;
-        self.flags.encode(&mut fixed)?;
-        self.enable_addr.encode(&mut fixed)?;
-        self.name_args.encode(&mut fixed)?;
-        self.write_index.encode(&mut fixed)?;
-        match (self.size, padded.first_chunk::<USER_REG_PACKED_LEN>()) {
-            (UserRegSize::Packed, Some(packed)) => sink.put(packed),
-            _ => sink.put(&padded),
-        }
+        self.size.encode(sink)?;
+        self.enable_bit.encode(sink)?;
+        self.enable_size.encode(sink)?;
+        self.flags.encode(sink)?;
+        self.enable_addr.encode(sink)?;
+        self.name_args.encode(sink)?;
+        self.write_index.encode(sink)?;
+        sink.put(self.size.padding());
         Ok(())
     }
 }
