@@ -72,9 +72,8 @@ fn value_reply_without_request_is_refused() {
 #[test]
 fn annotation_covers_every_byte() {
     let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {
-        let notes = subject(kind).annotate(wire);
+        let notes = subject(kind).explain(wire);
         let list: Vec<_> = notes
-            .list()
             .iter()
             .map(|note| (note.offset, note.len, note.field.as_str(), note.text.as_str()))
             .collect();

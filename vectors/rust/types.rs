@@ -1,12 +1,9 @@
 //! The types of the vectors.
 
-use alloc::vec::Vec;
 use core::{fmt, str::FromStr};
 
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize, de::value};
-
-use super::{Annotations, DecodeRefusal, EncodeFailure, Value};
 
 macro_rules! types {
     ($($Type:ident = $name:literal,)*) => {
@@ -106,14 +103,3 @@ impl fmt::Display for ParseTypeError {
 }
 
 impl core::error::Error for ParseTypeError {}
-
-/// A value, and whether it is canonical.
-pub(super) type Reading = Result<(Value, bool), DecodeRefusal>;
-
-/// How to read and write the types of one part of the protocol that are not pieces of a payload.
-pub(super) struct Family {
-    /// The value, and whether it is canonical.
-    pub(super) decode: fn(Type, &[u8]) -> Reading,
-    pub(super) encode: fn(Type, &Value) -> Result<Vec<u8>, EncodeFailure>,
-    pub(super) annotate: fn(Type, &[u8], &mut Annotations),
-}

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::message::{AnyReply, Message};
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
-/// use dotnet_diagnostics_ipc_vectors::annotated::{ItemKind, Splitter};
+/// use dotnet_diagnostics_ipc_vectors::explain::{ItemKind, Splitter};
 ///
 /// let received = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace";
 /// let mut items = Splitter::new(received, None, Some(Command::COLLECT_TRACING2));

@@ -1,7 +1,7 @@
 //! Split bytes into messages, advertises and continuations, and explain each part of them.
 //!
 //! ```
-//! use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
+//! use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 //!
 //! let bytes = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0DOTNET_IPC_V1\0\x14\0\xff\0\x01\0";
 //! let items: Vec<_> = Splitter::new(bytes, None, None).collect();

@@ -50,7 +50,7 @@ impl ItemKind {
 /// One message, advertise or continuation: an item of `diagipc decode --json`.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc_vectors::{Type, annotated::Item};
+/// use dotnet_diagnostics_ipc_vectors::{Type, explain::Item};
 ///
 /// let item = Item::whole(Type::String, b"\x02\0\0\0\x61\0\x62\0");
 /// assert_eq!(item.error.as_ref().map(|error| error.fault.kind.as_str()), Some("missing_terminator"));
