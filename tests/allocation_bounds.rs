@@ -126,7 +126,7 @@ fn false_counts_allocate_constant_times_their_bytes(share: usize) {
         let subject = group.subject().unwrap();
         let taken = bytes_max(|| {
             drop(subject.decode(bytes));
-            drop(subject.annotate(bytes));
+            drop(subject.explain(bytes));
         });
         let each = taken.saturating_sub(ONCE) / bytes.len().max(1);
         checked += 1;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use dotnet_diagnostics_ipc_vectors::annotated::Item;
+use dotnet_diagnostics_ipc_vectors::explain::Item;
 use dotnet_diagnostics_ipc_vectors::{Annotation, ReadAs};
 
 /// Bytes on a line.

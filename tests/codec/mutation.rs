@@ -157,7 +157,7 @@ fn verdict(subject: ReadAs, bytes: &[u8]) -> Result<bool, String> {
         subject.kind,
         Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend | Type::ProcessStat
     );
-    for note in subject.annotate(bytes).list() {
+    for note in subject.explain(bytes) {
         if if text { note.offset < end } else { note.offset != end || note.len == 0 } {
             return Err(format!(
                 "the annotation of {} stands at {} after {end}",

@@ -283,7 +283,7 @@ fn user_events_interfaces_agree_on_changed_bytes() {
         let decoded = subject.decode(bytes);
         assert_eq!(typed, decoded.is_ok(), "{bytes:02x?}");
         let mut end = 0;
-        for note in subject.annotate(bytes).list() {
+        for note in subject.explain(bytes) {
             assert!(note.offset == end && note.len > 0, "{note:?} after {end} of {bytes:02x?}");
             end += note.len;
         }

@@ -1,33 +1,39 @@
 //! The codec by name: bytes to value form and back, for the type of any group of vectors.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
-use super::annotate::{Annotate as _, Annotating};
+use super::continuation::{explain_stream, stream_from_value, stream_to_value};
 use super::fault::{encoded, is_canonical};
-use super::types::Family;
+use super::from_json::FromJson;
+use super::from_wire::{FromWire, parts_of, value_of};
+use super::user_events::{command_from_value, command_to_value, explain_command};
 use super::value_forms::{
-    error_from_value, reply_from_value, reply_to_value, request_from_value, request_to_value,
-    unknown_from_value,
+    advertise, error, error_from_value, reply_from_value, reply_to_value, request_from_value,
+    request_to_value, unknown_from_value,
 };
 use super::{
-    Annotation, Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError,
-    ValueForm,
+    Annotation, Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm,
 };
-use dotnet_diagnostics_ipc::advertise::Advertise;
+use super::{endpoints, legacy, ports};
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::Environment;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::DraftCollectTracing;
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldRequest};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
     UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::{
-    AnyReply, AnyRequest, Message, encode_to_vec, process::Tail,
+    AnyReply, AnyRequest, Message, encode_to_vec, process::Tail, server::ErrorReply,
+};
+use dotnet_diagnostics_ipc::user_events::{
+    Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
 };
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader, Root, WireError};
 
-/// Runs `$piece!(T)` for the type `T` of a piece of payload.
+/// Runs `$piece!(T)` for the type `T` of a piece that is decoded from a [`Reader`].
 macro_rules! for_piece {
     ($type:expr, $piece:ident) => {
         match $type {
@@ -49,7 +55,13 @@ macro_rules! for_piece {
             Type::ProviderConfig => $piece!(ProviderConfig<'_>),
             Type::StreamingProviderConfig => $piece!(StreamingProviderConfig<'_>),
             Type::UserEventsProviderConfig => $piece!(UserEventsProviderConfig<'_>),
-            _ => unreachable!("a whole message, or a type with a family, is not a piece"),
+            Type::UserReg => $piece!(UserReg),
+            Type::UserUnreg => $piece!(UserUnreg),
+            Type::UserEventsRecord => $piece!(WrittenRecord<'_>),
+            Type::Extension => $piece!(Extension<'_>),
+            Type::OldRequest => $piece!(OldRequest),
+            Type::LegacyError => $piece!(DraftErrorCode),
+            _ => unreachable!("the callers handle whole messages and texts"),
         }
     };
 }
@@ -84,26 +96,44 @@ impl ReadAs {
     /// # Errors
     /// What is wrong with the bytes.
     pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
-        // Messages of the server are not answered.
         self.read(wire).map_err(|refusal| {
-            if self.from_server { DecodeRefusal { answer: None, ..refusal } } else { refusal }
+            // Neither a message of the server nor data for the kernel is answered.
+            let is_for_kernel = matches!(
+                self.kind,
+                Type::UserReg
+                    | Type::UserUnreg
+                    | Type::TracepointCommand
+                    | Type::UserEventsRecord
+                    | Type::Extension
+            );
+            let is_answered = !self.from_server && !is_for_kernel;
+            DecodeRefusal { answer: refusal.answer.filter(|_| is_answered), ..refusal }
         })
     }
 
     fn read(self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
-        if let Some(family) = family_of(self.kind) {
-            let (value, canonical) = (family.decode)(self.kind, wire)?;
-            return Ok(Decoded::of(self.kind, value, canonical));
-        }
+        let of = |(value, canonical)| Decoded::of(self.kind, value, canonical);
         match self.kind {
+            Type::StreamStart => Ok(of((stream_to_value(wire), true))),
+            Type::Environment => {
+                let environment = Environment::decode(wire)?;
+                Ok(of((environment.to_value(), is_canonical(&environment, wire))))
+            }
+            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
+                ports::decode(self.kind, wire).map(of)
+            }
+            Type::SocketName | Type::PipeName | Type::ProcessStat => {
+                endpoints::decode(self.kind, wire).map(of)
+            }
+            Type::TracepointCommand => {
+                let command = TracepointCommand::parse(wire)?;
+                Ok(of((command_to_value(command), is_canonical(&command, wire))))
+            }
+            Type::OldReply => Ok(of((legacy::decode_old_reply(wire)?, true))),
             Type::Advertise => {
-                let advertise = Advertise::decode(wire)?;
-                Ok(Decoded {
-                    kind: Type::Advertise,
-                    value: advertise.to_value(),
-                    canonical: advertise.to_bytes() == wire,
-                    limit: None,
-                })
+                let bytes = Advertise::decode(wire)?.to_bytes();
+                let fields = bytes.get(ADVERTISE_MAGIC.len()..).unwrap_or_default();
+                Ok(of((value_of(fields, advertise), bytes == wire)))
             }
             Type::LegacyRequest => {
                 let message = Message::decode(wire)?;
@@ -111,11 +141,7 @@ impl ReadAs {
                 let (request, _) = message
                     .decode_payload::<DraftCollectTracing<'_>>()
                     .map_err(|e| e.in_root(Root::of(Command::COLLECT_TRACING)))?;
-                Ok(Decoded::of(
-                    Type::LegacyRequest,
-                    request.to_value(),
-                    message.is_canonical(&request),
-                ))
+                Ok(of((request.to_value(), message.is_canonical(&request))))
             }
             Type::Request | Type::Reply | Type::Error | Type::Unknown => {
                 Ok(Decoded::of_message(&Message::decode(wire)?, self)?)
@@ -124,7 +150,7 @@ impl ReadAs {
                 macro_rules! decode {
                     ($T:ty) => {{
                         let value = <$T>::decode(&mut Reader::new(wire))?;
-                        Ok(Decoded::of(piece, value.to_value(), is_canonical(&value, wire)))
+                        Ok(of((value.to_value(), is_canonical(&value, wire))))
                     }};
                 }
                 for_piece!(piece, decode)
@@ -137,16 +163,26 @@ impl ReadAs {
     /// # Errors
     /// If it is not a value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
-        if let Some(family) = family_of(self.kind) {
-            return (family.encode)(self.kind, value);
-        }
         let arena = Arena::new();
         let unnamed = || EncodeFailure::Value(ValueError::new("expected a command"));
         match self.kind {
+            Type::StreamStart => stream_from_value(value).map_err(EncodeFailure::Value),
+            Type::Environment => {
+                encoded(&Environment::from_value(value, &arena).map_err(EncodeFailure::Value)?)
+            }
+            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
+                ports::encode(self.kind, value)
+            }
+            Type::SocketName | Type::PipeName | Type::ProcessStat => {
+                endpoints::encode(self.kind, value)
+            }
+            Type::TracepointCommand => encoded(&command_from_value(value, &arena)?),
+            Type::OldReply => {
+                encoded(&legacy::reply_from_value(value).map_err(EncodeFailure::Value)?)
+            }
             Type::Advertise => {
-                let advertise =
-                    Advertise::from_value(value, &arena).map_err(EncodeFailure::Value)?;
-                Ok(advertise.to_bytes().to_vec())
+                let read = advertise(&mut FromJson::new(value, &arena));
+                Ok(read.map_err(EncodeFailure::Value)?.to_bytes().into())
             }
             Type::LegacyRequest => {
                 let request =
@@ -183,63 +219,93 @@ impl ReadAs {
     }
 
     /// The location of each part of `wire`, as far as it can be read.
-    pub fn annotate(&self, wire: &[u8]) -> Annotations {
-        let mut notes = Annotations::default();
-        if let Some(family) = family_of(self.kind) {
-            (family.annotate)(self.kind, wire, &mut notes);
-            return notes;
-        }
-        // `decode` reports the fault.
-        let _ = self.try_annotate(wire, &mut notes);
-        notes
+    pub fn explain(&self, wire: &[u8]) -> Vec<Annotation> {
+        parts_of(wire, |source| self.read_parts(source))
     }
 
-    /// The parts of `wire` to its last byte: those that [`annotate`](Self::annotate) locates, and the rest
-    /// as one that is not decoded.
+    /// The parts of `wire` to its last byte: those that [`explain`](Self::explain) locates, and the
+    /// rest as one that is not decoded.
     pub fn parts(&self, wire: &[u8]) -> Vec<Annotation> {
-        self.annotate(wire).into_parts(wire.len())
+        let mut parts = self.explain(wire);
+        let offset = parts.last().map_or(0, |last| last.offset.saturating_add(last.len));
+        let len = wire.len().saturating_sub(offset);
+        if len > 0 {
+            let (field, text) = (String::new(), "not decoded".into());
+            parts.push(Annotation { offset, len, field, kind: FieldKind::Plain, text });
+        }
+        parts
     }
 
-    fn try_annotate(self, wire: &[u8], notes: &mut Annotations) -> Result<(), WireError> {
-        match self.kind {
-            Type::Advertise => notes.advertise(wire),
+    fn read_parts(self, source: &mut FromWire<'_>) -> Result<(), WireError> {
+        let rest = match self.kind {
+            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
+                ports::explain(self.kind, source);
+                return Ok(());
+            }
+            Type::SocketName | Type::PipeName | Type::ProcessStat => {
+                return endpoints::explain(self.kind, source);
+            }
+            Type::StreamStart => return explain_stream(source),
+            Type::TracepointCommand => return explain_command(source),
+            Type::Advertise => {
+                Advertise::decode(source.reader.rest())?;
+                source.below(format_args!("magic"), |source| {
+                    source.take(FieldKind::Plain, ADVERTISE_MAGIC.len(), || "\"ADVR_V1\"".into())
+                })?;
+                return advertise(source).map(|_| ());
+            }
             Type::Request | Type::Reply | Type::Error | Type::Unknown | Type::LegacyRequest => {
-                let header = Header::decode(wire)?;
-                notes.header(header);
-                let payload =
-                    wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
-                let mut reader = Reader::at(payload, HEADER_LEN);
-                match (self.kind, header.command) {
-                    (Type::LegacyRequest, _) => DraftCollectTracing::annotate(&mut reader, notes)?,
-                    (_, Command::ERROR) if self.from_server => {
-                        notes.error(self.command, &mut reader)?;
-                    }
-                    (_, Command::OK) if self.from_server && reader.rest().is_empty() => {}
-                    (_, Command::OK) if self.from_server => {
-                        if let Some(reply_type) = self.command.and_then(Command::reply_type) {
-                            AnyReply::build(
-                                reply_type,
-                                &mut Annotating { reader: &mut reader, notes },
-                            )?;
-                        }
-                    }
-                    (_, command) => {
-                        AnyRequest::build(command, &mut Annotating { reader: &mut reader, notes })?;
-                    }
-                }
-                if !reader.rest().is_empty() {
-                    notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
-                }
-                Ok(())
+                self.read_message(source)?;
+                "after the last field"
+            }
+            Type::OldReply => {
+                legacy::explain_old_reply(source)?;
+                "after the last field"
+            }
+            Type::Environment => {
+                Environment::explain(source)?;
+                "after the last entry"
             }
             piece => {
-                macro_rules! annotate {
+                macro_rules! explain {
                     ($T:ty) => {
-                        <$T>::annotate(&mut Reader::new(wire), notes)
+                        <$T>::explain(source)?
                     };
                 }
-                for_piece!(piece, annotate)
+                for_piece!(piece, explain);
+                match piece {
+                    Type::UserReg | Type::UserUnreg | Type::OldRequest | Type::LegacyError => {
+                        "after the last field"
+                    }
+                    _ => return Ok(()),
+                }
             }
+        };
+        source.take_rest(rest).map(|_| ())
+    }
+
+    fn read_message(self, source: &mut FromWire<'_>) -> Result<(), WireError> {
+        let wire = source.reader.rest();
+        let header = Header::decode(wire)?;
+        source.header(header)?;
+        let payload = wire.get(HEADER_LEN..wire.len().min(header.size.into())).unwrap_or_default();
+        source.reader = Reader::at(payload, HEADER_LEN);
+        match (self.kind, header.command) {
+            (Type::LegacyRequest, _) => DraftCollectTracing::explain(source),
+            (_, Command::ERROR) if self.from_server => {
+                let has_message =
+                    ErrorReply::has_message(self.command) && payload.len() > HResult::MIN_LEN;
+                error(source, has_message).map(|_| ())
+            }
+            (_, Command::OK) if self.from_server => {
+                match self.command.and_then(Command::reply_type) {
+                    Some(reply_type) if !payload.is_empty() => {
+                        AnyReply::build(reply_type, source).map(|_| ())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            (_, command) => AnyRequest::build(command, source).map(|_| ()),
         }
     }
 }
@@ -274,21 +340,5 @@ impl Decoded {
             limit,
             ..Self::of(kind, request_to_value(message, &request), message.is_canonical(&request))
         })
-    }
-}
-
-/// How to read and write a type that is not a piece of a payload.
-fn family_of(kind: Type) -> Option<&'static Family> {
-    match kind {
-        Type::Environment | Type::StreamStart => Some(&super::continuation::FAMILY),
-        Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => Some(&super::ports::FAMILY),
-        Type::SocketName | Type::PipeName | Type::ProcessStat => Some(&super::endpoints::FAMILY),
-        Type::UserReg
-        | Type::UserUnreg
-        | Type::TracepointCommand
-        | Type::UserEventsRecord
-        | Type::Extension => Some(&super::user_events::FAMILY),
-        Type::OldRequest | Type::OldReply | Type::LegacyError => Some(&super::legacy::FAMILY),
-        _ => None,
     }
 }

@@ -1,55 +1,27 @@
-//! Continuations by name: value form and bytes.
+//! The value form of continuations.
 
 use alloc::{format, vec::Vec};
 
-use super::annotate::Annotate;
-use super::fault::{encoded, is_canonical};
 use super::from_json::items;
-use super::types::{Family, Type};
+use super::from_wire::FromWire;
 use super::value::{expected, object_of};
-use super::{Annotations, Arena, FieldKind, Value, ValueError, ValueForm};
-use super::{DecodeRefusal, EncodeFailure};
+use super::{Arena, FieldKind, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::continuation::{Entry, Environment, StreamStart};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode as _, IpcString, Reader, WireError};
+use dotnet_diagnostics_ipc::wire::{Decode, Encode as _, IpcString, WireError};
 
-pub(super) const FAMILY: Family = Family { decode, encode, annotate };
-
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
-    if kind == Type::StreamStart {
-        return Ok((stream_to_value(wire), true));
+/// The value is the list of the entries.
+impl<'a> ValueForm<'a> for Environment<'a> {
+    fn to_value(&self) -> Value {
+        self.iter().map(|entry| entry.to_value()).collect()
     }
-    let environment = Environment::decode(wire)?;
-    let canonical = is_canonical(&environment, wire);
-    Ok((environment.iter().map(|entry| entry.to_value()).collect(), canonical))
-}
 
-fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
-    if kind == Type::StreamStart {
-        return stream_from_value(value).map_err(EncodeFailure::Value);
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        items(value, |entry| Entry::from_value(entry, arena))
+            .map(|entries| Self::new(arena.slice(&entries)))
     }
-    let arena = Arena::new();
-    let entries =
-        items(value, |entry| Entry::from_value(entry, &arena)).map_err(EncodeFailure::Value)?;
-    encoded(&Array::new(&entries))
-}
 
-fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
-    let mut reader = Reader::new(wire);
-    if kind == Type::StreamStart {
-        let start = StreamStart::recognise(wire);
-        let len = start.known_len().unwrap_or(0);
-        if len > 0 {
-            // Cannot fail: that many were recognised.
-            let _ = notes.bytes(FieldKind::Plain, &mut reader, len, name(start).into());
-        }
-    } else if notes.items(Entry::MIN_LEN, &mut reader, Entry::annotate).is_err() {
-        // `decode` reports the fault.
-        return;
-    }
-    if !reader.rest().is_empty() {
-        let text =
-            if kind == Type::StreamStart { "the stream continues" } else { "after the last entry" };
-        notes.surplus(reader.offset(), reader.rest().len(), text);
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        source.items(Entry::MIN_LEN, Entry::explain)
     }
 }
 
@@ -94,28 +66,18 @@ impl<'a> ValueForm<'a> for Entry<'a> {
             .filter(is_split_so)
             .map_or_else(|| expected("an entry that is split at its first inner `=`", value), Ok)
     }
-}
 
-impl<'a> Annotate<'a> for Entry<'a> {
-    fn annotate(reader: &mut Reader<'a>, notes: &mut Annotations) -> Result<(), WireError> {
-        let entry = Self::decode(&mut reader.clone());
-        notes.part(FieldKind::StringLength, reader, |count: &u32| match &entry {
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        let entry = Self::decode(&mut source.reader.clone());
+        source.count(FieldKind::StringLength, |count| match &entry {
             Ok(entry) if entry.is_terminated() => format!("length {count}, with the NUL"),
             Ok(_) => format!("length {count}, without NUL"),
             Err(_) => format!("length {count}"),
         })?;
         let entry = entry?;
         let units = entry.text().units().count().saturating_add(entry.is_terminated().into());
-        if units == 0 {
-            Ok(())
-        } else {
-            notes.bytes(
-                FieldKind::Units,
-                reader,
-                units.saturating_mul(2),
-                format!("{:?}", entry.text()),
-            )
-        }
+        let text = || format!("{:?}", entry.text());
+        source.take(FieldKind::Units, units.saturating_mul(2), text).map(|_| ())
     }
 }
 
@@ -131,7 +93,7 @@ fn name(start: StreamStart) -> &'static str {
 
 /// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the
 /// start is unknown.
-fn stream_to_value(wire: &[u8]) -> Value {
+pub(super) fn stream_to_value(wire: &[u8]) -> Value {
     let start = StreamStart::recognise(wire);
     let mut object = serde_json::json!({ "start": name(start) });
     if let (StreamStart::NettraceBlocks { major, minor }, Some(object)) =
@@ -147,7 +109,7 @@ fn stream_to_value(wire: &[u8]) -> Value {
     object
 }
 
-fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
+pub(super) fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
     let object = object_of(value, &["start", "major", "minor", "rest"])?;
     let arena = Arena::new();
     let number = |key: &str| {
@@ -175,4 +137,10 @@ fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
         return Ok(bytes);
     }
     Err(ValueError::new(format!("these bytes are {}", name(StreamStart::recognise(&bytes)))))
+}
+
+pub(super) fn explain_stream(source: &mut FromWire<'_>) -> Result<(), WireError> {
+    let start = StreamStart::recognise(source.reader.rest());
+    source.take(FieldKind::Plain, start.known_len().unwrap_or(0), || name(start).into())?;
+    source.take_rest("the stream continues").map(|_| ())
 }

@@ -1,21 +1,20 @@
-//! Names of sockets and pipes, by name: value form and bytes.
+//! The value form of the names of sockets and pipes.
 
 use alloc::{format, string::ToString as _, vec::Vec};
 
 use serde_json::json;
 
 use super::fault::{encoded, is_canonical};
+use super::from_wire::FromWire;
 use super::ports::{refusal, utf8};
-use super::types::Family;
 use super::value::{expected, object_of};
-use super::{Annotations, Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
+use super::{Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::endpoint::{
     NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName,
 };
+use dotnet_diagnostics_ipc::wire::WireError;
 
-pub(super) const FAMILY: Family = Family { decode, encode, annotate };
-
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
+pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     Ok(match kind {
         Type::SocketName => {
             let name = SocketName::parse(utf8(wire)?)?;
@@ -43,7 +42,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     })
 }
 
-fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+pub(super) fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     match kind {
         Type::SocketName => {
             keys(value, &["prefix", "pid", "key", "socket"])?;
@@ -74,12 +73,12 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     }
 }
 
-/// The meaning of the whole text: it has few parts.
-fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
-    let Ok((value, _)) = decode(kind, wire) else { return };
+/// Notes the meaning of the whole text: it has few parts.
+pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireError> {
+    let Ok((value, _)) = decode(kind, source.reader.rest()) else { return Ok(()) };
     let fields = value.as_object().into_iter().flatten();
     let text = fields.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ");
-    notes.surplus(0, wire.len(), &text);
+    source.take_rest(&text).map(|_| ())
 }
 
 impl From<NameError> for DecodeRefusal {

@@ -168,11 +168,12 @@ impl Group {
 }
 
 mod hresults {
-    use alloc::{format, string::String, vec::Vec};
+    use alloc::{format, vec::Vec};
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    use dotnet_diagnostics_ipc::hresult::HResult;
+    use super::{HResult, Value};
+    use crate::value::hexadecimal;
 
     #[allow(clippy::ref_option, reason = "serde requires this form")]
     pub(super) fn serialize<S: Serializer>(
@@ -186,14 +187,12 @@ mod hresults {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<HResult>>, D::Error> {
-        let code = |text: &String| {
-            let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 8);
-            let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            code.map(HResult).ok_or_else(|| {
-                D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {text}"))
+        let code = |value: &Value| {
+            hexadecimal(value, 8).map(HResult).ok_or_else(|| {
+                D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {value}"))
             })
         };
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts.iter().map(code).collect::<Result<_, _>>().map(Some)
+        let values = Vec::<Value>::deserialize(deserializer)?;
+        values.iter().map(code).collect::<Result<_, _>>().map(Some)
     }
 }

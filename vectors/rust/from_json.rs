@@ -22,10 +22,6 @@ impl<'a> FromJson<'a> {
     }
 
     /// The value of a field by its name, or by its name in another edition.
-    pub(super) fn get<T: ValueForm<'a>>(&mut self, field: Field) -> Result<T, ValueError> {
-        T::from_value(self.find(field)?, self.arena).map_err(|error| error.within(field.name()))
-    }
-
     fn find(&mut self, field: Field) -> Result<&'a Value, ValueError> {
         const ABSENT_TAIL: &Value = &Value::String(String::new());
         let mut names = core::iter::once(field.name()).chain(former_names(field).iter().copied());
@@ -123,7 +119,7 @@ impl<'a> Visitor<'a> for FromJson<'a> {
     }
 
     fn is_user_events(&mut self) -> Result<bool, ValueError> {
-        match self.get(Field::SessionType)? {
+        match self.field(Field::SessionType)? {
             0 => Ok(false),
             1u32 => Ok(true),
             _ => Err(ValueError::new("neither 0 nor 1").within(Field::SessionType.name())),
@@ -148,15 +144,6 @@ impl<'a> Visitor<'a> for FromJson<'a> {
             None => Ok(made),
         }
     }
-}
-
-/// The object with exactly the fields of `fields`.
-pub(super) fn object<'a, T>(
-    value: &'a Value,
-    arena: &'a Arena,
-    fields: impl FnOnce(&mut FromJson<'a>) -> Result<T, ValueError>,
-) -> Result<T, ValueError> {
-    FromJson::new(value, arena).object(fields)
 }
 
 /// The items of a JSON list.

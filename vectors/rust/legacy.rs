@@ -1,69 +1,30 @@
-//! Parts of the 2019 editions by name: value form and bytes.
+//! The value form of parts of the 2019 editions.
 
-use alloc::{string::ToString as _, vec::Vec};
+use alloc::string::ToString as _;
 
-use super::annotate::Annotate as _;
-use super::fault::encoded;
-use super::types::{Family, Type};
+use super::from_wire::FromWire;
 use super::value::expected;
-use super::{Annotations, Arena, Value, ValueError, ValueForm};
-use super::{DecodeRefusal, EncodeFailure};
+use super::{Arena, DecodeRefusal, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftErrorCode, OldReply, OldRequest, SessionIdWidth};
-use dotnet_diagnostics_ipc::wire::{Decode as _, Field, Reader, WireError, WireErrorKind};
+use dotnet_diagnostics_ipc::legacy::{DraftErrorCode, OldReply, SessionIdWidth};
+use dotnet_diagnostics_ipc::wire::visit::{Visit as _, Visitor as _};
+use dotnet_diagnostics_ipc::wire::{Field, WireError, WireErrorKind};
 
-pub(super) const FAMILY: Family = Family { decode, encode, annotate };
-
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
-    let mut reader = Reader::new(wire);
-    Ok(match kind {
-        Type::OldRequest => {
-            let request = OldRequest::decode(&mut reader)?;
-            (request.to_value(), reader.rest().is_empty())
-        }
-        Type::OldReply => {
-            let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
-            if !rest.is_empty() {
-                let kind = WireErrorKind::BytesAfterMessage {
-                    extra: u32::try_from(rest.len()).unwrap_or(u32::MAX),
-                };
-                return Err(WireError::new(kind, reply.width().bytes())
-                    .within(Field::SessionId)
-                    .into());
-            }
-            (reply_to_value(reply), true)
-        }
-        _ => {
-            let code = DraftErrorCode::decode(&mut reader)?;
-            (code_to_value(code), reader.rest().is_empty())
-        }
-    })
-}
-
-fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
-    let arena = Arena::new();
-    match kind {
-        Type::OldRequest => {
-            encoded(&OldRequest::from_value(value, &arena).map_err(EncodeFailure::Value)?)
-        }
-        Type::OldReply => encoded(&reply_from_value(value).map_err(EncodeFailure::Value)?),
-        _ => encoded(&code_from_value(value).map_err(EncodeFailure::Value)?),
+pub(super) fn decode_old_reply(wire: &[u8]) -> Result<Value, DecodeRefusal> {
+    let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
+    if !rest.is_empty() {
+        let extra = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        let kind = WireErrorKind::BytesAfterMessage { extra };
+        let error = WireError::new(kind, reply.width().bytes()).within(Field::SessionId);
+        return Err(error.into());
     }
+    Ok(reply_to_value(reply))
 }
 
-fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
-    let mut reader = Reader::new(wire);
-    let read = match kind {
-        Type::OldRequest => OldRequest::annotate(&mut reader, notes),
-        Type::OldReply if width(wire.len()) == SessionIdWidth::Bits32 => {
-            notes.field::<u32>(Field::SessionId, &mut reader)
-        }
-        Type::OldReply => notes.field::<u64>(Field::SessionId, &mut reader),
-        _ => DraftErrorCode::annotate(&mut reader, notes),
-    };
-    // `decode` reports the fault.
-    if read.is_ok() && !reader.rest().is_empty() {
-        notes.surplus(reader.offset(), reader.rest().len(), "after the last field");
+pub(super) fn explain_old_reply(source: &mut FromWire<'_>) -> Result<(), WireError> {
+    match width(source.reader.rest().len()) {
+        SessionIdWidth::Bits32 => source.field::<u32>(Field::SessionId).map(|_| ()),
+        SessionIdWidth::Bits64 => source.field::<u64>(Field::SessionId).map(|_| ()),
     }
 }
 
@@ -78,7 +39,7 @@ fn reply_to_value(reply: OldReply) -> Value {
     serde_json::json!({ "bits": reply.width().bytes().saturating_mul(8), "sessionId": id })
 }
 
-fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
+pub(super) fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
     let id = match value.get("sessionId") {
         Some(Value::String(digits)) => digits.parse().ok(),
         Some(Value::Null) => Some(0),
@@ -93,14 +54,21 @@ fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
 }
 
 /// `{"code", "name", "hresult"}`, the last two null if there is none.
-fn code_to_value(code: DraftErrorCode) -> Value {
-    let hresult = code.hresult().map_or(Value::Null, |hresult: HResult| hresult.to_value());
-    serde_json::json!({ "code": code.0, "name": code.name(), "hresult": hresult })
-}
+impl<'a> ValueForm<'a> for DraftErrorCode {
+    fn to_value(&self) -> Value {
+        let hresult = self.hresult().map_or(Value::Null, |hresult: HResult| hresult.to_value());
+        serde_json::json!({ "code": self.0, "name": self.name(), "hresult": hresult })
+    }
 
-fn code_from_value(value: &Value) -> Result<DraftErrorCode, ValueError> {
-    let code = value.get("code").and_then(Value::as_u64).and_then(|code| u32::try_from(code).ok());
-    itself(code.map(DraftErrorCode), value, code_to_value, "a code with its own name and HRESULT")
+    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
+        let code = value.get("code").and_then(Value::as_u64);
+        let code = code.and_then(|code| u32::try_from(code).ok()).map(Self);
+        itself(code, value, |code| code.to_value(), "a code with its own name and HRESULT")
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        Self::build(source).map(|_| ())
+    }
 }
 
 /// What was read from `value`, if it has exactly this value.

@@ -32,10 +32,6 @@
 extern crate alloc;
 
 #[cfg(feature = "typed")]
-mod annotate;
-#[cfg(feature = "typed")]
-pub mod annotated;
-#[cfg(feature = "typed")]
 mod check;
 #[cfg(feature = "typed")]
 mod codec;
@@ -45,11 +41,15 @@ pub mod documents;
 #[cfg(feature = "typed")]
 mod endpoints;
 #[cfg(feature = "typed")]
+pub mod explain;
+#[cfg(feature = "typed")]
 mod fault;
 #[cfg(feature = "typed")]
 mod file;
 #[cfg(feature = "typed")]
 mod from_json;
+#[cfg(feature = "typed")]
+mod from_wire;
 #[cfg(feature = "typed")]
 pub mod grammar;
 #[cfg(feature = "typed")]
@@ -69,8 +69,6 @@ pub mod script;
 #[cfg(feature = "typed")]
 mod scripts;
 #[cfg(feature = "typed")]
-mod to_json;
-#[cfg(feature = "typed")]
 mod types;
 #[cfg(feature = "typed")]
 mod user_events;
@@ -80,8 +78,6 @@ mod value;
 mod value_forms;
 
 #[cfg(feature = "typed")]
-pub use annotate::{Annotation, Annotations, FieldKind};
-#[cfg(feature = "typed")]
 pub use check::check;
 #[cfg(feature = "typed")]
 pub use codec::{Decoded, ReadAs};
@@ -89,6 +85,8 @@ pub use codec::{Decoded, ReadAs};
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 #[cfg(feature = "typed")]
 pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
+#[cfg(feature = "typed")]
+pub use from_wire::{Annotation, FieldKind};
 #[cfg(feature = "typed")]
 pub use load::{LoadError, files, parse};
 #[cfg(feature = "typed")]

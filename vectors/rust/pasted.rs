@@ -18,13 +18,10 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::pasted::PasteError>(())
 //! ```
 
-mod array;
 mod base64;
-mod escapes;
 mod hex_dump;
 mod hexadecimal;
-mod scanner;
-mod strings;
+mod source_code;
 
 use alloc::{
     string::{String, ToString as _},
@@ -63,7 +60,7 @@ impl PastedForm {
             return Self::HexDump;
         }
         // The quotes in a comment are not of a string.
-        let code = if has(&['{']) { scanner::without_comments(text) } else { text.to_string() };
+        let code = if has(&['{']) { source_code::without_comments(text) } else { text.to_string() };
         if code.contains('"') {
             Self::Strings
         } else if has(&['{']) {
@@ -89,8 +86,8 @@ impl PastedForm {
         match self {
             Self::Hexadecimal => hexadecimal::read(text),
             Self::HexDump => hex_dump::read(text),
-            Self::Array => array::read(text),
-            Self::Strings => strings::read(text),
+            Self::Array => source_code::read_array(text),
+            Self::Strings => source_code::read_strings(text),
             Self::Base64 => base64::read(text),
         }
     }

@@ -1,21 +1,19 @@
-//! The variables that configure diagnostic ports, by name: value form and bytes.
+//! The value form of the variables that configure diagnostic ports.
 
 use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
 
 use serde_json::json;
 
-use super::types::Family;
+use super::from_wire::FromWire;
 use super::value::{expected, object_of};
-use super::{Annotations, DecodeRefusal, EncodeFailure, Type, Value, ValueError, VectorFault};
+use super::{DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, VectorFault};
 use dotnet_diagnostics_ipc::port::{
     DefaultPortSuspend, Ignored, PortAddress, PortConfig, PortType, Ports, PortsError, SuspendMode,
     WritePorts, default_port_suspend_text, strict,
 };
 use dotnet_diagnostics_ipc::wire::{Encode as _, Layer};
 
-pub(super) const FAMILY: Family = Family { decode, encode, annotate };
-
-fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
+pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     let text = utf8(wire)?;
     let (value, encoded) = if kind == Type::DefaultPortSuspend {
         let suspends = DefaultPortSuspend::parse(text).suspends();
@@ -32,7 +30,7 @@ fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
     Ok((value, encoded == wire))
 }
 
-fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+pub(super) fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     if kind == Type::DefaultPortSuspend {
         let suspends = value
             .as_bool()
@@ -43,15 +41,13 @@ fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
     ports(kind, value).and_then(|ports| written(&ports)).map_err(EncodeFailure::Value)
 }
 
-fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
-    let Ok(text) = utf8(wire) else { return };
+/// Notes the ports and what is ignored; between them are separators.
+pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) {
+    let Ok(text) = utf8(source.reader.rest()) else { return };
     if kind == Type::DefaultPortSuspend {
         let read = DefaultPortSuspend::parse(text);
-        notes.surplus(
-            0,
-            text.len(),
-            &format!("{read:?}: {}", if read.suspends() { "suspends" } else { "does not suspend" }),
-        );
+        let what = if read.suspends() { "suspends" } else { "does not suspend" };
+        source.note(FieldKind::Plain, 0, text.len(), || format!("{read:?}: {what}"));
         return;
     }
     let mut parts: Vec<_> = Ignored::new(text)
@@ -71,7 +67,7 @@ fn annotate(kind: Type, wire: &[u8], notes: &mut Annotations) {
     }
     parts.sort_by_key(|(offset, ..)| *offset);
     for (offset, len, about) in parts {
-        notes.surplus(offset, len, &about);
+        source.note(FieldKind::Plain, offset, len, || about);
     }
 }
 

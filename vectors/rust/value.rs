@@ -7,6 +7,9 @@ use serde_json::Map;
 
 pub use serde_json::Value;
 
+use super::from_wire::FromWire;
+use dotnet_diagnostics_ipc::wire::WireError;
+
 /// The memory that values read from JSON borrow from: slices of items in a message.
 #[derive(Debug, Default)]
 pub struct Arena(bumpalo::Bump);
@@ -72,6 +75,10 @@ pub trait ValueForm<'a>: Sized {
     /// # Errors
     /// If it is not a value of this type. Unknown keys are an error.
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError>;
+
+    /// Reads a value from the wire, and notes each of its parts.
+    #[doc(hidden)]
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError>;
 }
 
 /// `"0x"` and exactly `digits` digits.

@@ -4,15 +4,14 @@ use alloc::{format, vec::Vec};
 
 use serde_json::Map;
 
-use super::annotate::{Annotate, Annotating};
-use super::from_json::{FromJson, object};
-use super::to_json::{ObjectWriter, ToJson};
+use super::from_json::FromJson;
+use super::from_wire::{FromWire, value_of};
 use super::value::{expected, hexadecimal, object_of};
-use super::{Annotations, Arena, Value, ValueError, ValueForm};
+use super::{Arena, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldRequest};
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, OldRequest};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
     UserEventsProviderConfig,
@@ -20,28 +19,23 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::user_events::ExtensionItem;
-use dotnet_diagnostics_ipc::wire::visit::Visit;
-use dotnet_diagnostics_ipc::wire::{Array, Field, Guid, IpcString, Reader, WireError};
+use dotnet_diagnostics_ipc::wire::visit::{Visit, Visitor};
+use dotnet_diagnostics_ipc::wire::{Array, Encode, Field, Guid, IpcString, WireError};
 
-/// The value form, and the location of the parts, of types that any visitor can build.
+/// The value form of types that any visitor can build.
 macro_rules! visited {
     ($($T:ty),* $(,)?) => {$(
         impl<'a> ValueForm<'a> for $T {
             fn to_value(&self) -> Value {
-                to_value(self)
+                value_of_encoded(self, |source| <$T>::build(source))
             }
 
             fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
                 <$T>::build(&mut FromJson::new(value, arena))
             }
-        }
 
-        impl<'a> Annotate<'a> for $T {
-            fn annotate(
-                reader: &mut Reader<'a>,
-                notes: &mut Annotations,
-            ) -> Result<(), WireError> {
-                <$T>::build(&mut Annotating { reader, notes }).map(|_| ())
+            fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+                <$T>::build(source).map(|_| ())
             }
         }
     )*};
@@ -52,22 +46,48 @@ visited! {
     Array<'a, u16>, Array<'a, u32>, Array<'a, IpcString<'a>>,
     EventFilter<'a>, TracepointSet<'a>, TracepointConfig<'a>,
     ProviderConfig<'a>, StreamingProviderConfig<'a>, UserEventsProviderConfig<'a>,
-    DraftCollectTracing<'a>, DraftErrorCode, OldRequest, ExtensionItem<'a>,
+    DraftCollectTracing<'a>, OldRequest, ExtensionItem<'a>,
 }
 
-fn to_value<'a, T: Visit<'a>>(value: &T) -> Value {
+/// The value that `build` reads from the bytes of `value`.
+pub(super) fn value_of_encoded<T: Encode, R>(
+    value: &T,
+    build: impl FnOnce(&mut FromWire<'_>) -> Result<R, WireError>,
+) -> Value {
     let mut wire = Vec::new();
-    // Cannot fail: no value has more items than its count can express, and an encoded value can
-    // be read.
+    // Cannot fail: no value has more items than its count can express.
     let _ = value.encode(&mut wire);
-    ToJson::of(&wire, |source| T::build(source)).unwrap_or_default()
+    value_of(&wire, build)
+}
+
+/// Builds an advertise from any source, after the magic.
+pub(super) fn advertise<'a, S: Visitor<'a>>(source: &mut S) -> Result<Advertise, S::Error> {
+    source.object(|source| {
+        Ok(Advertise {
+            runtime_cookie: source.field(Field::RuntimeCookie)?,
+            process_id: source.field(Field::ProcessId)?,
+            future: source.field(Field::Future)?,
+        })
+    })
+}
+
+/// Builds an error reply, with or without a text, from any source.
+pub(super) fn error<'a, S: Visitor<'a>>(
+    source: &mut S,
+    has_message: bool,
+) -> Result<ErrorReply<'a>, S::Error> {
+    source.object(|source| {
+        let hresult = source.field(Field::HResult)?;
+        let message = if has_message { Some(source.field(Field::Message)?) } else { None };
+        Ok(ErrorReply { hresult, message })
+    })
 }
 
 /// The value of a request: `request` is the decoded `message`.
 pub(super) fn request_to_value(message: &Message<'_>, request: &AnyRequest<'_>) -> Value {
     match request {
         AnyRequest::Unknown { command, payload } => unknown_to_value(*command, payload),
-        _ => payload_to_value(message, |source| AnyRequest::build(message.command, source)),
+        _ => value_of(message.payload, |source| AnyRequest::build(message.command, source)),
     }
 }
 
@@ -90,11 +110,13 @@ pub(super) fn reply_to_value(
     reply: &AnyReply<'_>,
 ) -> Value {
     match (reply, command.and_then(Command::reply_type)) {
-        (AnyReply::OkWithoutPayload, _) => ObjectWriter::new().finish(),
-        (AnyReply::Error(error), _) => error_to_value(error),
+        (AnyReply::OkWithoutPayload, _) => Map::new().into(),
+        (AnyReply::Error(read), _) => {
+            value_of(message.payload, |source| error(source, read.message.is_some()))
+        }
         (_, None) => unknown_to_value(Command::OK, message.payload),
         (_, Some(reply_type)) => {
-            payload_to_value(message, |source| AnyReply::build(reply_type, source))
+            value_of(message.payload, |source| AnyReply::build(reply_type, source))
         }
     }
 }
@@ -117,56 +139,15 @@ pub(super) fn reply_from_value<'a>(
     }
 }
 
-fn payload_to_value<'w, T>(
-    message: &Message<'w>,
-    build: impl FnOnce(&mut ToJson<'w>) -> Result<T, WireError>,
-) -> Value {
-    // Cannot fail: the message was decoded before.
-    ToJson::of(message.payload, build).unwrap_or_default()
-}
-
-fn error_to_value(error: &ErrorReply<'_>) -> Value {
-    let object = ObjectWriter::new().field(Field::HResult, &error.hresult);
-    match &error.message {
-        Some(message) => object.field(Field::Message, message).finish(),
-        None => object.finish(),
-    }
-}
-
 /// The error that answers `command`.
 pub(super) fn error_from_value<'a>(
     command: Option<Command>,
     value: &'a Value,
     arena: &'a Arena,
 ) -> Result<ErrorReply<'a>, ValueError> {
-    object(value, arena, |object| {
-        let hresult = object.get(Field::HResult)?;
-        let texted = ErrorReply::has_message(command) && value.get(Field::Message.name()).is_some();
-        Ok(ErrorReply {
-            hresult,
-            message: if texted { Some(object.get(Field::Message)?) } else { None },
-        })
-    })
-}
-
-impl<'a> ValueForm<'a> for Advertise {
-    fn to_value(&self) -> Value {
-        ObjectWriter::new()
-            .field(Field::RuntimeCookie, &self.runtime_cookie)
-            .field(Field::ProcessId, &self.process_id)
-            .field(Field::Future, &self.future)
-            .finish()
-    }
-
-    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
-        object(value, arena, |object| {
-            Ok(Self {
-                runtime_cookie: object.get(Field::RuntimeCookie)?,
-                process_id: object.get(Field::ProcessId)?,
-                future: object.get(Field::Future)?,
-            })
-        })
-    }
+    let has_message =
+        ErrorReply::has_message(command) && value.get(Field::Message.name()).is_some();
+    error(&mut FromJson::new(value, arena), has_message)
 }
 
 /// The value of an unknown message: its code and its payload.

@@ -1,7 +1,7 @@
 //! The answers for the page.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc_vectors::annotated::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc_vectors::explain::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
 use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, ReadAs, Type};
 use serde::Deserialize;

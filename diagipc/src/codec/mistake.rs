@@ -42,9 +42,9 @@ impl Mistake {
 
 /// The mistake with which exactly `wire` is written where `expected` is right.
 pub(super) fn in_bytes(subject: ReadAs, wire: &[u8], expected: &[u8]) -> Option<Fault> {
-    let notes = subject.annotate(expected);
+    let notes = subject.explain(expected);
     let is_written = |mistake| {
-        let written = Writer::new(expected, notes.list(), mistake).written();
+        let written = Writer::new(expected, &notes, mistake).written();
         written != expected && written == wire
     };
     let common = Mistake::all().find(|mistake| is_written(*mistake));

@@ -67,9 +67,9 @@ impl Reply {
         let Ok(header) = Header::decode(came) else { return Self::default() };
         let message = came.get(..header.size.into());
         let read_as = ReadAs { kind: Type::Reply, command, from_server: true };
-        let notes = read_as.annotate(came);
+        let notes = read_as.explain(came);
         let bytes = |field: &str| {
-            let note = notes.list().iter().find(|note| note.field == field)?;
+            let note = notes.iter().find(|note| note.field == field)?;
             came.get(note.offset..note.offset.saturating_add(note.len))
         };
         let number = |field: &str| {
@@ -78,7 +78,7 @@ impl Reply {
         };
         let cookie = || bytes("runtimeCookie")?.try_into().ok();
         let text = |field: &'static str| {
-            let note = notes.list().iter().find(|note| note.field == field)?;
+            let note = notes.iter().find(|note| note.field == field)?;
             let text = IpcString::decode(&mut Reader::new(came.get(note.offset..)?)).ok()?;
             Some((field, text.to_string()))
         };

@@ -24,8 +24,8 @@ pub(super) struct Items {
 
 /// The fields of the payload, as far as it decodes.
 pub(super) fn leaves(message: &[u8]) -> Vec<Leaf> {
-    let notes = request_as(None).annotate(message);
-    let of_payload = notes.list().iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
+    let notes = request_as(None).explain(message);
+    let of_payload = notes.iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
     let leaf = |note: &Annotation| {
         let range = note.offset..note.offset.saturating_add(note.len);
         Leaf { range, kind: note.kind, path: note.field.clone() }

@@ -59,12 +59,11 @@ pub(super) fn reply(
     name: &str,
     sessions: &mut Sessions,
 ) -> Pattern {
-    let notes = ReadAs { kind: Type::Reply, command, from_server: true }.annotate(bytes);
+    let notes = ReadAs { kind: Type::Reply, command, from_server: true }.explain(bytes);
     let (mut parts, mut at) = (Vec::new(), 0_usize);
-    let has_command_line =
-        notes.list().iter().filter(|note| note.field == "commandLine").count() == 2;
+    let has_command_line = notes.iter().filter(|note| note.field == "commandLine").count() == 2;
     let mut counted = false;
-    for note in notes.list() {
+    for note in &notes {
         let end = note.offset.saturating_add(note.len);
         let Some(there) = bytes.get(note.offset..end).filter(|there| !there.is_empty()) else {
             continue;
@@ -110,8 +109,8 @@ pub(super) fn reply(
 
 /// A request, in which an earlier session id is replaced by the current one.
 pub(super) fn request(bytes: &[u8], sessions: &Sessions) -> Vec<Literal> {
-    let notes = request_as(None).annotate(bytes);
-    let known = notes.list().iter().filter(|note| note.field == "sessionId").find_map(|note| {
+    let notes = request_as(None).explain(bytes);
+    let known = notes.iter().filter(|note| note.field == "sessionId").find_map(|note| {
         let (before, rest) = bytes.split_at_checked(note.offset)?;
         let (id, after) = rest.split_at_checked(note.len)?;
         Some((before, sessions.get(id)?, after))

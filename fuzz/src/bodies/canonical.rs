@@ -20,8 +20,8 @@ pub fn canonical(input: &[u8]) {
     let Some((Asked { subject, .. }, wire)) = choose(input) else { return };
     let decoded = subject.decode(wire);
     // The annotated dump reads the same bytes with separate code; it ends where the decoder does.
-    let notes = subject.annotate(wire);
-    assert!(notes.list().iter().all(|note| note.offset <= wire.len()), "{subject:?}");
+    let notes = subject.explain(wire);
+    assert!(notes.iter().all(|note| note.offset <= wire.len()), "{subject:?}");
     match decoded {
         Ok(decoded) => {
             // A request has the type given by its header, whatever was expected.

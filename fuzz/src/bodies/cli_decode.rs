@@ -5,7 +5,7 @@ use std::io;
 use diagipc::annotated;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Direction;
-use dotnet_diagnostics_ipc_vectors::annotated::{Item, Splitter};
+use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
 
 use crate::bodies::kind;

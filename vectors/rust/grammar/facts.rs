@@ -25,9 +25,6 @@ pub(super) struct Row {
 /// A measure that must be in one of the ranges.
 struct Limit(WireErrorKind, Measure, &'static [[u32; 2]]);
 
-const NOTHING: Row =
-    Row { of: &[], field: Field::Name, limits: &[], unit: None, bits: &[], strings: None };
-
 const MOST: u32 = u32::MAX;
 const STREAMS: &[&str] = &[
     "EventPipe/CollectTracing",
@@ -62,216 +59,126 @@ const NAME_LEN: Limit = Limit(
     &[[0, MAX_TRACEPOINT_NAME_LEN as u32]],
 );
 
+const BLANK_F16: &str =
+    "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too";
+const BLANK_F21: &str =
+    "refused (F-21); a string that begins with NUL (P-43), or has only white space (F-147), too";
+
 /// One row per field.
 pub(super) const TABLE: &[Row] = &[
-    Row {
-        of: STREAMS,
-        field: Field::CircularBufferMb,
-        unit: Some("MB"),
-        limits: BUFFER,
-        ..NOTHING
-    },
-    Row { of: DRAFT, field: Field::CircularBufferMb, unit: Some("MB"), ..NOTHING },
-    Row { of: STREAMS, field: Field::Format, limits: FORMAT, ..NOTHING },
-    Row {
-        of: TYPED,
-        field: Field::StreamingCircularBufferMb,
-        unit: Some("MB"),
-        limits: BUFFER,
-        ..NOTHING
-    },
-    Row { of: TYPED, field: Field::StreamingFormat, limits: FORMAT, ..NOTHING },
-    Row {
-        of: SESSIONS,
-        field: Field::Providers,
-        limits: &[
-            Limit(WireErrorKind::NoProviders, Measure::Count, &[[1, MOST]]),
-            #[allow(clippy::cast_possible_truncation, reason = "1000")]
-            Limit(
-                WireErrorKind::TooManyProviders { count: 0 },
-                Measure::Count,
-                &[[0, MAX_PROVIDERS as u32]],
-            ),
-        ],
-        ..NOTHING
-    },
-    Row {
-        of: &["EventPipe/CollectTracing6"],
-        field: Field::SessionBufferMode,
-        limits: &[Limit(WireErrorKind::UnknownBufferMode { mode: 0 }, Measure::Value, &[[0, 1]])],
-        ..NOTHING
-    },
-    Row {
-        of: PROVIDERS,
-        field: Field::LogLevel,
-        limits: &[Limit(WireErrorKind::LogLevelOutOfRange { level: 0 }, Measure::Value, &[[0, 5]])],
-        ..NOTHING
-    },
-    Row {
-        of: PROVIDERS,
-        field: Field::ProviderName,
-        limits: &[Limit(WireErrorKind::EmptyProviderName, Measure::VisibleBeforeNul, &[[1, MOST]])],
-        strings: Some((
-            "refused (F-16)",
-            "refused (F-16); a string that begins with NUL (P-43), or has only white space (F-147), too",
-        )),
-        ..NOTHING
-    },
-    Row {
-        of: PROVIDERS,
-        field: Field::Arguments,
-        strings: Some(("no arguments", "arguments without text")),
-        ..NOTHING
-    },
-    Row {
-        of: &["tracepoint_config"],
-        field: Field::DefaultTracepointName,
-        limits: &[NAME_LEN],
-        strings: Some((
-            "events that no set lists are not written",
-            "counts as a name; its registration fails (P-7)",
-        )),
-        ..NOTHING
-    },
-    Row {
-        of: &["tracepoint_set"],
-        field: Field::TracepointName,
-        limits: &[
+    row(STREAMS, Field::CircularBufferMb).limits(BUFFER).unit("MB"),
+    row(DRAFT, Field::CircularBufferMb).unit("MB"),
+    row(STREAMS, Field::Format).limits(FORMAT),
+    row(TYPED, Field::StreamingCircularBufferMb).limits(BUFFER).unit("MB"),
+    row(TYPED, Field::StreamingFormat).limits(FORMAT),
+    row(SESSIONS, Field::Providers).limits(&[
+        Limit(WireErrorKind::NoProviders, Measure::Count, &[[1, MOST]]),
+        #[allow(clippy::cast_possible_truncation, reason = "1000")]
+        Limit(
+            WireErrorKind::TooManyProviders { count: 0 },
+            Measure::Count,
+            &[[0, MAX_PROVIDERS as u32]],
+        ),
+    ]),
+    row(&["EventPipe/CollectTracing6"], Field::SessionBufferMode).limits(&[Limit(
+        WireErrorKind::UnknownBufferMode { mode: 0 },
+        Measure::Value,
+        &[[0, 1]],
+    )]),
+    row(PROVIDERS, Field::LogLevel).limits(&[Limit(
+        WireErrorKind::LogLevelOutOfRange { level: 0 },
+        Measure::Value,
+        &[[0, 5]],
+    )]),
+    row(PROVIDERS, Field::ProviderName)
+        .limits(&[Limit(WireErrorKind::EmptyProviderName, Measure::VisibleBeforeNul, &[[1, MOST]])])
+        .strings("refused (F-16)", BLANK_F16),
+    row(PROVIDERS, Field::Arguments).strings("no arguments", "arguments without text"),
+    row(&["tracepoint_config"], Field::DefaultTracepointName).limits(&[NAME_LEN]).strings(
+        "events that no set lists are not written",
+        "counts as a name; its registration fails (P-7)",
+    ),
+    row(&["tracepoint_set"], Field::TracepointName)
+        .limits(&[
             Limit(WireErrorKind::EmptyTracepointName, Measure::VisibleBeforeNul, &[[1, MOST]]),
             NAME_LEN,
-        ],
-        strings: Some((
-            "refused (F-21)",
-            "refused (F-21); a string that begins with NUL (P-43), or has only white space (F-147), too",
-        )),
-        ..NOTHING
-    },
-    Row {
-        of: DUMPS,
-        field: Field::DumpName,
-        limits: PRESENT,
-        strings: Some((
-            "must be refused; released runtimes die of it (F-72)",
-            "accepted; the runtime chooses the place (F-126)",
-        )),
-        ..NOTHING
-    },
-    Row {
-        of: DUMPS,
-        field: Field::DumpType,
-        limits: &[Limit(
-            WireErrorKind::UnknownDumpType { dump_type: 0 },
-            Measure::Value,
-            &[[1, 4]],
-        )],
-        ..NOTHING
-    },
-    Row {
-        of: &["Dump/GenerateCoreDump2", "Dump/GenerateCoreDump3"],
-        field: Field::Flags,
-        bits: &[
-            (DumpFlags::LOGGING, "Logging"),
-            (DumpFlags::VERBOSE_LOGGING, "VerboseLogging"),
-            (DumpFlags::CRASH_REPORT, "CrashReport"),
-        ],
-        ..NOTHING
-    },
-    Row {
-        of: &["Profiler/AttachProfiler"],
-        field: Field::AttachTimeout,
-        unit: Some("ms"),
-        ..NOTHING
-    },
-    Row {
-        of: &["Profiler/AttachProfiler"],
-        field: Field::ProfilerPath,
-        strings: Some(("decodes; answered by E_FAIL (P-5)", "decodes; answered by E_FAIL (P-5)")),
-        ..NOTHING
-    },
-    Row {
-        of: &["Profiler/StartupProfiler"],
-        field: Field::ProfilerPath,
-        strings: Some(("no path", "no path")),
-        ..NOTHING
-    },
-    Row {
-        of: &["Process/SetEnvironmentVariable"],
-        field: Field::Name,
-        limits: PRESENT,
-        strings: Some(("refused (F-80)", "accepted, but nothing is set (F-80)")),
-        ..NOTHING
-    },
-    Row {
-        of: &["Process/SetEnvironmentVariable"],
-        field: Field::Value,
-        strings: Some(("deletes the variable (F-44)", "a value without text")),
-        ..NOTHING
-    },
-    Row {
-        of: &["Process/EnablePerfMap"],
-        field: Field::PerfMapType,
-        // What is above is negative to runtimes (P-44).
-        limits: &[Limit(
-            WireErrorKind::UnknownPerfMapType { map_type: 0 },
-            Measure::Value,
-            &[[1, 3], [0x8000_0000, MOST]],
-        )],
-        ..NOTHING
-    },
-    Row {
-        of: &["Process/ApplyStartupHook"],
-        field: Field::StartupHookPath,
-        limits: PRESENT,
-        strings: Some(("refused (F-47)", "accepted, but no hook is run (P-1)")),
-        ..NOTHING
-    },
-    Row { of: INFOS, field: Field::CommandLine, strings: SENT, ..NOTHING },
-    Row { of: INFOS, field: Field::Os, strings: SENT, ..NOTHING },
-    Row { of: INFOS, field: Field::Arch, strings: SENT, ..NOTHING },
-    Row {
-        of: &["ProcessInfo2Reply", "ProcessInfo3Reply"],
-        field: Field::ManagedEntrypointAssemblyName,
-        strings: Some((
-            "as empty; runtimes send empty (F-11)",
-            "the entry assembly is not loaded yet (F-39)",
-        )),
-        ..NOTHING
-    },
-    Row {
-        of: &["ProcessInfo2Reply", "ProcessInfo3Reply"],
-        field: Field::ClrProductVersion,
-        strings: SENT,
-        ..NOTHING
-    },
-    Row { of: &["ProcessInfo3Reply"], field: Field::RuntimeIdentifier, strings: SENT, ..NOTHING },
-    Row {
-        of: &["Error"],
-        field: Field::Message,
-        strings: Some(("no text", "no text (F-81)")),
-        ..NOTHING
-    },
-    Row {
-        of: DRAFT,
-        field: Field::OutputPath,
-        strings: Some(("unused, to be sent absent", "unused")),
-        ..NOTHING
-    },
-    Row {
-        of: &["draft_provider_config"],
-        field: Field::ProviderName,
-        strings: Some(("no name", "no name")),
-        ..NOTHING
-    },
-    Row {
-        of: &["draft_provider_config"],
-        field: Field::FilterData,
-        strings: Some(("no filter data", "filter data without text")),
-        ..NOTHING
-    },
+        ])
+        .strings("refused (F-21)", BLANK_F21),
+    row(DUMPS, Field::DumpName).limits(PRESENT).strings(
+        "must be refused; released runtimes die of it (F-72)",
+        "accepted; the runtime chooses the place (F-126)",
+    ),
+    row(DUMPS, Field::DumpType).limits(&[Limit(
+        WireErrorKind::UnknownDumpType { dump_type: 0 },
+        Measure::Value,
+        &[[1, 4]],
+    )]),
+    row(&["Dump/GenerateCoreDump2", "Dump/GenerateCoreDump3"], Field::Flags).bits(&[
+        (DumpFlags::LOGGING, "Logging"),
+        (DumpFlags::VERBOSE_LOGGING, "VerboseLogging"),
+        (DumpFlags::CRASH_REPORT, "CrashReport"),
+    ]),
+    row(&["Profiler/AttachProfiler"], Field::AttachTimeout).unit("ms"),
+    row(&["Profiler/AttachProfiler"], Field::ProfilerPath)
+        .strings("decodes; answered by E_FAIL (P-5)", "decodes; answered by E_FAIL (P-5)"),
+    row(&["Profiler/StartupProfiler"], Field::ProfilerPath).strings("no path", "no path"),
+    row(&["Process/SetEnvironmentVariable"], Field::Name)
+        .limits(PRESENT)
+        .strings("refused (F-80)", "accepted, but nothing is set (F-80)"),
+    row(&["Process/SetEnvironmentVariable"], Field::Value)
+        .strings("deletes the variable (F-44)", "a value without text"),
+    // What is above is negative to runtimes (P-44).
+    row(&["Process/EnablePerfMap"], Field::PerfMapType).limits(&[Limit(
+        WireErrorKind::UnknownPerfMapType { map_type: 0 },
+        Measure::Value,
+        &[[1, 3], [0x8000_0000, MOST]],
+    )]),
+    row(&["Process/ApplyStartupHook"], Field::StartupHookPath)
+        .limits(PRESENT)
+        .strings("refused (F-47)", "accepted, but no hook is run (P-1)"),
+    row(INFOS, Field::CommandLine).sent(),
+    row(INFOS, Field::Os).sent(),
+    row(INFOS, Field::Arch).sent(),
+    row(&["ProcessInfo2Reply", "ProcessInfo3Reply"], Field::ManagedEntrypointAssemblyName).strings(
+        "as empty; runtimes send empty (F-11)",
+        "the entry assembly is not loaded yet (F-39)",
+    ),
+    row(&["ProcessInfo2Reply", "ProcessInfo3Reply"], Field::ClrProductVersion).sent(),
+    row(&["ProcessInfo3Reply"], Field::RuntimeIdentifier).sent(),
+    row(&["Error"], Field::Message).strings("no text", "no text (F-81)"),
+    row(DRAFT, Field::OutputPath).strings("unused, to be sent absent", "unused"),
+    row(&["draft_provider_config"], Field::ProviderName).strings("no name", "no name"),
+    row(&["draft_provider_config"], Field::FilterData)
+        .strings("no filter data", "filter data without text"),
 ];
 
-const SENT: Option<(&str, &str)> =
-    Some(("as empty; runtimes send empty (F-11)", "unknown to the runtime"));
+/// A row without facts.
+const fn row(of: &'static [&'static str], field: Field) -> Row {
+    Row { of, field, limits: &[], unit: None, bits: &[], strings: None }
+}
+
+impl Row {
+    const fn limits(self, limits: &'static [Limit]) -> Self {
+        Self { limits, ..self }
+    }
+
+    const fn unit(self, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+
+    const fn bits(self, bits: &'static [(DumpFlags, &'static str)]) -> Self {
+        Self { bits, ..self }
+    }
+
+    const fn strings(self, absent: &'static str, empty: &'static str) -> Self {
+        Self { strings: Some((absent, empty)), ..self }
+    }
+
+    /// For a string that runtimes send.
+    const fn sent(self) -> Self {
+        self.strings("as empty; runtimes send empty (F-11)", "unknown to the runtime")
+    }
+}
 
 /// Adds the known facts about the fields of `owner`.
 pub(super) fn add(owner: &str, fields: &mut [model::Field]) {

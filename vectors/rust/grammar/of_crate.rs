@@ -13,6 +13,7 @@ use super::describe::{
 };
 use super::facts;
 use super::model::{self, Field, Frame, Grammar, Kind, Struct};
+use crate::value_forms;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
 use dotnet_diagnostics_ipc::continuation::{Entry, FdByte, StreamStart};
@@ -28,9 +29,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest};
 use dotnet_diagnostics_ipc::wire::visit::Visitor as _;
-use dotnet_diagnostics_ipc::wire::{
-    Decode, Encode as _, Field as Name, Guid, IpcString, WireErrorKind,
-};
+use dotnet_diagnostics_ipc::wire::{Decode, Encode as _, Field as Name, Guid, WireErrorKind};
 
 pub(super) fn grammar() -> Grammar {
     let named = structs();
@@ -57,7 +56,12 @@ pub(super) fn grammar() -> Grammar {
             fields: error_fields(),
         },
         continuations: continuations(),
-        advertise: frame("server", &ADVERTISE_MAGIC, ADVERTISE_LEN, advertise_fields()),
+        advertise: frame(
+            "server",
+            &ADVERTISE_MAGIC,
+            ADVERTISE_LEN,
+            described(false, |asked| value_forms::advertise(asked)).0.fields(&[]),
+        ),
         legacy: legacy(&shapes),
         leniencies: leniencies(),
         faults: faults(),
@@ -122,21 +126,9 @@ fn header_fields() -> Vec<Field> {
     })
 }
 
-/// Not described by a visitor, like the header.
-fn advertise_fields() -> Vec<Field> {
-    fields_by_hand(|asked| {
-        asked.field::<Guid>(Name::RuntimeCookie)?;
-        asked.field::<u64>(Name::ProcessId)?;
-        asked.field::<u16>(Name::Future).map(drop)
-    })
-}
-
 /// Its text depends on the answered command, which no visitor knows.
 fn error_fields() -> Vec<Field> {
-    let mut fields = fields_by_hand(|asked| {
-        asked.field::<HResult>(Name::HResult)?;
-        asked.field::<IpcString<'_>>(Name::Message).map(drop)
-    });
+    let mut fields = described(false, |asked| value_forms::error(asked, true)).0.fields(&[]);
     facts::add("Error", &mut fields);
     let texted = Command::known().filter(|command| ErrorReply::has_message(Some(*command)));
     if let Some(message) = fields.last_mut() {

@@ -65,9 +65,9 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
         }]);
     }
     let subject = ReadAs { kind: Type::Reply, command, from_server: true };
-    let (expected, found) = (subject.annotate(wanted), subject.annotate(came));
+    let (expected, found) = (subject.explain(wanted), subject.explain(came));
     let mut differences = Vec::new();
-    for (expected, found) in expected.list().iter().zip(found.list()) {
+    for (expected, found) in expected.iter().zip(&found) {
         if (&expected.field, expected.kind) != (&found.field, found.kind) {
             break;
         }

@@ -47,16 +47,16 @@
 //! ```
 
 mod conversation;
+mod error;
 mod fields;
 mod network;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 pub use conversation::{Connection, Conversation, Did, Event, Flow, TurnDirection};
+pub use error::{Difference, Failure, Mismatch, PlayerError};
 pub use fields::FieldDifference;
 pub use network::{Link, Network, Received, Sent};
-pub use trouble::{Difference, Mismatch, PlayerError};
 
 use alloc::{
     borrow::ToOwned as _,
@@ -66,6 +66,8 @@ use alloc::{
     vec::Vec,
 };
 use core::{fmt, time::Duration};
+
+use error::Excerpt;
 
 use crate::script::{
     Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life,
@@ -79,23 +81,6 @@ const AFTER_A_PIECE: Duration = Duration::from_millis(20);
 const AFTER_ALL_PIECES: Duration = Duration::from_millis(500);
 /// How long it waits for messages of a peer that no longer listens.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-
-/// A step that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Its number; the first is 0.
-    pub step: usize,
-    /// The step, in words: `expect on a`.
-    pub text: String,
-    /// The difference.
-    pub trouble: PlayerError,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "step {}, {}: {}", self.step, self.text, self.trouble)
-    }
-}
 
 /// A connection that is open.
 #[derive(Clone, Copy)]
@@ -115,8 +100,6 @@ pub struct Player<'n> {
     /// When the present time limit began, and when it ends on an idle machine.
     limit: (Duration, Duration),
 }
-
-impl core::error::Error for Failure {}
 
 impl fmt::Debug for Player<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -423,7 +406,7 @@ impl<'n> Player<'n> {
             Step::ExpectNoConnection(step) => {
                 let until = self.in_a(ms(step.expect_no_connection));
                 let is_called = self.network.is_called(step.port.as_deref(), until)?;
-                if is_called { Err(Difference::Connected.into()) } else { Ok(()) }
+                if is_called { differs("unexpected connection") } else { Ok(()) }
             }
             Step::Send(step) => self.send_step(step, until),
             Step::Expect(step) => self.expect(step, until),
@@ -432,8 +415,8 @@ impl<'n> Player<'n> {
                 let until = self.in_a(ms(step.expect_nothing));
                 match self.listen(&step.on, 64, until)? {
                     Received::Nothing => Ok(()),
-                    Received::Bytes(bytes, _) => Err(Difference::Unexpected(bytes).into()),
-                    Received::End(end) => Err(Difference::UnexpectedEnd(end).into()),
+                    Received::Bytes(bytes, _) => differs(unexpected(&bytes)),
+                    Received::End(end) => differs(format!("unexpected end: {end}")),
                 }
             }
             Step::Drain(step) => {
@@ -451,8 +434,8 @@ impl<'n> Player<'n> {
             }
             Step::ExpectTarget(step) => {
                 match (step.expect_target, self.life(step.expect_target, until)?) {
-                    (Life::Alive, Life::Dead) => Err(Difference::Dead.into()),
-                    (Life::Dead, Life::Alive) => Err(Difference::Alive.into()),
+                    (Life::Alive, Life::Dead) => differs("the target is dead"),
+                    (Life::Dead, Life::Alive) => differs("the target is alive"),
                     _ => Ok(()),
                 }
             }
@@ -464,8 +447,8 @@ impl<'n> Player<'n> {
                 let found =
                     self.patiently(until, is_it, |network, until| network.socket(expected, until))?;
                 match (expected, found) {
-                    (Presence::There, Presence::Gone) => Err(Difference::NoSocket.into()),
-                    (Presence::Gone, Presence::There) => Err(Difference::SocketLeft.into()),
+                    (Presence::There, Presence::Gone) => differs("the socket does not exist"),
+                    (Presence::Gone, Presence::There) => differs("the socket file exists"),
                     _ => Ok(()),
                 }
             }
@@ -494,14 +477,18 @@ impl<'n> Player<'n> {
         let mut most = 0;
         loop {
             let Some(bytes) = self.network.file(&step.expect_file, most)? else {
-                return Ok(Some(Difference::NoFile(step.expect_file.clone())));
+                let text = format!("the file {} does not exist", step.expect_file);
+                return Ok(Some(Difference::Other(text)));
             };
             match step.begins.compare(&bytes, &self.conversation.captures) {
                 Comparison::Matched(_) => return Ok(None),
                 Comparison::NeedMore(more) if bytes.len() == most => {
                     most = most.saturating_add(more);
                 }
-                Comparison::NeedMore(_) => return Ok(Some(Difference::FileCut(bytes.len()))),
+                Comparison::NeedMore(_) => {
+                    let text = format!("the file has {} bytes, expected more", bytes.len());
+                    return Ok(Some(Difference::Other(text)));
+                }
                 Comparison::Differs { offset, expected, found } => {
                     let mismatches = [Mismatch { offset, expected, found }].into();
                     return Ok(Some(Difference::Bytes {
@@ -522,7 +509,7 @@ impl<'n> Player<'n> {
         let number = self.conversation.opened(name, by, self.network.now());
         match self.connections.insert(name.to_owned(), Open { link, number, is_drained: false }) {
             None => Ok(()),
-            Some(_) => Err(PlayerError::differs(format!("{name} is used for two connections"))),
+            Some(_) => differs(format!("{name} is used for two connections")),
         }
     }
 
@@ -538,10 +525,8 @@ impl<'n> Player<'n> {
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
         if sum != Some(bytes.len()) {
-            return Err(PlayerError::differs(format!(
-                "the script's chunks do not add up to {} bytes",
-                bytes.len()
-            )));
+            let text = format!("the script's chunks do not add up to {} bytes", bytes.len());
+            return differs(text);
         }
         // `None` if the script gives no pieces.
         let part_of_all = u32::try_from(step.chunks.len())
@@ -678,14 +663,14 @@ impl<'n> Player<'n> {
                     step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
                 let came = drained.last.get(from..).unwrap_or_default().to_vec();
-                return Err(Difference::LastBytes { of: drained.len, came }.into());
+                return differs(format!("the {} bytes end with {}", drained.len, Excerpt(&came)));
             }
             drained.end
         } else {
             match self.receive_while_memory_grows(step, until)? {
                 Received::End(end) => Some(end),
                 Received::Nothing => None,
-                Received::Bytes(bytes, _) => return Err(Difference::Unexpected(bytes).into()),
+                Received::Bytes(bytes, _) => return differs(unexpected(&bytes)),
             }
         };
         match (step.expect_end, end) {
@@ -696,6 +681,14 @@ impl<'n> Player<'n> {
             (_, Some(end)) => Err(Difference::End(end).into()),
         }
     }
+}
+
+fn differs<T>(text: impl Into<String>) -> Result<T, PlayerError> {
+    Err(PlayerError::differs(text))
+}
+
+fn unexpected(bytes: &[u8]) -> String {
+    format!("unexpected bytes {}", hex::encode(bytes))
 }
 
 fn ms(number: u32) -> Duration {

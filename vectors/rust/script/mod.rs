@@ -13,17 +13,12 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
-mod ability;
-mod ask;
 mod literal;
 mod outcome;
 mod pattern;
 mod step;
 mod target;
-mod target_step;
 
-pub use ability::Ability;
-pub use ask::{Ask, AskLimits};
 pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
     OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
@@ -31,11 +26,11 @@ pub use outcome::{
 };
 pub use pattern::{Any, Comparison, Length, LengthOf, Part, Pattern, Until};
 pub use step::{
-    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd,
-    ExpectNoConnection, ExpectNothing, ExpectedEnd, FdKind, Listen, Open, Send, Step, Wait,
+    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile,
+    ExpectNoConnection, ExpectNothing, ExpectSocket, ExpectTarget, ExpectedEnd, FdKind, Life,
+    Listen, Open, Presence, Send, Signal, SignalKind, Step, Wait,
 };
-pub use target::{Target, TargetPort, VariableBytes, VariableValue};
-pub use target_step::{ExpectFile, ExpectSocket, ExpectTarget, Life, Presence, Signal, SignalKind};
+pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableBytes, VariableValue};
 
 use alloc::{
     boxed::Box,
@@ -44,7 +39,7 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
 use super::Hazard;
@@ -64,7 +59,7 @@ use super::Hazard;
 /// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawScript", into = "RawScript")]
+#[serde(rename_all = "camelCase")]
 pub struct Script {
     /// Unique across all files.
     pub sc_id: u32,
@@ -79,8 +74,10 @@ pub struct Script {
     /// Its effect on a live runtime.
     pub hazard: Option<Hazard>,
     /// The played side, and the keys of that side.
+    #[serde(flatten)]
     pub plays: Plays,
     /// The steps in order.
+    #[serde(deserialize_with = "steps")]
     pub steps: Vec<Step>,
 }
 
@@ -95,7 +92,8 @@ pub struct Script {
 /// assert!(scripts.iter().any(|script| is_for_runtimes(&script.plays)));
 /// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "plays", rename_all = "lowercase")]
 pub enum Plays {
     /// The tool's; a runtime is under test.
     Client(ClientPart),
@@ -104,23 +102,29 @@ pub enum Plays {
 }
 
 /// The keys of a script that plays the client.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClientPart {
     /// How the runtime must be started.
     pub target: Target,
     /// The fact by which runtimes do something that the document leaves open: other servers may
     /// differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub habit: Option<String>,
     /// Runtimes seen to behave like this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_on: Vec<String>,
     /// Runtimes seen to deviate.
+    #[serde(default, deserialize_with = "deviations", skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<Deviation>,
 }
 
 /// The keys of a script that plays the runtime.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RuntimePart {
     /// The client's task.
+    #[serde(deserialize_with = "ask")]
     pub ask: Ask,
     /// The expected result.
     pub outcome: ScriptOutcome,
@@ -128,7 +132,7 @@ pub struct RuntimePart {
 
 /// Runtimes that deviate from a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawDeviation", into = "RawDeviation")]
+#[serde(deny_unknown_fields)]
 pub struct Deviation {
     /// The runtimes, as `net8.0.30`.
     pub on: Vec<String>,
@@ -139,6 +143,7 @@ pub struct Deviation {
     /// The first step that is replaced, from 0.
     pub from: usize,
     /// The steps that replace it and all later ones.
+    #[serde(deserialize_with = "steps")]
     pub steps: Vec<Step>,
 }
 
@@ -161,179 +166,34 @@ impl Script {
     }
 }
 
-/// The steps of `steps`, or the number of an invalid one.
-fn read_steps(steps: Vec<Value>) -> Result<Vec<Step>, String> {
-    let read = |(nth, step): (usize, Value)| {
-        Step::read(step).map_err(|error| format!("step {nth}: {error}"))
-    };
-    steps.into_iter().enumerate().map(read).collect()
-}
-
-/// The steps as JSON; a step always has a form.
-fn write_steps(steps: &[Step]) -> Vec<Value> {
-    steps.iter().filter_map(|step| serde_json::to_value(step).ok()).collect()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RawSide {
-    Client,
-    Runtime,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct RawScript {
-    sc_id: u32,
-    name: String,
-    comment: String,
-    plays: RawSide,
-    spec: Vec<String>,
-    since: Option<String>,
-    hazard: Option<Hazard>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    habit: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    target: Option<Target>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ask: Option<Ask>,
-    steps: Vec<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    outcome: Option<Value>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    seen_on: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    deviations: Vec<Value>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDeviation {
-    on: Vec<String>,
-    fact: String,
-    text: String,
-    from: usize,
-    steps: Vec<Value>,
-}
-
-impl TryFrom<RawScript> for Script {
-    type Error = String;
-
-    fn try_from(raw: RawScript) -> Result<Self, String> {
-        let missing = |key: &str| format!("{key} is missing");
-        let plays = match raw.plays {
-            RawSide::Client => {
-                if raw.ask.is_some() || raw.outcome.is_some() {
-                    return Err(
-                        "ask and outcome belong to scripts that play the runtime".to_string()
-                    );
-                }
-                let deviations = raw.deviations.into_iter().enumerate();
-                let read = |(nth, one): (usize, Value)| {
-                    serde_json::from_value(one).map_err(|error| format!("deviation {nth}: {error}"))
-                };
-                let deviations = deviations.map(read).collect::<Result<_, _>>()?;
-                let target = raw.target.ok_or_else(|| missing("target"))?;
-                Plays::Client(ClientPart {
-                    target,
-                    habit: raw.habit,
-                    seen_on: raw.seen_on,
-                    deviations,
-                })
-            }
-            RawSide::Runtime => {
-                if raw.target.is_some()
-                    || raw.habit.is_some()
-                    || !raw.seen_on.is_empty()
-                    || !raw.deviations.is_empty()
-                {
-                    return Err("target, habit, seenOn and deviations belong to scripts that play the client".to_string());
-                }
-                let outcome = raw.outcome.ok_or_else(|| missing("outcome"))?;
-                let outcome =
-                    serde_json::from_value(outcome).map_err(|error| format!("outcome: {error}"))?;
-                let ask = raw.ask.ok_or_else(|| missing("ask"))?;
-                if ask.command.is_some() == ask.old_protocol {
-                    return Err("ask: expected either command or old_protocol".to_string());
-                }
-                Plays::Runtime(Box::new(RuntimePart { ask, outcome }))
-            }
-        };
-        let steps = read_steps(raw.steps)?;
-        Ok(Self {
-            sc_id: raw.sc_id,
-            name: raw.name,
-            comment: raw.comment,
-            spec: raw.spec,
-            since: raw.since,
-            hazard: raw.hazard,
-            plays,
-            steps,
+/// Reads a list whose errors have the number of the item.
+fn numbered<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    item: &str,
+    read: impl Fn(Value) -> Result<T, String>,
+) -> Result<Vec<T>, D::Error> {
+    let values = Vec::<Value>::deserialize(deserializer)?.into_iter().enumerate();
+    values
+        .map(|(nth, value)| {
+            read(value).map_err(|error| D::Error::custom(format!("{item} {nth}: {error}")))
         })
-    }
+        .collect()
 }
 
-impl From<Script> for RawScript {
-    fn from(script: Script) -> Self {
-        let mut raw = Self {
-            sc_id: script.sc_id,
-            name: script.name,
-            comment: script.comment,
-            plays: RawSide::Client,
-            spec: script.spec,
-            since: script.since,
-            hazard: script.hazard,
-            habit: None,
-            target: None,
-            ask: None,
-            steps: write_steps(&script.steps),
-            outcome: None,
-            seen_on: Vec::new(),
-            deviations: Vec::new(),
-        };
-        match script.plays {
-            Plays::Client(part) => {
-                raw.target = Some(part.target);
-                raw.habit = part.habit;
-                raw.seen_on = part.seen_on;
-                raw.deviations = part
-                    .deviations
-                    .iter()
-                    .filter_map(|one| serde_json::to_value(one).ok())
-                    .collect();
-            }
-            Plays::Runtime(part) => {
-                raw.plays = RawSide::Runtime;
-                raw.ask = Some(part.ask);
-                raw.outcome = serde_json::to_value(part.outcome).ok();
-            }
-        }
-        raw
-    }
+fn steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Step>, D::Error> {
+    numbered(deserializer, "step", Step::read)
 }
 
-impl TryFrom<RawDeviation> for Deviation {
-    type Error = String;
-
-    fn try_from(raw: RawDeviation) -> Result<Self, String> {
-        Ok(Self {
-            on: raw.on,
-            fact: raw.fact,
-            text: raw.text,
-            from: raw.from,
-            steps: read_steps(raw.steps)?,
-        })
-    }
+fn deviations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Deviation>, D::Error> {
+    numbered(deserializer, "deviation", |value| {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    })
 }
 
-impl From<Deviation> for RawDeviation {
-    fn from(one: Deviation) -> Self {
-        Self {
-            on: one.on,
-            fact: one.fact,
-            text: one.text,
-            from: one.from,
-            steps: write_steps(&one.steps),
-        }
+fn ask<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ask, D::Error> {
+    let ask = Ask::deserialize(deserializer)?;
+    if ask.command.is_some() == ask.old_protocol {
+        return Err(D::Error::custom("ask: expected either command or old_protocol"));
     }
+    Ok(ask)
 }

@@ -9,11 +9,32 @@ use alloc::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
-use super::ask::is_false;
-use super::{ExpectFile, ExpectSocket, ExpectTarget, Literal, Pattern, Signal};
+use super::target::is_false;
+use super::{Literal, Pattern};
 
+/// Declares the struct of each verb, and [`Step`], which is one of them. `on` is the key with the
+/// name of the connection; `timed` steps have a time limit.
 macro_rules! steps {
-    ($($(#[$meta:meta])* $Verb:ident($verb:literal);)*) => {
+    ($(
+        $(#[$meta:meta])*
+        $Verb:ident = $verb:literal $(on $on:ident)? $(timed $within_ms:ident)? {
+            $($(#[$attribute:meta])* $key:ident: $T:ty,)*
+        }
+    )*) => {
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $Verb {
+                $($(#[$attribute])* pub $key: $T,)*
+                $(
+                    /// The time limit.
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    pub $within_ms: Option<u32>,
+                )?
+            }
+        )*
+
         /// A step. `vectors/exchanges/README.md` defines each verb and its keys.
         ///
         /// ```
@@ -37,13 +58,28 @@ macro_rules! steps {
                     $(Self::$Verb(_) => $verb,)*
                 }
             }
-        }
 
-        impl Step {
-            /// By the verb, so that an error mentions its keys, not all possible steps.
+            /// The time limit, if the step gives one.
+            pub const fn within_ms(&self) -> Option<u32> {
+                match self {
+                    $($(Self::$Verb(step) => step.$within_ms,)?)*
+                    _ => None,
+                }
+            }
+
+            /// The name of the step's connection.
+            fn on(&self) -> Option<&str> {
+                match self {
+                    $($(Self::$Verb(step) => Some(&step.$on),)?)*
+                    _ => None,
+                }
+            }
+
+            /// Reads a step by its verb, so that an error mentions its keys, not all possible steps.
             pub(super) fn read(value: Value) -> Result<Self, String> {
                 const VERBS: &[&str] = &[$($verb),*];
-                let keys: Vec<&str> = value.as_object().into_iter().flat_map(|object| object.keys().map(String::as_str)).collect();
+                let keys: Vec<&str> =
+                    value.as_object().into_iter().flat_map(|object| object.keys().map(String::as_str)).collect();
                 let verbs: Vec<&str> = keys.iter().copied().filter(|key| VERBS.contains(key)).collect();
                 let step = match verbs.as_slice() {
                     $([$verb] => serde_json::from_value(value).map(Self::$Verb),)*
@@ -56,6 +92,155 @@ macro_rules! steps {
             }
         }
     };
+}
+
+steps! {
+    /// The player opens a connection: `{"open": "a"}`, with a port if the script plays the runtime
+    /// and the client owns one.
+    Open = "open" on open timed within_ms {
+        /// The name of the connection.
+        open: String,
+        /// The port; `None` is the default port.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+    }
+
+    /// The side under test opens a connection: `{"accept": "a"}`, with a port if the script plays
+    /// the client.
+    Accept = "accept" on accept timed within_ms {
+        /// The name of the connection.
+        accept: String,
+        /// The port; `None` is the default port.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+    }
+
+    /// The player starts or stops listening: `{"listen": true, "port": "p"}`.
+    Listen = "listen" {
+        /// Whether it starts or stops.
+        listen: bool,
+        /// The port.
+        port: String,
+    }
+
+    /// No connection is opened: `{"expect_no_connection": 300, "port": "p"}`.
+    ExpectNoConnection = "expect_no_connection" {
+        /// For how many milliseconds.
+        expect_no_connection: u32,
+        /// The port; `None` is the default port.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+    }
+
+    /// Bytes are sent: `{"on": "a", "send": […]}`.
+    Send = "send" on on timed within_ms {
+        /// The connection.
+        on: String,
+        /// The bytes.
+        send: Vec<Literal>,
+        /// The sizes of the pieces; empty for any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        chunks: Vec<usize>,
+        /// The descriptor attached to the first byte.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with_fd: Option<FdKind>,
+        /// Whether the peer may have closed already.
+        #[serde(default, skip_serializing_if = "is_false")]
+        may_fail: bool,
+    }
+
+    /// These bytes follow: `{"on": "a", "expect": […]}`.
+    Expect = "expect" on on timed within_ms {
+        /// The connection.
+        on: String,
+        /// The expected bytes.
+        expect: Pattern,
+        /// Whether one of the bytes carries a descriptor.
+        #[serde(default, skip_serializing_if = "is_false")]
+        with_fd: bool,
+    }
+
+    /// One of these follows: `{"on": "a", "expect_any_of": […]}`.
+    ExpectAnyOf = "expect_any_of" on on timed within_ms {
+        /// The connection.
+        on: String,
+        /// None is a prefix of another.
+        expect_any_of: Vec<Alternative>,
+    }
+
+    /// Neither a byte nor the end follows: `{"on": "a", "expect_nothing": 300}`.
+    ExpectNothing = "expect_nothing" on on {
+        /// The connection.
+        on: String,
+        /// For how many milliseconds.
+        expect_nothing: u32,
+    }
+
+    /// Input is read in the background: `{"on": "a", "drain": true}`.
+    Drain = "drain" on on {
+        /// The connection.
+        on: String,
+        /// True.
+        drain: bool,
+    }
+
+    /// The end follows: `{"on": "a", "expect_end": "closed"}`.
+    ExpectEnd = "expect_end" on on timed within_ms {
+        /// The connection.
+        on: String,
+        /// The expected end.
+        expect_end: ExpectedEnd,
+        /// The last drained bytes.
+        #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
+        last: Vec<u8>,
+        /// The last drained bytes equal one of these. If empty, they are not checked.
+        #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
+        last_any_of: Vec<Vec<u8>>,
+        /// Whether the time restarts while the memory of the target's process grows: it limits
+        /// progress.
+        #[serde(default, skip_serializing_if = "is_false")]
+        while_memory_grows: bool,
+    }
+
+    /// The player ends a connection, or one direction of it: `{"on": "a", "end": "close"}`.
+    EndStep = "end" on on {
+        /// The connection.
+        on: String,
+        /// How.
+        end: Ending,
+    }
+
+    /// Nothing for some time: `{"wait": 300}`.
+    Wait = "wait" {
+        /// For how many milliseconds.
+        wait: u32,
+    }
+
+    /// The target is alive or dead: `{"expect_target": "alive"}`.
+    ExpectTarget = "expect_target" timed within_ms {
+        /// The expected state.
+        expect_target: Life,
+    }
+
+    /// The target's process gets a signal: `{"signal": "term"}`.
+    Signal = "signal" {
+        /// The signal.
+        signal: SignalKind,
+    }
+
+    /// The file of the default port's socket exists or not: `{"expect_socket": "gone"}`.
+    ExpectSocket = "expect_socket" timed within_ms {
+        /// The expected state.
+        expect_socket: Presence,
+    }
+
+    /// The target has written a file: `{"expect_file": "core.dmp", "begins": […]}`.
+    ExpectFile = "expect_file" timed within_ms {
+        /// Its name in the target's current directory.
+        expect_file: String,
+        /// Its first bytes.
+        begins: Pattern,
+    }
 }
 
 impl<'de> Deserialize<'de> for Step {
@@ -75,132 +260,11 @@ impl Step {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn in_words(&self) -> String {
-        let on = match self {
-            Self::Open(step) => &step.open,
-            Self::Accept(step) => &step.accept,
-            Self::Send(step) => &step.on,
-            Self::Expect(step) => &step.on,
-            Self::ExpectAnyOf(step) => &step.on,
-            Self::ExpectNothing(step) => &step.on,
-            Self::Drain(step) => &step.on,
-            Self::ExpectEnd(step) => &step.on,
-            Self::EndStep(step) => &step.on,
-            Self::Listen(_)
-            | Self::ExpectNoConnection(_)
-            | Self::Wait(_)
-            | Self::ExpectTarget(_)
-            | Self::Signal(_)
-            | Self::ExpectSocket(_)
-            | Self::ExpectFile(_) => return self.verb().to_string(),
-        };
-        format!("{} on {on}", self.verb())
+        match self.on() {
+            Some(on) => format!("{} on {on}", self.verb()),
+            None => self.verb().to_string(),
+        }
     }
-}
-
-steps! {
-    /// The player opens a connection.
-    Open("open");
-    /// The side under test opens a connection.
-    Accept("accept");
-    /// The player starts or stops listening.
-    Listen("listen");
-    /// No connection is opened.
-    ExpectNoConnection("expect_no_connection");
-    /// Bytes are sent.
-    Send("send");
-    /// These bytes follow.
-    Expect("expect");
-    /// One of these follows.
-    ExpectAnyOf("expect_any_of");
-    /// Neither a byte nor the end follows.
-    ExpectNothing("expect_nothing");
-    /// Input is read in the background.
-    Drain("drain");
-    /// The end follows.
-    ExpectEnd("expect_end");
-    /// The player ends a connection, or one direction of it.
-    EndStep("end");
-    /// Nothing for some time.
-    Wait("wait");
-    /// The target is alive or dead.
-    ExpectTarget("expect_target");
-    /// The target's process gets a signal.
-    Signal("signal");
-    /// The file of the default port's socket exists or not.
-    ExpectSocket("expect_socket");
-    /// The target has written a file.
-    ExpectFile("expect_file");
-}
-
-/// `{"open": "a"}`, with a port if the script plays the runtime and the client owns one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Open {
-    /// The name of the connection.
-    pub open: String,
-    /// The port; `None` is the default port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<String>,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
-}
-
-/// `{"accept": "a"}`, with a port if the script plays the client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Accept {
-    /// The name of the connection.
-    pub accept: String,
-    /// The port; `None` is the default port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<String>,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
-}
-
-/// `{"listen": true, "port": "p"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Listen {
-    /// Whether it starts or stops.
-    pub listen: bool,
-    /// The port.
-    pub port: String,
-}
-
-/// `{"expect_no_connection": 300, "port": "p"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectNoConnection {
-    /// For how many milliseconds.
-    pub expect_no_connection: u32,
-    /// The port; `None` is the default port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<String>,
-}
-
-/// `{"on": "a", "send": […]}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Send {
-    /// The connection.
-    pub on: String,
-    /// The bytes.
-    pub send: Vec<Literal>,
-    /// The sizes of the pieces; empty for any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub chunks: Vec<usize>,
-    /// The descriptor attached to the first byte.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with_fd: Option<FdKind>,
-    /// Whether the peer may have closed already.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub may_fail: bool,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
 }
 
 /// The file of a descriptor.
@@ -215,35 +279,6 @@ pub enum FdKind {
     UserEventsData,
 }
 
-/// `{"on": "a", "expect": […]}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// The connection.
-    pub on: String,
-    /// The expected bytes.
-    pub expect: Pattern,
-    /// Whether one of the bytes carries a descriptor.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub with_fd: bool,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
-}
-
-/// `{"on": "a", "expect_any_of": […]}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectAnyOf {
-    /// The connection.
-    pub on: String,
-    /// None is a prefix of another.
-    pub expect_any_of: Vec<Alternative>,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
-}
-
 /// One of the alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -252,49 +287,6 @@ pub struct Alternative {
     pub label: String,
     /// The expected bytes.
     pub expect: Pattern,
-}
-
-/// `{"on": "a", "expect_nothing": 300}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectNothing {
-    /// The connection.
-    pub on: String,
-    /// For how many milliseconds.
-    pub expect_nothing: u32,
-}
-
-/// `{"on": "a", "drain": true}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Drain {
-    /// The connection.
-    pub on: String,
-    /// True.
-    pub drain: bool,
-}
-
-/// `{"on": "a", "expect_end": "closed"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectEnd {
-    /// The connection.
-    pub on: String,
-    /// The expected end.
-    pub expect_end: ExpectedEnd,
-    /// The last drained bytes.
-    #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
-    pub last: Vec<u8>,
-    /// The last drained bytes equal one of these. If empty, they are not checked.
-    #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
-    pub last_any_of: Vec<Vec<u8>>,
-    /// Whether the time restarts while the memory of the target's process grows: it limits
-    /// progress.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub while_memory_grows: bool,
-    /// The time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_ms: Option<u32>,
 }
 
 /// Which end is expected.
@@ -309,16 +301,6 @@ pub enum ExpectedEnd {
     Any,
 }
 
-/// `{"on": "a", "end": "close"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EndStep {
-    /// The connection.
-    pub on: String,
-    /// How.
-    pub end: Ending,
-}
-
 /// How the player ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -331,34 +313,36 @@ pub enum Ending {
     Reset,
 }
 
-/// `{"wait": 300}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Wait {
-    /// For how many milliseconds.
-    pub wait: u32,
+/// Whether a process exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// It is alive.
+    Alive,
+    /// It ends in time.
+    Dead,
 }
 
-impl Step {
-    /// The time limit, if the step gives one.
-    pub const fn within_ms(&self) -> Option<u32> {
-        match self {
-            Self::Open(step) => step.within_ms,
-            Self::Accept(step) => step.within_ms,
-            Self::Send(step) => step.within_ms,
-            Self::Expect(step) => step.within_ms,
-            Self::ExpectAnyOf(step) => step.within_ms,
-            Self::ExpectEnd(step) => step.within_ms,
-            Self::ExpectTarget(step) => step.within_ms,
-            Self::ExpectSocket(step) => step.within_ms,
-            Self::ExpectFile(step) => step.within_ms,
-            Self::Listen(_)
-            | Self::ExpectNoConnection(_)
-            | Self::ExpectNothing(_)
-            | Self::Drain(_)
-            | Self::EndStep(_)
-            | Self::Signal(_)
-            | Self::Wait(_) => None,
-        }
-    }
+/// A signal that the target's process gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    /// `SIGTERM`.
+    Term,
+    /// `SIGINT`.
+    Int,
+    /// `SIGHUP`.
+    Hup,
+    /// `SIGKILL`.
+    Kill,
+}
+
+/// Whether a file exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// It exists.
+    There,
+    /// It does not.
+    Gone,
 }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use diagipc::annotated;
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc_vectors::annotated::{Item, MOST_IN_FIELDS, Splitter};
+use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 
 use crate::commands::kit::input::Input;

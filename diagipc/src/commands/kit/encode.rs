@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc_vectors::annotated::ItemKind;
+use dotnet_diagnostics_ipc_vectors::explain::ItemKind;
 use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;

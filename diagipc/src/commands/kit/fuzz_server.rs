@@ -16,7 +16,7 @@ use diagipc::fuzz_server::{
 use diagipc::known::Profile;
 use diagipc::{annotated, embedded};
 use dotnet_diagnostics_ipc_vectors::Direction;
-use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::commands::kit::address::AddressArguments;

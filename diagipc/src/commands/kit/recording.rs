@@ -8,7 +8,7 @@ use diagipc::annotated;
 use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use dotnet_diagnostics_ipc_vectors::player::{Did, Event, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 

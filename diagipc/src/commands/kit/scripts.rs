@@ -5,7 +5,7 @@ use std::io::Write;
 use diagipc::{annotated, embedded};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::Direction;
-use dotnet_diagnostics_ipc_vectors::annotated::{Item, Splitter};
+use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Part, Plays, Script, Step};
 
 use crate::commands::Outcome;

@@ -11,7 +11,7 @@ use diagipc::report::TurnDirection;
 use diagipc::{Case, Cause, Citations, Counts, Detail, Grade, KnownDeviation, Report, Turn};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc_vectors::annotated::Splitter;
+use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 
 use crate::commands::kit::colours::Colours;
 use crate::commands::printable::plain;

@@ -28,8 +28,6 @@ pub enum PlayerError {
 pub enum Difference {
     /// No connection arrives in time.
     NotConnected,
-    /// A connection arrives.
-    Connected,
     /// The bytes match no pattern.
     Bytes {
         /// The first difference from each pattern.
@@ -39,8 +37,6 @@ pub enum Difference {
         /// The fields that differ, if it is a reply.
         fields: Vec<FieldDifference>,
     },
-    /// Bytes where nothing, or the end, is expected.
-    Unexpected(Vec<u8>),
     /// The connection ends before all expected bytes arrived.
     Ended {
         /// How.
@@ -66,27 +62,6 @@ pub enum Difference {
     NoEnd,
     /// The connection ends in another way.
     End(End),
-    /// The connection ends but should stay open.
-    UnexpectedEnd(End),
-    /// The last bytes of a stream differ.
-    LastBytes {
-        /// The total number of bytes.
-        of: u64,
-        /// The last of them.
-        came: Vec<u8>,
-    },
-    /// The target's process is dead.
-    Dead,
-    /// The target's process is alive.
-    Alive,
-    /// The file of the default port's socket does not exist.
-    NoSocket,
-    /// The file of the default port's socket exists.
-    SocketLeft,
-    /// The target has written no file of this name.
-    NoFile(String),
-    /// A file has this many bytes, and more are expected.
-    FileCut(usize),
     /// Anything else, in words: a connection that cannot be opened, a script that contradicts
     /// itself.
     Other(String),
@@ -129,7 +104,6 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotConnected => f.write_str("no connection"),
-            Self::Connected => f.write_str("unexpected connection"),
             Self::Bytes { fields, .. } if !fields.is_empty() => {
                 for (nth, field) in fields.iter().enumerate() {
                     let separator = if nth == 0 { "" } else { "; " };
@@ -144,7 +118,6 @@ impl fmt::Display for Difference {
                 }
                 write!(f, " (received {})", Excerpt(came))
             }
-            Self::Unexpected(bytes) => write!(f, "unexpected bytes {}", hex::encode(bytes)),
             Self::Ended { end, after } => write!(f, "{end} after {}", Excerpt(after)),
             Self::Nothing { after } => {
                 write!(f, "nothing more was received after {}", Excerpt(after))
@@ -156,21 +129,32 @@ impl fmt::Display for Difference {
             }
             Self::NoEnd => f.write_str("the connection did not end"),
             Self::End(end) => write!(f, "the connection ended: {}", end.name()),
-            Self::UnexpectedEnd(end) => write!(f, "unexpected end: {end}"),
-            Self::LastBytes { of, came } => write!(f, "the {of} bytes end with {}", Excerpt(came)),
-            Self::Dead => f.write_str("the target is dead"),
-            Self::Alive => f.write_str("the target is alive"),
-            Self::NoSocket => f.write_str("the socket does not exist"),
-            Self::SocketLeft => f.write_str("the socket file exists"),
-            Self::NoFile(name) => write!(f, "the file {name} does not exist"),
-            Self::FileCut(len) => write!(f, "the file has {len} bytes, expected more"),
             Self::Other(text) => f.write_str(text),
         }
     }
 }
 
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its number; the first is 0.
+    pub step: usize,
+    /// The step, in words: `expect on a`.
+    pub text: String,
+    /// The difference.
+    pub trouble: PlayerError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}, {}: {}", self.step, self.text, self.trouble)
+    }
+}
+
+impl core::error::Error for Failure {}
+
 /// The first of many bytes.
-struct Excerpt<'b>(&'b [u8]);
+pub(super) struct Excerpt<'b>(pub(super) &'b [u8]);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

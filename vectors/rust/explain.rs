@@ -1,0 +1,448 @@
+//! Split bytes into messages, advertises and continuations, and explain each part of them.
+//!
+//! ```
+//! use dotnet_diagnostics_ipc_vectors::explain::Splitter;
+//!
+//! let bytes = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0DOTNET_IPC_V1\0\x14\0\xff\0\x01\0";
+//! let items: Vec<_> = Splitter::new(bytes, None, None).collect();
+//! assert_eq!(items[0].title(), "request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0");
+//! assert_eq!(items[0].value["sessionId"], "42");
+//! let parts = items[0].parts(bytes);
+//! assert_eq!((parts[5].offset, parts[5].field.as_str(), parts[5].text.as_str()), (20, "sessionId", "42 (0x2a)"));
+//! assert_eq!(items[1].title(), "reply to EventPipe/StopTracing, 0xFF00, 20 bytes at offset 28, not canonical");
+//! ```
+
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec,
+    vec::Vec,
+};
+use core::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Annotation, DecodeRefusal, Direction, FieldKind, ReadAs, Type, Value};
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
+use dotnet_diagnostics_ipc::command::{Command, Continuation};
+use dotnet_diagnostics_ipc::continuation::StreamStart;
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
+
+/// The longest environment block whose entries are shown, and the longest piece that is read: an
+/// entry of 4 bytes takes 700 bytes of memory in an annotated dump. Messages are always shorter.
+pub const MOST_IN_FIELDS: usize = 1 << 20;
+
+/// The kind of an [`Item`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemKind {
+    /// A message of a command that is not an answer.
+    Request,
+    /// The OK answer to a request.
+    Reply,
+    /// An error answer.
+    Error,
+    /// `ADVR_V1`.
+    Advertise,
+    /// What follows a reply.
+    Continuation,
+    /// Not of the protocol, or cut.
+    Unknown,
+    /// Not a message: see `type`.
+    Piece,
+}
+
+impl ItemKind {
+    /// The type of such a message in the vectors; `None` for a continuation and a piece.
+    pub const fn message(self) -> Option<Type> {
+        match self {
+            Self::Request => Some(Type::Request),
+            Self::Reply => Some(Type::Reply),
+            Self::Error => Some(Type::Error),
+            Self::Advertise => Some(Type::Advertise),
+            Self::Unknown => Some(Type::Unknown),
+            Self::Continuation | Self::Piece => None,
+        }
+    }
+}
+
+/// One message, advertise or continuation: an item of `diagipc decode --json`.
+///
+/// ```
+/// use dotnet_diagnostics_ipc_vectors::{Type, explain::Item};
+///
+/// let item = Item::whole(Type::String, b"\x02\0\0\0\x61\0\x62\0");
+/// assert_eq!(item.error.as_ref().map(|error| error.fault.kind.as_str()), Some("missing_terminator"));
+/// assert_eq!(serde_json::to_value(&item)?["type"], "string");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// Its offset in the input.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub size: usize,
+    /// What it is.
+    pub kind: ItemKind,
+    /// The type of a piece.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Type>,
+    /// The request, or the request that the reply answers.
+    pub command: Option<String>,
+    /// From the header.
+    pub code: Option<String>,
+    /// Whether encoding it again gives the same bytes.
+    pub canonical: bool,
+    /// Its value form.
+    pub value: Value,
+    /// Why a server would refuse it although it decodes. Offsets count from its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<DecodeRefusal>,
+    /// Why it does not decode. Offsets count from its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<DecodeRefusal>,
+    /// What its bytes are annotated as.
+    #[serde(skip)]
+    pub subject: Option<ReadAs>,
+}
+
+impl Item {
+    /// All of `bytes` as one of `kind`.
+    pub fn whole(kind: Type, bytes: &[u8]) -> Self {
+        let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
+        let subject = ReadAs { kind, command: None, from_server };
+        let (shown, piece) = if kind == Type::Advertise {
+            (ItemKind::Advertise, None)
+        } else {
+            (ItemKind::Piece, Some(kind))
+        };
+        Self { piece, ..Self::decoded(shown, subject, bytes) }
+    }
+
+    /// Its bytes in the input.
+    pub fn bytes_in<'b>(&self, input: &'b [u8]) -> &'b [u8] {
+        input.get(self.offset..self.offset.saturating_add(self.size)).unwrap_or_default()
+    }
+
+    fn decoded(kind: ItemKind, subject: ReadAs, wire: &[u8]) -> Self {
+        let mut item = Self {
+            offset: 0,
+            size: wire.len(),
+            kind,
+            piece: None,
+            command: subject.command.map(|command| command.to_string()),
+            code: None,
+            canonical: false,
+            value: Value::Null,
+            limits: None,
+            error: None,
+            subject: Some(subject),
+        };
+        match subject.decode(wire) {
+            Ok(decoded) => {
+                item.canonical = decoded.canonical;
+                item.value = decoded.value;
+                item.limits = decoded.limit.map(DecodeRefusal::from);
+            }
+            Err(error) => item.error = Some(error),
+        }
+        item
+    }
+
+    /// What follows a reply to a request: the entries of an environment, if it is read as `subject`,
+    /// or bytes of a stream.
+    fn following(
+        offset: usize,
+        command: Option<String>,
+        subject: Option<ReadAs>,
+        bytes: &[u8],
+    ) -> Self {
+        let mut value = serde_json::Map::new();
+        value.insert("bytes".to_owned(), hex::encode(bytes).into());
+        let mut error = None;
+        match subject.map(|subject| subject.decode(bytes)) {
+            Some(Ok(decoded)) => {
+                value.insert("entries".to_owned(), decoded.value);
+            }
+            Some(Err(refusal)) => error = Some(refusal),
+            None => {}
+        }
+        Self {
+            offset,
+            size: bytes.len(),
+            kind: ItemKind::Continuation,
+            piece: None,
+            command,
+            code: None,
+            canonical: true,
+            value: value.into(),
+            limits: None,
+            error,
+            subject,
+        }
+    }
+}
+
+impl Item {
+    /// What it is: `request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0`.
+    pub fn title(&self) -> String {
+        let kind = match self.kind {
+            ItemKind::Request => "request",
+            ItemKind::Reply => "reply to",
+            ItemKind::Error => "error after",
+            ItemKind::Advertise => "advertise",
+            ItemKind::Continuation => "continuation of",
+            ItemKind::Unknown => "unknown message",
+            ItemKind::Piece => "",
+        };
+        let mut title = String::from(kind);
+        if let Some(piece) = self.piece {
+            title.push_str(&piece.to_string());
+        }
+        match &self.command {
+            Some(command) => title.extend([" ", command]),
+            None if self.lacks_request() || self.kind == ItemKind::Continuation => {
+                title.push_str(" an unknown request");
+            }
+            None => {}
+        }
+        if let Some(code) = &self.code {
+            title.extend([", ", code]);
+        }
+        // Writing to a `String` cannot fail.
+        let _ = write!(title, ", {} bytes at offset {}", self.size, self.offset);
+        if !self.canonical && self.error.is_none() {
+            title.push_str(", not canonical");
+        }
+        title
+    }
+
+    /// Whether it answers a request that is not known.
+    pub fn lacks_request(&self) -> bool {
+        self.command.is_none() && matches!(self.kind, ItemKind::Reply | ItemKind::Error)
+    }
+
+    /// The parts of its bytes in `input`, to the last byte. Their offsets count from its start.
+    pub fn parts(&self, input: &[u8]) -> Vec<Annotation> {
+        let bytes = self.bytes_in(input);
+        match self.subject {
+            Some(subject) => subject.parts(bytes),
+            None => vec![Annotation {
+                offset: 0,
+                len: bytes.len(),
+                field: String::new(),
+                kind: FieldKind::Plain,
+                text: format_of(bytes),
+            }],
+        }
+    }
+
+    /// Why it is refused, and by whom; empty if nothing is wrong.
+    pub fn remarks(&self, input: &[u8]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.kind == ItemKind::Error && says_success(self.bytes_in(input)) {
+            remarks.push("still a failure: .NET 6 uses this code for a failed dump (F-127)".into());
+        }
+        if let Some(limits) = &self.limits {
+            let answer = limits.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
+            remarks.push(format!("a server refuses this{answer}: {limits}"));
+        }
+        if let Some(error) = &self.error {
+            remarks.push(format!("error: {error}"));
+            let is_answered = self.subject.is_some_and(|subject| !subject.from_server);
+            if let Some(answer) = error.answer.filter(|_| is_answered) {
+                remarks.push(format!("a server answers {answer}"));
+            }
+        }
+        remarks
+    }
+
+    /// What a server answers to a request that nothing is wrong with. `None` for all others.
+    pub fn answer(&self) -> Option<String> {
+        let subject = self.subject.filter(|subject| !subject.from_server)?;
+        if self.error.is_some() || self.limits.is_some() || self.code.is_none() {
+            return None;
+        }
+        let unknown = || format!("a server answers {}", HResult::UNKNOWN_COMMAND);
+        let command = subject.command.filter(|_| self.kind == ItemKind::Request);
+        Some(command.and_then(answered).unwrap_or_else(unknown))
+    }
+}
+
+/// The OK to a known command, and what follows it.
+fn answered(command: Command) -> Option<String> {
+    let (reply, since) = (command.reply_type()?.name(), command.since()?);
+    let then = match command.continuation()? {
+        Continuation::Close => "",
+        Continuation::Nettrace => ", then the stream of events",
+        Continuation::EnvironmentBlock => ", then the environment block",
+        Continuation::UserEvents => ", and keeps the connection open",
+        Continuation::BySessionType => ", then the stream of events, unless it is for user_events",
+        _ => return None,
+    };
+    Some(format!(
+        "a server of .NET {since} or later answers OK with {reply}{then}; or it answers with an error"
+    ))
+}
+
+/// The format of a stream, if it is known.
+fn format_of(stream: &[u8]) -> String {
+    match StreamStart::recognise(stream) {
+        StreamStart::Nettrace => "a stream of events: nettrace, up to version 5".into(),
+        StreamStart::NettraceBlocks { major, minor } => {
+            format!("a stream of events: nettrace, version {major}.{minor}")
+        }
+        StreamStart::Netperf => "a stream of events: netperf".into(),
+        _ => String::new(),
+    }
+}
+
+/// Whether the code of an error means success.
+fn says_success(error: &[u8]) -> bool {
+    let error = Message::decode(error).and_then(|message| ErrorReply::from_message(&message, None));
+    error.is_ok_and(|error| error.hresult.is_success())
+}
+
+/// Splits one or both sides of a conversation into items. Every byte is in exactly one.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::command::Command;
+/// use dotnet_diagnostics_ipc_vectors::explain::{ItemKind, Splitter};
+///
+/// let received = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace";
+/// let mut items = Splitter::new(received, None, Some(Command::COLLECT_TRACING2));
+/// assert_eq!(items.next().map(|item| (item.kind, item.size)), Some((ItemKind::Reply, 28)));
+/// assert_eq!(items.next().map(|item| (item.kind, item.size)), Some((ItemKind::Continuation, 8)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Splitter<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    /// The sender of all of it; if not given, each message's code decides.
+    from: Option<Direction>,
+    /// The request that replies answer: given by the caller, else the last one seen.
+    request: Option<Command>,
+    request_is_given: bool,
+    /// The length of the last reply's continuation.
+    continuation: Option<usize>,
+}
+
+impl<'b> Splitter<'b> {
+    /// The bytes, who sent them, and the request that the first reply answers; all but the bytes
+    /// may be unknown.
+    pub fn new(bytes: &'b [u8], from: Option<Direction>, request: Option<Command>) -> Self {
+        // A file with a stream has no reply before it.
+        let is_stream = StreamStart::recognise(bytes).known_len().is_some();
+        Self {
+            bytes,
+            at: 0,
+            from,
+            request,
+            request_is_given: request.is_some(),
+            continuation: is_stream.then_some(usize::MAX),
+        }
+    }
+
+    fn advertise(&mut self, rest: &'b [u8]) -> Item {
+        let size = rest.len().min(ADVERTISE_LEN);
+        let subject = ReadAs { kind: Type::Advertise, command: None, from_server: true };
+        self.item(rest, size, ItemKind::Advertise, None, subject)
+    }
+
+    fn message(&mut self, rest: &'b [u8]) -> Item {
+        let Ok(header) = Header::decode(rest) else {
+            // The start of the next message is unknown.
+            let subject = ReadAs {
+                kind: Type::Unknown,
+                command: None,
+                from_server: self.from == Some(Direction::Server),
+            };
+            return self.item(rest, rest.len(), ItemKind::Unknown, None, subject);
+        };
+        let from_server = self
+            .from
+            .map_or(header.command.set == Command::OK.set, |from| from == Direction::Server);
+        let command = if from_server { self.request } else { Some(header.command) };
+        let subject = ReadAs { kind: Type::Request, command, from_server };
+        let kind = match header.command {
+            Command::ERROR if from_server => ItemKind::Error,
+            _ if from_server => ItemKind::Reply,
+            command if command.name().is_some() && command.set != Command::OK.set => {
+                ItemKind::Request
+            }
+            _ => ItemKind::Unknown,
+        };
+        let item = self.item(rest, header.size.into(), kind, Some(header.command), subject);
+        if !from_server && !self.request_is_given {
+            self.request = Some(header.command);
+        }
+        if from_server {
+            self.continuation = Message::decode_prefix(rest)
+                .ok()
+                .and_then(|(message, _)| follows(&message, self.request));
+        }
+        item
+    }
+
+    fn item(
+        &mut self,
+        rest: &'b [u8],
+        size: usize,
+        kind: ItemKind,
+        code: Option<Command>,
+        subject: ReadAs,
+    ) -> Item {
+        let wire = rest.get(..size).unwrap_or(rest);
+        let code = code.map(|code| format!("0x{:04X}", code.code()));
+        let item = Item { offset: self.at, code, ..Item::decoded(kind, subject, wire) };
+        self.at = self.at.saturating_add(wire.len());
+        item
+    }
+
+    fn following(&mut self, bytes: &'b [u8]) -> Item {
+        // An environment block is decoded; a stream is not.
+        let is_environment =
+            self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
+        let subject = is_environment.then_some(ReadAs {
+            kind: Type::Environment,
+            command: None,
+            from_server: true,
+        });
+        let command = self.request.map(|command| command.to_string());
+        let item = Item::following(self.at, command, subject, bytes);
+        self.at = self.at.saturating_add(bytes.len());
+        item
+    }
+}
+
+/// How many bytes follow a reply that are not a message.
+fn follows(reply: &Message<'_>, request: Option<Command>) -> Option<usize> {
+    match (request?.continuation()?, reply.reply_to(request).ok()?) {
+        (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => {
+            usize::try_from(reply.n_incoming_bytes).ok()
+        }
+        (
+            Continuation::Nettrace | Continuation::BySessionType,
+            AnyReply::Session(_) | AnyReply::OkWithoutPayload,
+        ) => Some(usize::MAX),
+        _ => None,
+    }
+}
+
+impl Iterator for Splitter<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
+            return Some(self.following(rest.get(..len).unwrap_or(rest)));
+        }
+        let advertises = self.from != Some(Direction::Client)
+            && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
+        Some(if advertises { self.advertise(rest) } else { self.message(rest) })
+    }
+}

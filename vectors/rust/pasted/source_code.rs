@@ -1,0 +1,279 @@
+//! Arrays and strings as in source code.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::PasteError;
+
+/// Reads numbers and characters.
+pub(super) fn read_array(text: &str) -> Result<Vec<u8>, PasteError> {
+    let code = without_comments(text);
+    let brackets = [('{', '}'), ('[', ']')].into_iter().find(|(open, _)| code.contains(*open));
+    let mut scanner = Scanner::new(text);
+    if brackets.is_some_and(|(open, _)| open == '[') && code.contains('=') {
+        // `[u8; 2] = [1, 2]`: the type is not the array.
+        scanner.skip_past("=");
+    }
+    let mut bytes = Vec::new();
+    // Where the brackets around this place are.
+    let mut open = Vec::new();
+    loop {
+        if scanner.skips_comment() {
+            continue;
+        }
+        let at = scanner.at();
+        let Some(next) = scanner.peek() else { break };
+        if brackets.is_some_and(|(first, _)| first == next) {
+            open.push(at);
+            scanner.next();
+        } else if brackets.is_some_and(|(_, last)| last == next) {
+            scanner.next();
+            if open.pop().is_none() {
+                return Err(scanner.error(at, format!("{next:?} without an opening one")));
+            }
+        } else if next.is_whitespace() || next == ',' || (brackets.is_some() && open.is_empty()) {
+            scanner.next();
+        } else if next == '\'' {
+            bytes.push(quoted(&mut scanner)?);
+        } else {
+            bytes.push(number(&mut scanner)?);
+        }
+    }
+    match open.last() {
+        Some(at) => Err(scanner.error(*at, "this bracket is not closed: the array is cut")),
+        None => Ok(bytes),
+    }
+}
+
+/// `'D'`.
+fn quoted(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
+    let (at, mut bytes) = (scanner.at(), Vec::new());
+    scanner.next();
+    character(scanner, &mut bytes)?;
+    match bytes.as_slice() {
+        [byte] if scanner.takes("'") => Ok(*byte),
+        _ => Err(scanner.error(at, "not a character of one byte in quotes")),
+    }
+}
+
+/// A number, possibly with the suffix of an unsigned byte.
+fn number(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
+    let at = scanner.at();
+    let is_negative = scanner.takes("-");
+    let word = scanner.take_while(usize::MAX, |one| one.is_ascii_alphanumeric() || one == '_');
+    if word.is_empty() {
+        let next = scanner.peek().map_or_else(|| "the end".into(), |one| format!("{one:?}"));
+        return Err(scanner.error(at, format!("expected a number such as 0x44 or 68, not {next}")));
+    }
+    let plain = ["u8", "u", "U"].into_iter().find_map(|suffix| word.strip_suffix(suffix));
+    let plain = plain.unwrap_or(word);
+    let digits = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X"));
+    let not_a_number = || {
+        let hint = if plain.chars().all(|one| one.is_ascii_hexdigit()) {
+            "; hexadecimal begins with 0x"
+        } else {
+            ""
+        };
+        scanner.error(at, format!("{word} is not a number{hint}"))
+    };
+    let (digits, radix) = match digits {
+        Some(digits) => (digits, 16),
+        None => (plain, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|one| one.is_digit(radix)) {
+        return Err(not_a_number());
+    }
+    let begins_with_0 = radix == 10 && digits.len() > 1 && digits.starts_with('0');
+    if begins_with_0 && digits.trim_start_matches('0').len() > 1 {
+        let message = format!("{word} is octal in C and decimal elsewhere: write it without the 0");
+        return Err(scanner.error(at, message));
+    }
+    let sign = if is_negative { "-" } else { "" };
+    let number = i32::from_str_radix(digits, radix).ok();
+    let number = if is_negative { number.and_then(i32::checked_neg) } else { number };
+    let byte = number.and_then(|number| {
+        let signed = || i8::try_from(number).ok().map(i8::to_ne_bytes);
+        u8::try_from(number).ok().or_else(|| signed().map(|[byte]| byte))
+    });
+    byte.ok_or_else(|| {
+        scanner.error(at, format!("{sign}{word} is not a byte: it is not from -128 to 255"))
+    })
+}
+
+/// Reads the strings in a text.
+pub(super) fn read_strings(text: &str) -> Result<Vec<u8>, PasteError> {
+    let mut bytes = Vec::new();
+    let Some(quote) = ["\"", "'"].into_iter().find(|quote| text.contains(quote)) else {
+        let mut scanner = Scanner::new(text.trim_end());
+        scanner.take_while(usize::MAX, char::is_whitespace);
+        while scanner.peek().is_some() {
+            character(&mut scanner, &mut bytes)?;
+        }
+        return Ok(bytes);
+    };
+    let mut scanner = Scanner::new(text);
+    loop {
+        let before = scanner.rest();
+        scanner.skip_past(quote);
+        if scanner.rest().is_empty() && !before.contains(quote) {
+            return Ok(bytes);
+        }
+        let begin = scanner.at().saturating_sub(1);
+        is_of_bytes(text, begin, &scanner)?;
+        while !scanner.takes(quote) {
+            if matches!(scanner.peek(), None | Some('\n')) {
+                return Err(scanner.error(begin, "this string does not end on its line"));
+            }
+            character(&mut scanner, &mut bytes)?;
+        }
+        if scanner.rest().starts_with("...") {
+            let message = "the string was cut here; strace -s 65536 prints all of it";
+            return Err(scanner.error(scanner.at(), message));
+        }
+    }
+}
+
+/// What stands before a quote may change what is in the string.
+fn is_of_bytes(text: &str, quote: usize, scanner: &Scanner<'_>) -> Result<(), PasteError> {
+    let before = text.get(..quote).unwrap_or_default();
+    let name = before.rsplit(|one: char| !one.is_alphanumeric()).next().unwrap_or_default();
+    if matches!(name, "" | "b" | "B" | "u8") || name.chars().all(|one| one.is_ascii_digit()) {
+        return Ok(());
+    }
+    let message = format!("a string with {name} before it may have other characters or no escapes");
+    Err(scanner.error(quote.saturating_sub(name.len()), message))
+}
+
+/// Reads one character, which may be escaped.
+fn character(scanner: &mut Scanner<'_>, bytes: &mut Vec<u8>) -> Result<(), PasteError> {
+    let at = scanner.at();
+    match scanner.next() {
+        Some('\\') => escaped(scanner, at, bytes),
+        Some(one) => {
+            bytes.extend_from_slice(one.encode_utf8(&mut [0; 4]).as_bytes());
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// What follows a backslash.
+fn escaped(scanner: &mut Scanner<'_>, at: usize, bytes: &mut Vec<u8>) -> Result<(), PasteError> {
+    let octal = scanner.take_while(3, |one| one.is_digit(8));
+    if !octal.is_empty() {
+        let byte = u8::from_str_radix(octal, 8);
+        bytes.push(byte.map_err(|_| scanner.error(at, format!("\\{octal} is more than a byte")))?);
+        return Ok(());
+    }
+    bytes.push(match scanner.next() {
+        Some('x') => {
+            let digits = scanner.take_while(2, |one| one.is_ascii_hexdigit());
+            u8::from_str_radix(digits, 16)
+                .map_err(|_| scanner.error(at, "\\x without hexadecimal digits"))?
+        }
+        Some('a') => 7,
+        Some('b') => 8,
+        Some('t') => b'\t',
+        Some('n') => b'\n',
+        Some('v') => 11,
+        Some('f') => 12,
+        Some('r') => b'\r',
+        Some('e') => 27,
+        Some(one @ ('\\' | '\'' | '"' | '?')) => u8::try_from(one).unwrap_or(b'?'),
+        // The string goes on in the next line.
+        Some('\n') => return Ok(()),
+        Some(one @ ('u' | 'U')) => {
+            let message =
+                format!("\\{one} is a character and not a byte: write its bytes with \\x");
+            return Err(scanner.error(at, message));
+        }
+        Some(one) => return Err(scanner.error(at, format!("\\{one} is not an escape"))),
+        None => return Err(scanner.error(at, "the text ends with a backslash")),
+    });
+    Ok(())
+}
+
+/// A cursor over text that tracks its place.
+struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The byte of the text that comes next.
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.skip(next.len_utf8());
+        Some(next)
+    }
+
+    /// Whether this comes next, which is then skipped.
+    fn takes(&mut self, wanted: &str) -> bool {
+        let is_next = self.rest().starts_with(wanted);
+        if is_next {
+            self.skip(wanted.len());
+        }
+        is_next
+    }
+
+    /// The characters that are such, up to so many.
+    fn take_while(&mut self, most: usize, is_it: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let len = rest.chars().take(most).take_while(|one| is_it(*one)).map(char::len_utf8).sum();
+        self.skip(len);
+        rest.get(..len).unwrap_or_default()
+    }
+
+    /// To what follows this, or to the end.
+    fn skip_past(&mut self, end: &str) {
+        let rest = self.rest();
+        self.skip(rest.find(end).map_or(rest.len(), |at| at.saturating_add(end.len())));
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> PasteError {
+        PasteError::at(self.text, at, message)
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.at = self.at.saturating_add(bytes);
+    }
+
+    /// Whether a comment comes next, which is then skipped.
+    fn skips_comment(&mut self) -> bool {
+        if self.takes("//") {
+            self.skip_past("\n");
+        } else if self.takes("/*") {
+            self.skip_past("*/");
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+/// The text without `//` and `/* */`.
+pub(super) fn without_comments(text: &str) -> String {
+    let (mut scanner, mut left) = (Scanner::new(text), String::new());
+    loop {
+        if !scanner.skips_comment() {
+            let Some(next) = scanner.next() else { return left };
+            left.push(next);
+            left.push_str(scanner.take_while(usize::MAX, |one| one != '/'));
+        }
+    }
+}
