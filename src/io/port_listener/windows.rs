@@ -118,10 +118,16 @@ impl Poller {
         !self.is_paused
     }
 
+    #[allow(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "as on Unix, where it can fail"
+    )]
     pub(super) fn add(&mut self, _: &Connection, _: u64) -> io::Result<()> {
         Ok(())
     }
 
+    #[allow(clippy::unused_self, reason = "as on Unix")]
     pub(super) fn remove(&mut self, connection: &mut Connection) -> io::Result<()> {
         connection.give_up()
     }

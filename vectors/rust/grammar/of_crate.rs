@@ -60,7 +60,7 @@ pub(super) fn grammar() -> Grammar {
             "server",
             &ADVERTISE_MAGIC,
             ADVERTISE_LEN,
-            described(false, |asked| value_forms::advertise(asked)).0.fields(&[]),
+            described(false, value_forms::advertise).0.fields(&[]),
         ),
         legacy: legacy(&shapes),
         leniencies: leniencies(),
