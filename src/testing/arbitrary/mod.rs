@@ -31,19 +31,12 @@
 #![forbid(unsafe_code)]
 
 mod borrowed;
-mod choices;
 mod generate;
-mod hostile;
 mod made;
-mod message;
 mod payloads;
-mod user_events;
 
-pub use choices::{Choices, Style};
-pub use generate::Generate;
-pub use hostile::Hostile;
-pub use made::Made;
-pub use message::{MadeReply, MadeRequest};
+pub use generate::{Choices, Generate, Style};
+pub use made::{Hostile, Made, MadeReply, MadeRequest};
 
 /// `Arbitrary` of a struct whose fields may be anything.
 macro_rules! of_fields {
