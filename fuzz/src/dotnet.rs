@@ -5,7 +5,10 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use wasmi::{AsContext, Caller, Engine, Error, Extern, Func, Global, Instance, Linker, Memory, Module, Ref, Store, TypedFunc, Val};
+use wasmi::{
+    AsContext, Caller, Engine, Error, Extern, Func, Global, Instance, Linker, Memory, Module, Ref,
+    Store, TypedFunc, Val,
+};
 
 /// What the server read of a session request: `EventPipeCollectTracingCommandPayload`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

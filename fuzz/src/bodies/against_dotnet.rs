@@ -10,7 +10,10 @@ use crate::dotnet::{Answer, Config, Dotnet, Filter, Provider, Session};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig, rundown_keyword};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode,
+    StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig, rundown_keyword,
+};
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireError, WireErrorKind};

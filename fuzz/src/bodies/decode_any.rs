@@ -8,11 +8,18 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, SessionLayout, decode_without_filter_data};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet, UserEventsProviderConfig};
+use dotnet_diagnostics_ipc::legacy::{
+    DraftCollectTracing, SessionLayout, decode_without_filter_data,
+};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, StreamingProviderConfig,
+    TracepointConfig, TracepointSet, UserEventsProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode};
-use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader, SliceSink, WireError};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode, Encode, Guid, IpcString, Reader, SliceSink, WireError,
+};
 
 fn refused(error: &WireError, len: usize) {
     assert!(error.offset() <= len, "{error} in {len} bytes");

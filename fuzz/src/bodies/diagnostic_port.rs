@@ -6,7 +6,9 @@ use std::vec::Vec;
 use super::Pieces;
 use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, WaitingConnection};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, WaitingConnection,
+};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 /// How many connections the port of this target holds.

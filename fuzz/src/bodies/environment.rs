@@ -3,7 +3,9 @@
 use std::{vec, vec::Vec};
 
 use super::{Pieces, show, written};
-use dotnet_diagnostics_ipc::continuation::{Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent, EnvironmentLimits};
+use dotnet_diagnostics_ipc::continuation::{
+    Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent, EnvironmentLimits,
+};
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 
 /// `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.

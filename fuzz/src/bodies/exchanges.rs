@@ -6,7 +6,10 @@ use std::vec;
 use super::Pieces;
 use diagipc::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    CheckOrder, Client, ClientAction, End, Outcome, ParsedRequest, Server, ServerAction,
+    ServerOptions, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};

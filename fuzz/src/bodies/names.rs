@@ -5,7 +5,10 @@ use std::vec::Vec;
 
 use super::show;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName, SocketPath};
-use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension, WritePorts, strict};
+use dotnet_diagnostics_ipc::port::{
+    DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension,
+    WritePorts, strict,
+};
 
 /// Any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
 pub fn ports(input: &[u8]) {

@@ -8,7 +8,10 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, OldRequest};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing5, EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig,
+    UserEventsProviderConfig,
+};
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, encode_to_vec};
 use dotnet_diagnostics_ipc::testing::arbitrary::{Generate, Hostile, Made, MadeReply, MadeRequest};

@@ -5,7 +5,10 @@ use std::{string::ToString as _, vec::Vec};
 
 use super::{show, written};
 use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, UserEventsSession};
-use dotnet_diagnostics_ipc::user_events::{EventTraits, Extension, Metadata, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route};
+use dotnet_diagnostics_ipc::user_events::{
+    EventTraits, Extension, Metadata, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
+    route,
+};
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, Reader, WireError};
 
 /// `[type, bytes …]`.

@@ -4,7 +4,9 @@ use super::request::Asked;
 use super::runtime::Serving;
 use super::tool::Asking;
 use dotnet_diagnostics_ipc::command::Continuation;
-use dotnet_diagnostics_ipc::exchange::{AfterReply, Outcome, ServerOutcome, Session, SessionAction, SessionEnd, StopOutcome, StreamEnd};
+use dotnet_diagnostics_ipc::exchange::{
+    AfterReply, Outcome, ServerOutcome, Session, SessionAction, SessionEnd, StopOutcome, StreamEnd,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
 

@@ -4,7 +4,10 @@ use std::fmt::Debug;
 use std::format;
 use std::vec::Vec;
 
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, Server, ServerAction, ServerOutcome, Session, SessionAction, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, Server, ServerAction,
+    ServerOutcome, Session, SessionAction, StopOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 
 const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];

@@ -19,8 +19,13 @@ use self::request::Asked;
 use self::runtime::{Call, Runtime, Serving};
 use self::tool::{Asking, Step, Tool};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::{AdvertiseReceiver, DiagnosticPort, WaitingConnection};
-use dotnet_diagnostics_ipc::exchange::{ClientAction, ConnectPort, ConnectPortAction, End, Outcome, RetryPolicy, ServerOptions, Session, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::diagnostic_port::{
+    AdvertiseReceiver, DiagnosticPort, WaitingConnection,
+};
+use dotnet_diagnostics_ipc::exchange::{
+    ClientAction, ConnectPort, ConnectPortAction, End, Outcome, RetryPolicy, ServerOptions,
+    Session, StopOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::wire::Guid;

@@ -7,8 +7,14 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::message::Request;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig, StopTracing, StreamingProviderConfig, StreamingSession, TracepointConfig, UserEventsProviderConfig, UserEventsSession};
-use dotnet_diagnostics_ipc::message::process::{ProcessEnvironment, ProcessInfo3, ResumeRuntime, SetEnvironmentVariable};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing2, CollectTracing5, EventFilter, EventLevel, Format, ProviderConfig, StopTracing,
+    StreamingProviderConfig, StreamingSession, TracepointConfig, UserEventsProviderConfig,
+    UserEventsSession,
+};
+use dotnet_diagnostics_ipc::message::process::{
+    ProcessEnvironment, ProcessInfo3, ResumeRuntime, SetEnvironmentVariable,
+};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 /// A request, byte by byte, and what follows its reply.

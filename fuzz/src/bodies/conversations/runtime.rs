@@ -6,7 +6,9 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{CheckOrder, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{
+    CheckOrder, ParsedRequest, Server, ServerAction, ServerOptions, ServerOutcome,
+};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::message::process::{ProcessEnvironmentReply, ProcessInfo3Reply, Tail};

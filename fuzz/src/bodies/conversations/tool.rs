@@ -6,7 +6,10 @@ use std::vec::Vec;
 use super::line::{Line, Read, close};
 use super::request::Asked;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
-use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End, Outcome, Session, SessionAction, StopOutcome, StreamBytes};
+use dotnet_diagnostics_ipc::exchange::{
+    AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
+    Outcome, Session, SessionAction, StopOutcome, StreamBytes,
+};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 /// Bytes after a request, which no server may read.
