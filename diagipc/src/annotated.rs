@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use dotnet_diagnostics_ipc_vectors::explain::Item;
-use dotnet_diagnostics_ipc_vectors::{Annotation, ReadAs};
+use dotnet_diagnostics_ipc_vectors::{Annotation, TypedCodec};
 
 /// Bytes on a line.
 const WIDTH: usize = 16;
@@ -22,7 +22,7 @@ pub fn item(out: &mut dyn Write, item: &Item, input: &[u8]) -> io::Result<()> {
 }
 
 /// The fields of one message or piece, then the undecoded bytes.
-pub fn fields(out: &mut dyn Write, subject: ReadAs, bytes: &[u8]) -> io::Result<()> {
+pub fn fields(out: &mut dyn Write, subject: TypedCodec, bytes: &[u8]) -> io::Result<()> {
     parts(out, &subject.parts(bytes), bytes, 0)
 }
 

@@ -25,7 +25,7 @@ use dotnet_diagnostics_ipc::user_events::{
 };
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Group, ReadAs, Test, Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Group, Test, Type, TypedCodec, Value};
 
 /// The share of the changes that is made in each run of the tests: one in twenty.
 const SAMPLE: usize = 20;
@@ -61,7 +61,7 @@ fn show(value: impl Debug) {
 
 /// Prints what the typed interface makes of `bytes`, an error included, and reports whether it
 /// accepted them.
-fn takes(subject: ReadAs, bytes: &[u8]) -> bool {
+fn takes(subject: TypedCodec, bytes: &[u8]) -> bool {
     fn piece<'a, T: Decode<'a> + Debug>(bytes: &'a [u8]) -> bool {
         result(&T::decode(&mut Reader::new(bytes)))
     }
@@ -146,7 +146,7 @@ fn takes(subject: ReadAs, bytes: &[u8]) -> bool {
 }
 
 /// Whether the codec accepts `bytes`, or where it contradicts itself about them.
-fn verdict(subject: ReadAs, bytes: &[u8]) -> Result<bool, String> {
+fn verdict(subject: TypedCodec, bytes: &[u8]) -> Result<bool, String> {
     let decoded = subject.decode(bytes);
     if takes(subject, bytes) != decoded.is_ok() {
         return Err(format!("typed and by value form it says different things: {decoded:?}"));
@@ -176,7 +176,7 @@ fn verdict(subject: ReadAs, bytes: &[u8]) -> Result<bool, String> {
     } else {
         Header::decode(bytes).ok().map(|header| header.command)
     };
-    let subject = ReadAs { kind: decoded.kind, command: named, ..subject };
+    let subject = TypedCodec { kind: decoded.kind, command: named, ..subject };
     let again = match subject.encode(&decoded.value) {
         Ok(again) => again,
         Err(failure) => {

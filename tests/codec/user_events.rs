@@ -268,10 +268,10 @@ fn user_events_recorded_records_have_metadata() {
 #[test]
 fn user_events_interfaces_agree_on_changed_bytes() {
     use dotnet_diagnostics_ipc_vectors as vectors;
-    use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
+    use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 
     let (mut taken, mut refused) = (0, 0);
-    let mut check = |subject: ReadAs, bytes: &[u8]| {
+    let mut check = |subject: TypedCodec, bytes: &[u8]| {
         let mut reader = Reader::new(bytes);
         let typed = match subject.kind {
             Type::UserReg => UserReg::decode(&mut reader).is_ok(),

@@ -1,11 +1,11 @@
 //! Invalid values and scripts: an author who writes vectors by hand gets an error with its place.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, parse_scripts};
 use serde_json::{Value, json};
 
-fn subject(kind: Type) -> ReadAs {
-    ReadAs { kind, command: None, from_server: true }
+fn subject(kind: Type) -> TypedCodec {
+    TypedCodec { kind, command: None, from_server: true }
 }
 
 #[track_caller]
@@ -58,10 +58,10 @@ fn value_reply_without_request_is_refused() {
         (Type::OldReply, true),
         (Type::String, true),
     ] {
-        let refusal = ReadAs { kind, command: None, from_server }.decode(b"\x01").unwrap_err();
+        let refusal = TypedCodec { kind, command: None, from_server }.decode(b"\x01").unwrap_err();
         assert_eq!(refusal.answer, None, "{kind:?}: {refusal}");
     }
-    let request = ReadAs { kind: Type::Request, command: None, from_server: false };
+    let request = TypedCodec { kind: Type::Request, command: None, from_server: false };
     assert_eq!(
         request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer,
         Some(HResult::UNKNOWN_MAGIC)

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Ou
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Group, ReadAs, SourceKind, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Group, SourceKind, Test, Type, TypedCodec, Value, Verdict};
 
 /// What follows each reply on the connection, and is not part of it.
 const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";
@@ -152,7 +152,7 @@ fn recorded_reply_outcome_for_every_chunking() {
             assert_eq!(heard.left, BEHIND, "{at}");
             assert_eq!(heard.reply, wire, "{at}");
         }
-        let subject = ReadAs { kind: group.kind, command: Some(command), from_server: true };
+        let subject = TypedCodec { kind: group.kind, command: Some(command), from_server: true };
         assert_eq!(subject.decode(&wire).unwrap().value, test.value, "tcId {}", test.tc_id);
         *counts.entry(group.source.runtime.clone().unwrap()).or_insert(0) += 1;
     }

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{Group, ReadAs, Test, Type, VectorFault, Verdict};
+use super::{Group, Test, Type, TypedCodec, VectorFault, Verdict};
 
 /// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
@@ -17,7 +17,7 @@ pub fn check(group: &Group, test: &Test) -> Vec<String> {
     found
 }
 
-fn check_bytes(subject: ReadAs, test: &Test, wire: &[u8], found: &mut Vec<String>) {
+fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<String>) {
     let decoded = match subject.decode(wire) {
         Ok(decoded) => decoded,
         Err(error) => {
@@ -58,7 +58,7 @@ fn check_bytes(subject: ReadAs, test: &Test, wire: &[u8], found: &mut Vec<String
 }
 
 /// A value encodes to the bytes of its test if and only if they are canonical.
-fn check_encoding(subject: ReadAs, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
+fn check_encoding(subject: TypedCodec, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
     match (subject.encode(&test.value), wire) {
         (Ok(bytes), Some(wire)) if (bytes == wire) != test.canonical => {
             let comparison = if test.canonical { "expected" } else { "expected bytes other than" };

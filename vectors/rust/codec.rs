@@ -68,7 +68,7 @@ macro_rules! for_piece {
 
 /// What to read bytes as: a type, and the command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadAs {
+pub struct TypedCodec {
     /// The type.
     pub kind: Type,
     /// Of a request: the command; of a reply or error: the command it answers.
@@ -90,7 +90,7 @@ pub struct Decoded {
     pub limit: Option<WireError>,
 }
 
-impl ReadAs {
+impl TypedCodec {
     /// Reads `wire`, which must contain exactly one of these.
     ///
     /// # Errors
@@ -315,7 +315,7 @@ impl Decoded {
         Self { kind, value, canonical, limit: None }
     }
 
-    fn of_message(message: &Message<'_>, subject: ReadAs) -> Result<Self, WireError> {
+    fn of_message(message: &Message<'_>, subject: TypedCodec) -> Result<Self, WireError> {
         if subject.from_server {
             let reply = message.reply_to(subject.command)?;
             let kind = match reply {

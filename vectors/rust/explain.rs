@@ -23,7 +23,7 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Annotation, DecodeRefusal, Direction, FieldKind, ReadAs, Type, Value};
+use crate::{Annotation, DecodeRefusal, Direction, FieldKind, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::StreamStart;
@@ -107,14 +107,14 @@ pub struct Item {
     pub error: Option<DecodeRefusal>,
     /// What its bytes are annotated as.
     #[serde(skip)]
-    pub subject: Option<ReadAs>,
+    pub subject: Option<TypedCodec>,
 }
 
 impl Item {
     /// All of `bytes` as one of `kind`.
     pub fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
-        let subject = ReadAs { kind, command: None, from_server };
+        let subject = TypedCodec { kind, command: None, from_server };
         let (shown, piece) = if kind == Type::Advertise {
             (ItemKind::Advertise, None)
         } else {
@@ -128,7 +128,7 @@ impl Item {
         input.get(self.offset..self.offset.saturating_add(self.size)).unwrap_or_default()
     }
 
-    fn decoded(kind: ItemKind, subject: ReadAs, wire: &[u8]) -> Self {
+    fn decoded(kind: ItemKind, subject: TypedCodec, wire: &[u8]) -> Self {
         let mut item = Self {
             offset: 0,
             size: wire.len(),
@@ -158,7 +158,7 @@ impl Item {
     fn following(
         offset: usize,
         command: Option<String>,
-        subject: Option<ReadAs>,
+        subject: Option<TypedCodec>,
         bytes: &[u8],
     ) -> Self {
         let mut value = serde_json::Map::new();
@@ -349,14 +349,14 @@ impl<'b> Splitter<'b> {
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
         let size = rest.len().min(ADVERTISE_LEN);
-        let subject = ReadAs { kind: Type::Advertise, command: None, from_server: true };
+        let subject = TypedCodec { kind: Type::Advertise, command: None, from_server: true };
         self.item(rest, size, ItemKind::Advertise, None, subject)
     }
 
     fn message(&mut self, rest: &'b [u8]) -> Item {
         let Ok(header) = Header::decode(rest) else {
             // The start of the next message is unknown.
-            let subject = ReadAs {
+            let subject = TypedCodec {
                 kind: Type::Unknown,
                 command: None,
                 from_server: self.from == Some(Direction::Server),
@@ -367,7 +367,7 @@ impl<'b> Splitter<'b> {
             .from
             .map_or(header.command.set == Command::OK.set, |from| from == Direction::Server);
         let command = if from_server { self.request } else { Some(header.command) };
-        let subject = ReadAs { kind: Type::Request, command, from_server };
+        let subject = TypedCodec { kind: Type::Request, command, from_server };
         let kind = match header.command {
             Command::ERROR if from_server => ItemKind::Error,
             _ if from_server => ItemKind::Reply,
@@ -394,7 +394,7 @@ impl<'b> Splitter<'b> {
         size: usize,
         kind: ItemKind,
         code: Option<Command>,
-        subject: ReadAs,
+        subject: TypedCodec,
     ) -> Item {
         let wire = rest.get(..size).unwrap_or(rest);
         let code = code.map(|code| format!("0x{:04X}", code.code()));
@@ -407,7 +407,7 @@ impl<'b> Splitter<'b> {
         // An environment block is decoded; a stream is not.
         let is_environment =
             self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
-        let subject = is_environment.then_some(ReadAs {
+        let subject = is_environment.then_some(TypedCodec {
             kind: Type::Environment,
             command: None,
             from_server: true,

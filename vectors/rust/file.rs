@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReadAs, Type, Value, VectorFault};
+use super::{Type, TypedCodec, Value, VectorFault};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 
@@ -154,12 +154,12 @@ pub enum Hazard {
 
 impl Group {
     /// What to read the bytes of this group as; `None` if `command` is unknown.
-    pub fn subject(&self) -> Option<ReadAs> {
+    pub fn subject(&self) -> Option<TypedCodec> {
         let command = match &self.command {
             Some(name) => Some(name.parse::<Command>().ok()?),
             None => None,
         };
-        Some(ReadAs {
+        Some(TypedCodec {
             kind: self.kind,
             command,
             from_server: self.direction == Some(Direction::Server),

@@ -80,7 +80,7 @@ mod value_forms;
 #[cfg(feature = "typed")]
 pub use check::check;
 #[cfg(feature = "typed")]
-pub use codec::{Decoded, ReadAs};
+pub use codec::{Decoded, TypedCodec};
 #[cfg(feature = "typed")]
 pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
 #[cfg(feature = "typed")]

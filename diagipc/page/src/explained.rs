@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
-use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, Type, TypedCodec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ fn one(item: &Item, parts: &[Annotation], bytes: &[u8]) -> Value {
 fn canonical_form(item: &Item) -> Option<String> {
     let subject = item.subject.filter(|_| !item.canonical && item.error.is_none())?;
     let kind = item.kind.message().unwrap_or(subject.kind);
-    ReadAs { kind, ..subject }.encode(&item.value).ok().map(hex::encode)
+    TypedCodec { kind, ..subject }.encode(&item.value).ok().map(hex::encode)
 }
 
 /// What the page lets people choose from, and how much it reads.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc_vectors::player::{Did, Received, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{EventKind, Received, TurnDirection};
 
 use super::scenario::Unread;
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop, WITHIN};
@@ -78,7 +78,8 @@ impl ScenarioPlayer<'_, '_> {
         let came = conversation.events.iter().filter(|event| {
             Some(event.connection) == number && event.by == TurnDirection::Received
         });
-        came.map(|event| if let Did::Said { fds, .. } = &event.did { fds.len() } else { 0 }).sum()
+        came.map(|event| if let EventKind::Said { fds, .. } = &event.did { fds.len() } else { 0 })
+            .sum()
     }
 
     /// What arrives after a request within `patience`.

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
 use dotnet_diagnostics_ipc::wire::Guid;
-use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind, ReadAs, Value};
+use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind, TypedCodec, Value};
 
 use crate::conversation::{Spelling, WRONG, guid_reversed};
 use crate::faults::Fault;
@@ -41,7 +41,7 @@ impl Mistake {
 }
 
 /// The mistake with which exactly `wire` is written where `expected` is right.
-pub(super) fn in_bytes(subject: ReadAs, wire: &[u8], expected: &[u8]) -> Option<Fault> {
+pub(super) fn in_bytes(subject: TypedCodec, wire: &[u8], expected: &[u8]) -> Option<Fault> {
     let notes = subject.explain(expected);
     let is_written = |mistake| {
         let written = Writer::new(expected, &notes, mistake).written();

@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::{
-    Decoded, Direction, EncodeFailure, ReadAs, Type, Value, VectorFault,
+    Decoded, Direction, EncodeFailure, Type, TypedCodec, Value, VectorFault,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -44,7 +44,7 @@ fn answer_to(question: &Question) -> Option<Value> {
         None => None,
     };
     let subject =
-        ReadAs { kind, command, from_server: question.direction == Some(Direction::Server) };
+        TypedCodec { kind, command, from_server: question.direction == Some(Direction::Server) };
     match question.op.as_str() {
         "decode" => Some(decode(subject, &hex::decode(question.wire.as_ref()?).ok()?)),
         "encode" => Some(match subject.encode(&question.value) {
@@ -55,7 +55,7 @@ fn answer_to(question: &Question) -> Option<Value> {
     }
 }
 
-fn decode(subject: ReadAs, wire: &[u8]) -> Value {
+fn decode(subject: TypedCodec, wire: &[u8]) -> Value {
     let decoded = subject.decode(wire);
     // The parts before the payload are checked first, then whether it is the requested message.
     let is_framed = decoded.as_ref().map_or_else(
@@ -77,7 +77,7 @@ fn decode(subject: ReadAs, wire: &[u8]) -> Value {
 }
 
 /// The layer that refuses if the header of `wire` has another message than requested.
-fn other_message(subject: ReadAs, wire: &[u8]) -> Option<&'static str> {
+fn other_message(subject: TypedCodec, wire: &[u8]) -> Option<&'static str> {
     let command = Header::decode(wire).ok()?.command;
     let (is_it, layer) = match subject.kind {
         Type::Request | Type::LegacyRequest => (Some(command) == subject.command, "header"),

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, Did, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, EventKind, TurnDirection};
 
 use super::reply::Reply;
 use super::request_bytes::command_of;
@@ -73,7 +73,7 @@ impl Exchanges {
             exchange.reply.find_faults(&exchange.sent, &exchange.came, exchange.quiet);
             exchange
         }));
-        let said = |did: &Did| matches!(did, Did::Said { .. });
+        let said = |did: &EventKind| matches!(did, EventKind::Said { .. });
         let events = conversation.events.iter().filter(|event| said(&event.did));
         self.order =
             events.map(|event| (event.connection, event.by == TurnDirection::Sent)).collect();

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
-use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Type, TypedCodec};
 
 use super::block_faults;
 use super::fault_seen::FaultSeen;
@@ -66,7 +66,7 @@ impl Reply {
     pub(crate) fn read(command: Option<Command>, came: &[u8]) -> Self {
         let Ok(header) = Header::decode(came) else { return Self::default() };
         let message = came.get(..header.size.into());
-        let read_as = ReadAs { kind: Type::Reply, command, from_server: true };
+        let read_as = TypedCodec { kind: Type::Reply, command, from_server: true };
         let notes = read_as.explain(came);
         let bytes = |field: &str| {
             let note = notes.iter().find(|note| note.field == field)?;

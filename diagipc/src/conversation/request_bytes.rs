@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 
 /// The command of a request, if its header was sent, whatever its magic.
 pub(super) fn command_of(request: &[u8]) -> Option<Command> {
@@ -26,8 +26,8 @@ pub(crate) fn message_of(wire: &[u8]) -> &[u8] {
 }
 
 /// How a request is read: as this command, or as that of its header.
-pub(crate) const fn request_as(command: Option<Command>) -> ReadAs {
-    ReadAs { kind: Type::Request, command, from_server: false }
+pub(crate) const fn request_as(command: Option<Command>) -> TypedCodec {
+    TypedCodec { kind: Type::Request, command, from_server: false }
 }
 
 fn size(wire: &[u8]) -> Option<usize> {

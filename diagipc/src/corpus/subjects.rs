@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use dotnet_diagnostics_ipc_vectors::{Direction, ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Direction, Type, TypedCodec};
 
 use crate::embedded;
 
@@ -10,7 +10,7 @@ use crate::embedded;
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The type, and its command.
-    pub subject: ReadAs,
+    pub subject: TypedCodec,
     /// The command by name.
     pub command: Option<String>,
     /// The sender.

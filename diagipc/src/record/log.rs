@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use dotnet_diagnostics_ipc_vectors::Direction;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Event, EventKind, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
 use super::pending::name_of;
@@ -108,7 +108,7 @@ impl Log {
     }
 
     /// Something that happens now.
-    fn event(&self, connection: usize, by: Direction, did: Did) -> Event {
+    fn event(&self, connection: usize, by: Direction, did: EventKind) -> Event {
         let by = match by {
             Direction::Client => TurnDirection::Sent,
             Direction::Server => TurnDirection::Received,
@@ -131,7 +131,7 @@ impl Log {
         let mut recording = self.locked();
         let kept = recording.conversation.connections.len();
         let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
-        let event = self.event(kept.saturating_add(more), self.opens, Did::Opened);
+        let event = self.event(kept.saturating_add(more), self.opens, EventKind::Opened);
         self.tell(&event, &[]);
         if kept >= self.most {
             recording.more_connections += 1;
@@ -150,7 +150,7 @@ impl Log {
     ) {
         let Some(connection) = connection.filter(|_| !bytes.is_empty()) else { return };
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let event = self.event(connection, from, Did::Said { len, fds: fds.clone() });
+        let event = self.event(connection, from, EventKind::Said { len, fds: fds.clone() });
         self.tell(&event, bytes);
         let Event { at, by, .. } = event;
         self.locked().conversation.said(connection, by, bytes, fds, at, Recording::KEPT);
@@ -159,7 +159,7 @@ impl Log {
     /// A side ended the connection.
     pub fn ended(&self, connection: Option<usize>, by: Direction, how: Ending) {
         if let Some(connection) = connection {
-            let event = self.event(connection, by, Did::Ended(how));
+            let event = self.event(connection, by, EventKind::Ended(how));
             self.tell(&event, &[]);
             self.locked().conversation.ended(connection, event.by, how, event.at);
         }

@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::script::{
     Any, Length, LengthOf, Literal, Part, Pattern, Until,
 };
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 
 use crate::conversation::request_as;
 
@@ -59,7 +59,7 @@ pub(super) fn reply(
     name: &str,
     sessions: &mut Sessions,
 ) -> Pattern {
-    let notes = ReadAs { kind: Type::Reply, command, from_server: true }.explain(bytes);
+    let notes = TypedCodec { kind: Type::Reply, command, from_server: true }.explain(bytes);
     let (mut parts, mut at) = (Vec::new(), 0_usize);
     let has_command_line = notes.iter().filter(|note| note.field == "commandLine").count() == 2;
     let mut counted = false;

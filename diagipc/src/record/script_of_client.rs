@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{
+    Connection, Conversation, Event, EventKind, TurnDirection,
+};
 use dotnet_diagnostics_ipc_vectors::script::{
     Accept, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Literal, Open, Pattern, Send,
     Step,
@@ -102,14 +104,14 @@ impl Writer {
     fn event(&mut self, progress: &mut Progress<'_>, event: &Event, bytes: &[u8]) {
         let on = progress.name();
         match (event.by, &event.did) {
-            (TurnDirection::Received, Did::Opened) => {
+            (TurnDirection::Received, EventKind::Opened) => {
                 let port = Some(PORT.to_owned());
                 self.push(Step::Accept(Accept { accept: on, port, within_ms: None }));
             }
-            (TurnDirection::Sent, Did::Opened) => {
+            (TurnDirection::Sent, EventKind::Opened) => {
                 self.push(Step::Open(Open { open: on, port: None, within_ms: None }));
             }
-            (TurnDirection::Sent, Did::Said { fds, .. }) => {
+            (TurnDirection::Sent, EventKind::Said { fds, .. }) => {
                 self.expect_unknown(progress);
                 if let Some(kind) = fds.first() {
                     self.push(Step::Send(Send {
@@ -133,11 +135,11 @@ impl Writer {
                 }
                 progress.sent += bytes.len();
             }
-            (TurnDirection::Received, Did::Said { .. }) => {
+            (TurnDirection::Received, EventKind::Said { .. }) => {
                 progress.came += bytes.len();
                 self.expect_whole_parts(progress);
             }
-            (TurnDirection::Received, Did::Ended(how)) if !progress.is_over => {
+            (TurnDirection::Received, EventKind::Ended(how)) if !progress.is_over => {
                 progress.is_over = true;
                 self.expect_what_came(progress);
                 let expect_end =
@@ -151,13 +153,13 @@ impl Writer {
                     within_ms: None,
                 }));
             }
-            (TurnDirection::Sent, Did::Ended(how)) if !progress.is_over => {
+            (TurnDirection::Sent, EventKind::Ended(how)) if !progress.is_over => {
                 let end = if *how == Ending::HalfClose { Ending::HalfClose } else { Ending::Close };
                 progress.is_over = end == Ending::Close;
                 self.expect_what_came(progress);
                 self.push(Step::EndStep(EndStep { on, end }));
             }
-            (_, Did::Ended(_)) => {}
+            (_, EventKind::Ended(_)) => {}
         }
     }
 

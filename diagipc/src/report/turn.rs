@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dotnet_diagnostics_ipc_vectors::Value;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, EventKind, TurnDirection};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes kept of a turn.
@@ -50,7 +50,7 @@ impl Turn {
     pub fn all(conversation: &Conversation) -> Vec<Self> {
         let mut turns: Vec<Self> = Vec::new();
         for (event, bytes) in conversation.passed() {
-            let Did::Said { len, fds, .. } = &event.did else { continue };
+            let EventKind::Said { len, fds, .. } = &event.did else { continue };
             let Some(connection) = conversation.connections.get(event.connection) else { continue };
             let name = connection.name.as_str();
             let is_same = |turn: &Self| turn.connection == name && turn.direction == event.by;

@@ -2,7 +2,7 @@
 
 use diagipc::corpus::{Asked, SUBJECTS};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 
 /// The subject chosen by the first byte, and the bytes to read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {
@@ -30,7 +30,8 @@ pub fn canonical(input: &[u8]) {
             } else {
                 subject.command
             };
-            let again = ReadAs { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
+            let again =
+                TypedCodec { kind: decoded.kind, command, ..*subject }.encode(&decoded.value);
             match again {
                 Ok(again) if decoded.canonical => {
                     assert_eq!(again, wire, "{subject:?} {}", decoded.value);

@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::wire::{Decode as _, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{
     Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
 };
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 
 use self::words::{fault, text_of};
 use crate::scripts::executor::{Spawner, within};
@@ -75,7 +75,8 @@ impl Tool {
     async fn run(self: &Rc<Self>) -> ScriptOutcome {
         let Some(command) = &self.ask.command else { return self.ask_the_old_way().await };
         let command: Command = command.parse().expect("a command of the protocol");
-        let subject = ReadAs { kind: Type::Request, command: Some(command), from_server: false };
+        let subject =
+            TypedCodec { kind: Type::Request, command: Some(command), from_server: false };
         let message = subject.encode(&self.ask.value).expect("a value in the form of the vectors");
         if !self.ask.fallback {
             let mut buffer = self.buffer();
@@ -144,7 +145,7 @@ impl Tool {
                 }
                 AdvertiseAction::Finished(AdvertiseOutcome::Advertised(_)) => {
                     let subject =
-                        ReadAs { kind: Type::Advertise, command: None, from_server: true };
+                        TypedCodec { kind: Type::Advertise, command: None, from_server: true };
                     let advertise = subject.decode(&buffer).expect("it was taken").value;
                     socket.begin(Frame::message());
                     return Ok((socket, Some(advertise)));
@@ -271,7 +272,7 @@ impl Tool {
 
     /// The protocol before this one: two numbers are sent, and one of 64 bits is received.
     async fn ask_the_old_way(self: &Rc<Self>) -> ScriptOutcome {
-        let old = |kind| ReadAs { kind, command: None, from_server: kind == Type::OldReply };
+        let old = |kind| TypedCodec { kind, command: None, from_server: kind == Type::OldReply };
         let request = old(Type::OldRequest)
             .encode(&self.ask.value)
             .expect("a value in the form of the vectors");
@@ -347,6 +348,6 @@ fn said(
 
 /// The payload's value, of a reply that the client has accepted.
 fn value(command: Command, reply: &[u8]) -> Value {
-    let subject = ReadAs { kind: Type::Reply, command: Some(command), from_server: true };
+    let subject = TypedCodec { kind: Type::Reply, command: Some(command), from_server: true };
     subject.decode(reply).expect("the client has taken it").value
 }

@@ -5,15 +5,15 @@
 //! |---|---|
 //! | fields, their order and types, and which belong to which `session_type` | `describe`: a source that records what is requested |
 //! | codes, versions, replies, continuations, faults | the tables of the crate |
-//! | limits, the meaning of absent and empty strings | `facts`: a table; tests compare each row, and each field without one, with the crate |
+//! | limits, the meaning of absent and empty strings | `constraints`: a table; tests compare each row, and each field without one, with the crate |
 //!
 //! `spec/GRAMMAR.md` explains it, `spec/grammar.json` has it as JSON, and `diagipc grammar` prints
 //! it for other languages and tools.
 
+mod build;
+mod constraints;
 mod describe;
-mod facts;
 mod model;
-mod of_crate;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +29,7 @@ pub use model::{
 impl Grammar {
     /// The grammar of this crate.
     pub fn of_this_crate() -> Self {
-        of_crate::grammar()
+        build::grammar()
     }
 
     /// A grammar as JSON, such as `spec/grammar.json`, possibly changed since.

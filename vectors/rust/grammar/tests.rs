@@ -11,10 +11,10 @@ use alloc::{
 
 use serde_json::{Map, Value, json};
 
-use super::facts;
+use super::build::grammar;
+use super::constraints;
 use super::model::{Field, Grammar, Limit, Measure, Struct};
-use super::of_crate::grammar;
-use crate::{ReadAs, Type};
+use crate::{Type, TypedCodec};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
@@ -62,7 +62,7 @@ fn field_types_are_defined_and_least_sizes_add_up() {
 fn fact_row_has_field_and_string_has_fact_row() {
     let grammar = grammar();
     let owners = owners(&grammar);
-    for row in facts::TABLE {
+    for row in constraints::TABLE {
         for of in row.of {
             let (_, fields) = owners
                 .iter()
@@ -77,7 +77,7 @@ fn fact_row_has_field_and_string_has_fact_row() {
     }
     for (owner, fields) in &owners {
         for field in *fields {
-            let rows = facts::TABLE
+            let rows = constraints::TABLE
                 .iter()
                 .filter(|row| row.of.contains(&owner.as_str()) && row.field.name() == field.name)
                 .count();
@@ -170,7 +170,7 @@ fn every_field_limit_equals_crate_check() {
             let whole = base.object(&fields, true);
             for probed in base.probes(&fields, &whole) {
                 let subject =
-                    ReadAs { kind: Type::Request, command: Some(known), from_server: false };
+                    TypedCodec { kind: Type::Request, command: Some(known), from_server: false };
                 let wire = subject
                     .encode(&probed)
                     .unwrap_or_else(|error| panic!("{}: {error}", command.name));

@@ -59,7 +59,7 @@ pub struct Connection {
 
 /// What a side did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum EventKind {
     /// It opened the connection.
     Opened,
     /// It sent bytes.
@@ -83,21 +83,21 @@ pub struct Event {
     /// Who did it.
     pub by: TurnDirection,
     /// What.
-    pub did: Did,
+    pub did: EventKind,
 }
 
 /// A conversation as it went, on all of its connections, as one of its sides has it.
 ///
 /// ```
 /// use std::time::Duration;
-/// use dotnet_diagnostics_ipc_vectors::player::{Conversation, Did, TurnDirection};
+/// use dotnet_diagnostics_ipc_vectors::player::{Conversation, EventKind, TurnDirection};
 ///
 /// let (mut conversation, now) = (Conversation::default(), Duration::ZERO);
 /// let a = conversation.opened("a", TurnDirection::Sent, now);
 /// conversation.said(a, TurnDirection::Sent, b"DOTNET_IPC_V1\0", Vec::new(), now, Conversation::KEPT);
 /// assert_eq!(conversation.connections[a].sent.len, 14);
 /// let (event, bytes) = conversation.passed().last().unwrap();
-/// assert_eq!(event.did, Did::Said { len: 14, fds: Vec::new() });
+/// assert_eq!(event.did, EventKind::Said { len: 14, fds: Vec::new() });
 /// assert_eq!(bytes, b"DOTNET_IPC_V1\0");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Conversation {
         let flows = self.connections.iter().map(|one| [&one.sent.first[..], &one.came.first[..]]);
         let mut rests: Vec<[&[u8]; 2]> = flows.collect();
         self.events.iter().map(move |event| {
-            let (Did::Said { len, .. }, Some([sent, came])) =
+            let (EventKind::Said { len, .. }, Some([sent, came])) =
                 (&event.did, rests.get_mut(event.connection))
             else {
                 return (event, &[][..]);
@@ -152,7 +152,7 @@ impl Conversation {
     pub fn opened(&mut self, name: &str, by: TurnDirection, at: Duration) -> usize {
         let connection = self.connections.len();
         self.connections.push(Connection { name: name.to_owned(), ..Connection::default() });
-        self.events.push(Event { at, connection, by, did: Did::Opened });
+        self.events.push(Event { at, connection, by, did: EventKind::Opened });
         connection
     }
 
@@ -172,13 +172,13 @@ impl Conversation {
         flow.push(bytes, most);
         let len = len(bytes);
         if begin < most {
-            self.events.push(Event { at, connection, by, did: Did::Said { len, fds } });
+            self.events.push(Event { at, connection, by, did: EventKind::Said { len, fds } });
             return;
         }
         let is_before = |event: &&mut Event| event.connection == connection && event.by == by;
         let before = self.events.iter_mut().rev().filter(is_before);
         let all = before.map(|event| &mut event.did).find_map(|did| match did {
-            Did::Said { len, .. } => Some(len),
+            EventKind::Said { len, .. } => Some(len),
             _ => None,
         });
         if let Some(all) = all {
@@ -195,7 +195,7 @@ impl Conversation {
         };
         let Some(flow) = self.flow(connection, by) else { return };
         flow.end = end.or(flow.end);
-        self.events.push(Event { at, connection, by, did: Did::Ended(how) });
+        self.events.push(Event { at, connection, by, did: EventKind::Ended(how) });
     }
 
     /// Without this connection.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::conversation::Connection;
 use crate::script::{Captures, Pattern};
-use crate::{Annotation, FieldKind, ReadAs, Type};
+use crate::{Annotation, FieldKind, Type, TypedCodec};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -64,7 +64,7 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
             expected: expected.text(),
         }]);
     }
-    let subject = ReadAs { kind: Type::Reply, command, from_server: true };
+    let subject = TypedCodec { kind: Type::Reply, command, from_server: true };
     let (expected, found) = (subject.explain(wanted), subject.explain(came));
     let mut differences = Vec::new();
     for (expected, found) in expected.iter().zip(&found) {

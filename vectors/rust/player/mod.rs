@@ -53,7 +53,7 @@ mod network;
 #[cfg(test)]
 mod tests;
 
-pub use conversation::{Connection, Conversation, Did, Event, Flow, TurnDirection};
+pub use conversation::{Connection, Conversation, Event, EventKind, Flow, TurnDirection};
 pub use error::{Difference, Failure, Mismatch, PlayerError};
 pub use fields::FieldDifference;
 pub use network::{Link, Network, Received, Sent};

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use diagipc::record::Witness;
-use dotnet_diagnostics_ipc_vectors::player::{Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Event, EventKind, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
 use crate::commands::output_file;
@@ -83,15 +83,15 @@ fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
         TurnDirection::Received => 1,
     };
     let (kind, detail, fds) = match &event.did {
-        Did::Opened => (0, 0, &[][..]),
-        Did::Said { fds, .. } => {
+        EventKind::Opened => (0, 0, &[][..]),
+        EventKind::Said { fds, .. } => {
             // One message carries 253 at most.
             let fds = fds.get(..usize::from(u8::MAX)).unwrap_or(fds);
             (1, u8::try_from(fds.len()).unwrap_or(u8::MAX), fds)
         }
-        Did::Ended(Ending::HalfClose) => (2, 0, &[][..]),
-        Did::Ended(Ending::Close) => (2, 1, &[][..]),
-        Did::Ended(Ending::Reset) => (2, 2, &[][..]),
+        EventKind::Ended(Ending::HalfClose) => (2, 0, &[][..]),
+        EventKind::Ended(Ending::Close) => (2, 1, &[][..]),
+        EventKind::Ended(Ending::Reset) => (2, 2, &[][..]),
     };
     let connection = u32::try_from(event.connection).unwrap_or(u32::MAX).to_le_bytes();
     let fds = fds.iter().map(|fd| match fd {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::ItemKind;
-use dotnet_diagnostics_ipc_vectors::{ReadAs, Type, Value};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -108,7 +108,7 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
         (Type::Unknown, _) | (_, None) => None,
         (_, Some(command)) => Some(command.with_context(context)?),
     };
-    let subject = ReadAs {
+    let subject = TypedCodec {
         kind,
         command,
         from_server: matches!(kind, Type::Reply | Type::Error | Type::Advertise),
@@ -137,7 +137,7 @@ fn continuation(value: &Value) -> anyhow::Result<Vec<u8>> {
     match (value.get("bytes").and_then(Value::as_str), value.get("entries")) {
         (Some(digits), _) => Ok(hex::decode(digits)?),
         (None, Some(entries)) => {
-            let subject = ReadAs { kind: Type::Environment, command: None, from_server: true };
+            let subject = TypedCodec { kind: Type::Environment, command: None, from_server: true };
             Ok(subject.encode(entries)?)
         }
         (None, None) => bail!("a continuation needs `bytes` or `entries`"),

@@ -9,7 +9,7 @@ use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
-use dotnet_diagnostics_ipc_vectors::player::{Did, Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::{Event, EventKind, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use crate::commands::output_file::create_new;
@@ -70,11 +70,12 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     while let Some((Event { at, connection, by, did }, bytes)) = events.next() {
         let side = side(*by);
         let what = match did {
-            Did::Opened => "opened".to_owned(),
-            Did::Said { fds, .. } if fds.is_empty() => {
+            EventKind::Opened => "opened".to_owned(),
+            EventKind::Said { fds, .. } if fds.is_empty() => {
                 let (mut pieces, mut len) = (1_usize, bytes.len());
                 let is_more = |next: &(&Event, &[u8])| {
-                    let is_plain = matches!(&next.0.did, Did::Said { fds, .. } if fds.is_empty());
+                    let is_plain =
+                        matches!(&next.0.did, EventKind::Said { fds, .. } if fds.is_empty());
                     is_plain && (next.0.connection, next.0.by) == (*connection, *by)
                 };
                 while let Some((_, more)) = events.next_if(is_more) {
@@ -85,12 +86,12 @@ fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
                     if pieces > 1 { format!(" in {pieces} pieces") } else { String::new() };
                 format!("{side}: {len} bytes{pieces}")
             }
-            Did::Said { fds, .. } => {
+            EventKind::Said { fds, .. } => {
                 format!("{side}: {} bytes with a descriptor: {fds:?}", bytes.len())
             }
-            Did::Ended(Ending::HalfClose) => format!("{side}: sends no more"),
-            Did::Ended(Ending::Close) => format!("{side}: closed"),
-            Did::Ended(Ending::Reset) => format!("{side}: closed, with bytes unread"),
+            EventKind::Ended(Ending::HalfClose) => format!("{side}: sends no more"),
+            EventKind::Ended(Ending::Close) => format!("{side}: closed"),
+            EventKind::Ended(Ending::Reset) => format!("{side}: closed, with bytes unread"),
         };
         writeln!(out, "{:>9.3} s  {connection:>3}  {what}", at.as_secs_f64())?;
     }

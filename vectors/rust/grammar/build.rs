@@ -8,10 +8,10 @@ use alloc::{
     vec::Vec,
 };
 
+use super::constraints;
 use super::describe::{
     Part, by_session_type, described, fields_by_hand, fields_of, parts_of, when,
 };
-use super::facts;
 use super::model::{self, Field, Frame, Grammar, Kind, Struct};
 use crate::value_forms;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
@@ -108,8 +108,8 @@ fn describe_struct(
     shapes: &[(&'static str, Part)],
 ) -> Struct {
     let mut fields = part.fields(shapes);
-    facts::add(name, &mut fields);
-    Struct { name: name.to_owned(), least, fields, limits: facts::limits_of_struct(name) }
+    constraints::add(name, &mut fields);
+    Struct { name: name.to_owned(), least, fields, limits: constraints::limits_of_struct(name) }
 }
 
 fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Frame {
@@ -129,7 +129,7 @@ fn header_fields() -> Vec<Field> {
 /// Its text depends on the answered command, which no visitor knows.
 fn error_fields() -> Vec<Field> {
     let mut fields = described(false, |asked| value_forms::error(asked, true)).0.fields(&[]);
-    facts::add("Error", &mut fields);
+    constraints::add("Error", &mut fields);
     let texted = Command::known().filter(|command| ErrorReply::has_message(Some(*command)));
     if let Some(message) = fields.last_mut() {
         message.when = Some(model::When {
@@ -147,7 +147,7 @@ fn describe_command(command: Command, shapes: &[(&'static str, Part)]) -> model:
         .map(|user_events| described(user_events, |asked| AnyRequest::build(command, asked)));
     let name = command.to_string();
     let mut fields = by_session_type(streaming.fields(shapes), user_events.fields(shapes));
-    facts::add(&name, &mut fields);
+    constraints::add(&name, &mut fields);
     let continuations = [one, other]
         .map(|request| request.and_then(|request| request.continuation()).map(continuation));
     let [continuation, user_events] = continuations.map(|name| name.unwrap_or("close").to_owned());
@@ -191,7 +191,7 @@ fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
         }
         let mut fields =
             described(false, |asked| AnyReply::build(reply_type, asked)).0.fields(shapes);
-        facts::add(name, &mut fields);
+        constraints::add(name, &mut fields);
         replies.push(model::Reply {
             name: name.to_owned(),
             code: code(Command::OK),
@@ -366,7 +366,7 @@ fn starts() -> Vec<model::Start> {
 /// The 2019 draft, and the previous protocol.
 fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
     let mut fields = fields_of::<DraftCollectTracing<'_>>(shapes);
-    facts::add("draft/CollectTracing", &mut fields);
+    constraints::add("draft/CollectTracing", &mut fields);
     let reply = fields_by_hand(|asked| asked.field::<u64>(Name::SessionId).map(drop));
     model::Legacy {
         commands: vec![model::LegacyCommand {
