@@ -17,7 +17,7 @@
 //!   count.
 //! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of
 //!   at least 24, `0xFFFF`, any `reserved`, HRESULT), it is one:
-//!   [`ErrorMessage`](WireErrorKind::ErrorMessage) with its HRESULT.
+//!   [`ErrorMessage`](crate::wire::WireErrorKind::ErrorMessage) with its HRESULT.
 //! - Anything else, or fewer bytes, is a count that is too large.
 //! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They
 //!   cannot be distinguished from text; the block then ends too early, or a later count is

@@ -36,7 +36,7 @@ use crate::wire::Guid;
 /// connection: a descriptor, an index, the socket. Every token that leaves the port is returned.
 ///
 /// The memory is an array that the caller lends, and searching it takes time proportional to its
-/// length. With the feature `alloc`, [`sorted`](Self::sorted) makes a port that finds each of many
+/// length. With the feature `alloc`, `sorted` makes a port that finds each of many
 /// runtimes in logarithmic time, whichever cookies a hostile peer chooses.
 ///
 /// ```

@@ -39,7 +39,7 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// A value could not be read. The error is in the [`Fault`] beside the cursor.
+/// A value could not be read. The error is in the `Fault` beside the cursor.
 #[derive(Debug)]
 pub struct Failed;
 
