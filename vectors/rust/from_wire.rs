@@ -56,7 +56,7 @@ pub struct FromWire<'w> {
     /// The parts before a fault too; `None` if only the value form is of interest.
     notes: Option<Vec<Annotation>>,
     path: String,
-    /// The part that was read last.
+    /// The part that was read last, if the parts are not noted.
     value: Value,
     object: Map<String, Value>,
 }
@@ -95,7 +95,7 @@ impl<'w> FromWire<'w> {
     ) -> Result<T, WireError> {
         let offset = self.reader.offset();
         let part = T::decode(&mut self.reader)?;
-        self.value = value(&part);
+        self.keep(|| value(&part));
         self.note(kind, offset, self.reader.offset().saturating_sub(offset), || text(&part));
         Ok(part)
     }
@@ -143,12 +143,14 @@ impl<'w> FromWire<'w> {
         // Refuse an impossible count before walking it.
         let count = self.reader.clone().count(item);
         self.count(FieldKind::ItemCount, |count| format!("{count} items"))?;
-        let items = (0..count?).map(|index| {
-            self.below(format_args!("[{index}]"), |source| {
-                read(source).map(|_| source.value.take())
-            })
-        });
-        self.value = items.collect::<Result<Vec<_>, _>>()?.into();
+        let mut items = Vec::new();
+        for index in 0..count? {
+            self.below(format_args!("[{index}]"), |source| read(source).map(|_| ()))?;
+            if self.notes.is_none() {
+                items.push(self.value.take());
+            }
+        }
+        self.keep(|| items.into());
         Ok(())
     }
 
@@ -185,6 +187,13 @@ impl<'w> FromWire<'w> {
             })?;
         }
         Ok(())
+    }
+
+    /// Keeps the value form of a part, unless only its location is of interest.
+    fn keep(&mut self, value: impl FnOnce() -> Value) {
+        if self.notes.is_none() {
+            self.value = value();
+        }
     }
 
     /// Notes bytes, if there are any.
@@ -249,11 +258,11 @@ impl<'a> Visitor<'a> for FromWire<'_> {
             let bytes = text.units().count().saturating_add(1).saturating_mul(2);
             self.take(FieldKind::Units, bytes, || format!("{text:?}"))?;
         }
-        self.value = match text.to_unicode() {
+        self.keep(|| match text.to_unicode() {
             Some(text) => text.into(),
             None if text.is_absent() => Value::Null,
             None => serde_json::json!({ "utf16": text.units().collect::<Vec<_>>() }),
-        };
+        });
         Ok(IpcString::ABSENT)
     }
 
@@ -261,7 +270,8 @@ impl<'a> Visitor<'a> for FromWire<'_> {
     fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let bytes = <&[u8]>::decode(&mut self.reader.clone());
         self.count(FieldKind::ByteCount, |count| format!("{count} bytes"))?;
-        self.value = hex::encode(self.take(FieldKind::Plain, bytes?.len(), String::new)?).into();
+        let bytes = self.take(FieldKind::Plain, bytes?.len(), String::new)?;
+        self.keep(|| hex::encode(bytes).into());
         Ok(&[])
     }
 
@@ -280,7 +290,8 @@ impl<'a> Visitor<'a> for FromWire<'_> {
     }
 
     fn tail(&mut self) -> Result<&'a [u8], WireError> {
-        self.value = hex::encode(self.take_rest("of a later version")?).into();
+        let bytes = self.take_rest("of a later version")?;
+        self.keep(|| hex::encode(bytes).into());
         Ok(&[])
     }
 
@@ -295,7 +306,7 @@ impl<'a> Visitor<'a> for FromWire<'_> {
         let dot = if self.path.is_empty() { "" } else { "." };
         let part = self.below(format_args!("{dot}{}", field.name()), T::build)?;
         let value = self.value.take();
-        if !(matches!(field, Field::Tail) && value == "") {
+        if self.notes.is_none() && !(matches!(field, Field::Tail) && value == "") {
             self.object.insert(field.name().to_owned(), value);
         }
         Ok(part)
@@ -307,7 +318,8 @@ impl<'a> Visitor<'a> for FromWire<'_> {
     ) -> Result<T, WireError> {
         let outer = core::mem::take(&mut self.object);
         let made = fields(self)?;
-        self.value = Value::Object(core::mem::replace(&mut self.object, outer));
+        let object = core::mem::replace(&mut self.object, outer);
+        self.keep(|| object.into());
         Ok(made)
     }
 }
