@@ -260,7 +260,7 @@ impl ReplyDeadline {
 /// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
 /// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, reported: 21 }));
 /// assert_eq!(client.received(&buffer, 1), Err(MisuseError::NotAsked));
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::exchange::RequestError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
