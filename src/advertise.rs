@@ -47,7 +47,7 @@ pub const ADVERTISE_LEN: usize = 34;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Advertise {
-    /// The same in every advertise and `ProcessInfo` of one runtime.
+    /// The cookie of the runtime, equal in all its advertises and `ProcessInfo` replies.
     pub runtime_cookie: Guid,
     /// The process id, in the runtime's own pid namespace.
     pub process_id: u64,

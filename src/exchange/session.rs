@@ -449,7 +449,7 @@ mod tests {
             assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
             session.stop_finished(reply, buffer).unwrap();
             let once = session.clone();
-            // The same report changes nothing, another one is refused.
+            // An equal report changes nothing, and another one is refused.
             assert_eq!(session.stop_finished(reply, buffer), Ok(()));
             let other = Outcome::Error { size: 24, hresult: HResult::FAIL };
             assert_eq!((session.stop_finished(other, &[]), &session), (NOT_ASKED, &once));

@@ -363,7 +363,7 @@ commands!(AsyncClient, AsyncConnect::Stream, AsyncConnection, AsyncTrace, AsyncE
 pub struct RuntimeInfo {
     /// The process id in the target's own pid namespace.
     pub process_id: u64,
-    /// The same in every answer and advertise of one runtime.
+    /// The cookie of the runtime, equal in all its answers and advertises.
     pub runtime_cookie: Guid,
     /// The executable, and its arguments once the runtime has started.
     pub command_line: String,

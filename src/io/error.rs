@@ -258,7 +258,7 @@ impl std::error::Error for Error {
 }
 
 impl WaitError {
-    /// The same as the error of a phase.
+    /// Returns the error of a wait during `phase`.
     pub fn during(self, phase: Phase) -> Error {
         let kind = match self {
             Self::TimedOut => ErrorKind::TimedOut,

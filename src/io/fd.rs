@@ -58,13 +58,13 @@ pub fn send(stream: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Resu
 /// Which byte they came with shows a buffer of one byte alone.
 ///
 /// # Errors
-/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived; and a descriptor arrived but
-/// the process has no room for it. The bytes are lost then.
+/// Returns the errors of `recvmsg`, including `WouldBlock` if nothing has arrived. It also fails if a
+/// descriptor arrived for which the process has no room; the bytes are then lost.
 pub fn receive(stream: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     received(stream.as_fd(), into, RecvFlags::empty())
 }
 
-/// The same without taking anything: the descriptors are copies.
+/// Receives as [`receive`] does, but leaves the bytes, so that the descriptors are copies.
 ///
 /// # Errors
 /// As [`receive`].

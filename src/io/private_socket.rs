@@ -158,8 +158,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Prevents two of our processes from changing the same path at once: the later one would delete
 /// the earlier one's new socket.
 ///
-/// Our own file, `NAME.lock`, which no other user can open: any user can lock a readable directory.
-/// Its holder removes it.
+/// The lock is a file of our own, `NAME.lock`, which no other user can open, because any user can lock
+/// a readable directory. The holder removes the file.
 #[derive(Debug)]
 struct PathLock {
     path: PathBuf,

@@ -99,7 +99,7 @@ wire_struct! {
     pub struct ProcessInfoReply<'a> {
         /// The process id in the target's own pid namespace; 64 bits (F-35).
         pub process_id: u64 = ProcessId,
-        /// The same in every answer and advertise of one runtime.
+        /// The cookie of the runtime, equal in all its answers and advertises.
         pub runtime_cookie: Guid = RuntimeCookie,
         /// The executable, and its arguments once the runtime has started (F-79).
         pub command_line: IpcString<'a> = CommandLine,
@@ -130,7 +130,7 @@ wire_struct! {
     pub struct ProcessInfo2Reply<'a> {
         /// The process id in the target's own pid namespace.
         pub process_id: u64 = ProcessId,
-        /// The same in every answer and advertise of one runtime.
+        /// The cookie of the runtime, equal in all its answers and advertises.
         pub runtime_cookie: Guid = RuntimeCookie,
         /// The executable, and its arguments once the runtime has started.
         pub command_line: IpcString<'a> = CommandLine,
@@ -170,7 +170,7 @@ wire_struct! {
         pub version: u32 = Version,
         /// The process id in the target's own pid namespace.
         pub process_id: u64 = ProcessId,
-        /// The same in every answer and advertise of one runtime.
+        /// The cookie of the runtime, equal in all its answers and advertises.
         pub runtime_cookie: Guid = RuntimeCookie,
         /// The executable, and its arguments once the runtime has started.
         pub command_line: IpcString<'a> = CommandLine,
@@ -262,7 +262,7 @@ wire_struct! {
     pub struct SetEnvironmentVariable<'a> {
         /// The variable's name. For runtimes, it ends at the first NUL.
         pub name: IpcString<'a> = Name,
-        /// Its value; absent to delete it.
+        /// The value of the variable; absent to delete it.
         pub value: IpcString<'a> = Value,
     }
 }
@@ -334,7 +334,7 @@ open_enum! {
     /// assert_eq!((PerfMapType::JIT_DUMP.0, PerfMapType(3).name()), (2, Some("PERFMAP")));
     /// ```
     pub enum PerfMapType {
-        /// Nothing. Listed in the document, but refused (F-46).
+        /// No map. The document lists this number, but runtimes refuse it (F-46).
         DISABLED = 0, "DISABLED";
         /// Both.
         ALL = 1, "ALL";

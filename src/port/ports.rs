@@ -121,7 +121,7 @@ struct Tags {
 }
 
 impl Tags {
-    /// Whether `tag` is the first of its kind.
+    /// Adds `tag`, and returns whether it is the first of its kind.
     fn add(&mut self, tag: Tag) -> bool {
         match tag {
             Tag::Mode(mode) => self.mode.replace(self.mode.unwrap_or(mode)).is_none(),
@@ -129,7 +129,7 @@ impl Tags {
         }
     }
 
-    /// Those of all fields after an address.
+    /// Collects the tags of all fields after an address.
     fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
         let mut tags = Self::default();
         for tag in fields.filter_map(Tag::parse) {

@@ -361,7 +361,7 @@ impl UserReg {
 /// The size of a [`UserUnreg`].
 pub const USER_UNREG_LEN: usize = 16;
 
-/// The same, as the type of the `size` field.
+/// The size of a [`UserUnreg`], in the type of its `size` field.
 const SIZE: u32 = 16;
 
 /// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or
@@ -447,22 +447,22 @@ impl Encode for UserUnreg {
 const WRITE: u32 = 1;
 const READ: u32 = 2;
 
-/// Registers a tracepoint; the argument points to a [`UserReg`]. In a 64-bit process (F-64).
+/// Registers a tracepoint, in a 64-bit process (F-64). The argument points to a [`UserReg`].
 ///
 /// ```
 /// assert_eq!(dotnet_diagnostics_ipc::user_events::DIAG_IOCSREG, 0xC008_2A00);
 /// ```
 pub const DIAG_IOCSREG: u32 = number(READ | WRITE, 8, UserReg::IOCTL);
-/// The same in a 32-bit process.
+/// Registers a tracepoint, in a 32-bit process.
 pub const DIAG_IOCSREG_32: u32 = number(READ | WRITE, 4, UserReg::IOCTL);
 
-/// Ends a registration; the argument points to a [`UserUnreg`]. In a 64-bit process (F-64).
+/// Ends a registration, in a 64-bit process (F-64). The argument points to a [`UserUnreg`].
 ///
 /// ```
 /// assert_eq!(dotnet_diagnostics_ipc::user_events::DIAG_IOCSUNREG, 0x4008_2A02);
 /// ```
 pub const DIAG_IOCSUNREG: u32 = number(WRITE, 8, UserUnreg::IOCTL);
-/// The same in a 32-bit process.
+/// Ends a registration, in a 32-bit process.
 pub const DIAG_IOCSUNREG_32: u32 = number(WRITE, 4, UserUnreg::IOCTL);
 
 const fn number(direction: u32, pointer_size: u32, nr: u32) -> u32 {

@@ -299,15 +299,15 @@ kinds! {
     NoTracepoint, Limits, "no_tracepoint", HResult::BAD_ENCODING, "a default tracepoint or a tracepoint set is needed";
     /// A `tracepoint_set` without a name, or with a name that begins with NUL (P-43).
     EmptyTracepointName, Limits, "empty_tracepoint_name", HResult::BAD_ENCODING, "the tracepoint name is empty";
-    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Meant to be
-    /// answered by an error (F-21); released .NET 10 builds crash on it (P-19).
+    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Runtimes
+    /// are meant to answer it with an error (F-21), but released .NET 10 builds crash on it (P-19).
     TracepointNameTooLong {
-        /// Its length in bytes.
+        /// The length of the name in bytes.
         len: u32
     }, Limits, "tracepoint_name_too_long", HResult::FAIL,
         "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}";
-    /// An event id occurs twice in the sets of one provider. Meant to be answered by an error (F-21),
-    /// if the process does not crash first (F-72).
+    /// An event id occurs twice in the sets of one provider. Runtimes are meant to answer it with an
+    /// error (F-21), but some crash first (F-72).
     DuplicateEventId {
         /// The id.
         id: u32

@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(whose(peer(Some(12), 1234), 1234), None);
         assert_eq!(whose(peer(Some(13), 1234), 1234), Some(13));
         assert_eq!(whose(peer(Some(13), 1000), 1000), None);
-        // Of a pid namespace that we cannot see; and of one that has exited.
+        // Sockets of a process in a pid namespace that we cannot see, and of one that has exited.
         assert_eq!(whose(peer(None, 1000), 1000), None);
         assert_eq!(whose(peer(Some(14), 1000), 1000), None);
         // Nothing is known of the listener.

@@ -124,7 +124,7 @@ impl AsyncConnect for Endpoint {
         let path =
             PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
-            // Its server may identify the client, but not impersonate it: the default.
+            // By default a server may identify the client, but not impersonate it.
             let tried = match rate_limited(&path, || ClientOptions::new().open(path.text())) {
                 Ok(tried) => tried,
                 Err(wait) => {

@@ -235,9 +235,9 @@ fn split_root(path: &Path) -> (&Path, &Path) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its effective user id then, in our user namespace.
+    /// The effective user id of the peer at that time, in our user namespace.
     pub user_id: u32,
-    /// Its process id, in our pid namespace; `None` if that cannot see it.
+    /// The process id of the peer in our pid namespace; `None` if that cannot see it.
     pub process_id: Option<u32>,
 }
 

@@ -112,7 +112,7 @@ impl PipeTransport {
         self.pipe
     }
 
-    /// The same end once more, so one thread can read while another writes. The other end
+    /// Duplicates this end, so that one thread can read while another writes. The other end
     /// is closed once both are dropped.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ fn streaming(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn stopper_clone_stops_once() {
+fn stop_handle_clone_stops_once() {
     let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
     let client = Client::new(&peer);
     let mut trace = client.trace(&COLLECT).unwrap();
